@@ -22,6 +22,7 @@ import kitchensync as api
 from kitchensync.capture.monitor.rules import ON_THIS_COMPUTER, RULES, TOO_BUSY
 from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT
 from kitchensync.capture.rig.rig_file import RigFile
+from kitchensync.cli import COMMANDS
 from kitchensync.cli import main as kitchensync
 from kitchensync.operations.error_rows import ERROR_COLUMNS
 from kitchensync.reader.body_streams import GazeRay, GazeStream, Hands, HandStream, HeadStream
@@ -72,6 +73,11 @@ def command_page() -> str:
     """Return the page of all commands as their own help says it."""
     lines = ["# Commands", "", "Written by `make docs` from the commands' own help.", ""]
     lines += ["Exit codes: 0 fine (PASS, WARN, aligned, check), 1 failed or refused, 2 wrong usage.", ""]
+    lines += ["| section | commands |", "|---|---|"]
+    for section, table in COMMANDS.items():
+        links = ", ".join(f"[{name}](#kitchensync-{name})" for name in table)
+        lines.append(f"| {section} | {links} |")
+    lines.append("")
     for path, command, context in commands(kitchensync, "kitchensync"):
         context.terminal_width = context.max_content_width = 100
         lines += [f"## {path}", "", "```text", command.get_help(context).rstrip(), "```", ""]

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from processes import COMMAND, LIMIT_S, running
 
+from kitchensync.cli import COMMANDS
+
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
 REPOSITORY = Path(__file__).resolve().parents[2]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -30,6 +32,12 @@ def test_the_readme_shows_the_commands_that_this_test_knows():
         "kitchensync app",
         "kitchensync simulate",
     ]
+
+
+def test_the_readme_lists_the_commands_in_the_sections_of_the_help():
+    rows = re.findall(r"^\| ([A-Z][a-z ]+) \| ((?:`[a-z-]+`(?:, )?)+) \|$", README, re.MULTILINE)
+    listed = {section: re.findall("`([a-z-]+)`", names) for section, names in rows}
+    assert listed == {section: list(table) for section, table in COMMANDS.items()}
 
 
 def test_make_tasks_of_the_readme_exist():
