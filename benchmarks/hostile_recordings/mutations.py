@@ -275,7 +275,7 @@ def copy_line(place: Place, rng: random.Random) -> str:
         text = checked_json(value)
     except UnicodeEncodeError:
         text = json.dumps(value).encode() + b"\n"
-    if not (place.gift / name).exists() or (place.gift / name).is_file():  # else another lie took its place
+    if not os.path.lexists(place.gift / name) or _is_plain(place.gift / name):
         with (place.gift / name).open("ab") as file:
             file.write(text)
     return f"{name}: {where!r:.60}"
@@ -429,7 +429,12 @@ def make(place: Place, seed: int, number: int) -> str:
     if (
         rng.random() < 0.15
         and (place.gift / "events").is_dir()
-        and (place.gift / "gopro" / "media.json").is_file()
+        and _is_plain(place.gift / "gopro" / "media.json")
     ):
         return f"{first}; {rng.choice((media_field, copy_line))(place, rng)}"
     return first
+
+
+def _is_plain(path: Path) -> bool:
+    """Return whether no other lie has taken the place of a file: a link, a pipe, a sparse or huge file."""
+    return path.is_file() and not path.is_symlink() and path.stat().st_size < 1 << 20
