@@ -29,7 +29,7 @@ import devices
 import floods
 import lock_outs
 import psutil
-from beside import Beside, recording
+from beside import FrameSamples, recording
 from registry import KINDS, Aim, Attack, Seen, as_json, attack
 from target import PASSWORD, Watch, app, let_in, memory_of
 
@@ -60,7 +60,7 @@ def run(kind: Attack, seconds: float, control: str) -> bool:
     return judged(kind, watch, json.loads(done.stdout), before, time.monotonic() - began, lives)
 
 
-def stayed(beside: Beside) -> bool:
+def stayed(beside: FrameSamples) -> bool:
     """Print the row of the recording; tell whether nothing of it was lost."""
     account = beside.account
     assert account is not None

@@ -20,7 +20,7 @@ WORLD_S = 7200.0
 
 
 @dataclass
-class Beside:
+class FrameSamples:
     """A recording that goes on."""
 
     endpoint: Path
@@ -32,7 +32,7 @@ class Beside:
 
 
 @contextlib.contextmanager
-def recording() -> Iterator[Beside]:
+def recording() -> Iterator[FrameSamples]:
     """Record as long as the block lasts, then hold what is stored against what was sent. Raises KitchenFailed."""
     with tempfile.TemporaryDirectory(prefix="beside-") as at:
         folder = Path(at)
@@ -41,7 +41,7 @@ def recording() -> Iterator[Beside]:
             command += ["--hololens", kitchen.host, "--gopro", kitchen.gopro]
             with recorder(command, folder, kitchen.environment) as started:
                 started.wait_for_all()
-                beside = Beside(started.endpoints()[0])
+                beside = FrameSamples(started.endpoints()[0])
                 yield beside
                 ask(beside.endpoint, "stop")
                 output = started.output()

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from kitchensync.task_graphs.errors import RecipeError
 from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs
-from kitchensync.task_graphs.mistakes.scripts import Wish, draw_script
+from kitchensync.task_graphs.mistakes.scripts import ScriptRequest, draw_script
 from kitchensync.task_graphs.model import Edge, Graph, Step
 from kitchensync.task_graphs.order.closure import relation
 from kitchensync.task_graphs.order.diverse import draw_diverse
@@ -86,7 +86,7 @@ def scripts(folder: Path, count: int) -> list[bool]:
         missing, flips = WISHES[number // len(graphs) % len(WISHES)]
         start = time.perf_counter()
         try:
-            made = draw_script(graphs[stem], Wish(missing, flips), seed=number)
+            made = draw_script(graphs[stem], ScriptRequest(missing, flips), seed=number)
         except RecipeError:
             raised += 1
             continue

@@ -19,7 +19,7 @@ from small_recordings import seal_stream
 from kitchensync.recipe_app.cooking import recipe_pictures
 from kitchensync.recipe_app.exchange import adopt
 from kitchensync.recipe_app.web.door import strings_apart
-from kitchensync.shell.process_apart import Bounds, ProcessApart, Unread
+from kitchensync.shell.process_apart import Bounds, ProcessApart, ReaderFailed
 from kitchensync.storage.chunks.apart import ReaderApart
 from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.reading.device_constants import ConstantTable, read_calibration, write_calibration
@@ -71,7 +71,7 @@ def _pictures() -> list[bytes]:
     return [cv2.imencode(end, image)[1].tobytes() for end in (".png", ".jpg", ".webp", ".bmp")]
 
 
-@parser("pictures of a recipe", Unread, seeds=_pictures, apart=True)
+@parser("pictures of a recipe", ReaderFailed, seeds=_pictures, apart=True)
 def recipe_picture(content: bytes) -> None:
     _ask(recipe_pictures, "tell_small", recipe_pictures.PICTURE, content, "in.png")
 
@@ -80,14 +80,14 @@ def _film() -> list[bytes]:
     return [small_film()]
 
 
-@parser("videos that are adopted", Unread, seeds=_film, apart=True)
+@parser("videos that are adopted", ReaderFailed, seeds=_film, apart=True)
 def adopted_video(content: bytes) -> None:
     _ask(adopt, "tell_facts", adopt.LOOK, content, "in.MP4")
 
 
 @parser(
     "uploads of many texts",
-    Unread,
+    ReaderFailed,
     seeds=lambda: [b'{"a/b.json": "{}", "c": {"d": "\\u00e4", "e": ""}}'],
     apart=True,
 )

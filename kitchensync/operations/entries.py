@@ -1,6 +1,6 @@
 """What a cook did, as entries of the published form: one a step in the script's order, times of the film.
 
-Everything that the form cannot say stands in `Told`: it becomes a line of `kitchensync.jsonl`.
+Everything that the form cannot say stands in `EntryNotes`: it becomes a line of `kitchensync.jsonl`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PlaceOf = Callable[[int], FilmPlace]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EntryNotes:
     """One entry, and what is said of it beside the form."""
 
     entry: Entry
@@ -40,7 +40,7 @@ class Told:
 
 def entries_of(
     state: State, place_of: PlaceOf, step_id: Callable[[str], int], accepted: AcceptedSteps | None = None
-) -> list[Told]:
+) -> list[EntryNotes]:
     """Return the entries of a recording's reduced log; a step that was done twice has two.
 
     Times are those that an annotator marked where some were accepted, else those of the touches.
@@ -61,7 +61,7 @@ def entries_of(
             entry = Entry(step_id(label), label, start_s, end_s, tuple(tagged(made)), modified, node)
             more = {"errors": [_error(error) for error in errors]} if number == 0 and errors else {}
             sides = _sides(frozen["steps"][str(node)]["text"], plan, node)
-            found.append(Told(entry, node, {**beside, **sides, **more}, taken_ns))
+            found.append(EntryNotes(entry, node, {**beside, **sides, **more}, taken_ns))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kitchensync.operations.entries import Told, entries_of
+from kitchensync.operations.entries import EntryNotes, entries_of
 from kitchensync.operations.error_rows import ERROR_COLUMNS, ErrorRow, error_rows, time_of
 from kitchensync.operations.filed_log import read_log
 from kitchensync.reader.film_streams import timeline_of
@@ -112,7 +112,7 @@ class MarkedTimes:
         return FilmPlace(session_s, self._step_s + self.bound_s, outside)
 
 
-def _row(number: int, told: Told, film: MarkedTimes | None) -> dict[str, Any]:
+def _row(number: int, told: EntryNotes, film: MarkedTimes | None) -> dict[str, Any]:
     entry, beside = told.entry, told.beside
     start_s, end_s = (float(entry.start_s), float(entry.end_s)) if beside.get("done") else (np.nan, np.nan)
     if film is not None and beside.get("done"):

@@ -13,7 +13,7 @@ class NotAllowed(RecipeError):
     """Somebody who may not do this, or whose secret is wrong."""
 
 
-class Taken(RecipeError):
+class NameTaken(RecipeError):
     """A name that somebody or something has already."""
 
 

@@ -42,35 +42,35 @@ class Bounds:
     "More variables for the process."
 
 
-class ToldApart(NamedTuple):
+class ChildAnswer(NamedTuple):
     """An answer: what can be said in JSON, and bytes."""
 
     said: Any
     blobs: Sequence[bytes] = ()
 
 
-class Unread(Exception):
+class ReaderFailed(Exception):
     """What was to be read ended the process, or its reader raised; says by what, in words."""
 
 
-class OutOfTime(Unread):
+class OutOfTime(ReaderFailed):
     """Reading it takes longer than the time given."""
 
 
-class OutOfMemory(Unread):
+class OutOfMemory(ReaderFailed):
     """Reading it takes more memory than there is for it."""
 
 
 class ProcessApart:
     """Asks one function of ours, `module:function`, in the process apart; a context manager, for one thread.
 
-    The function takes what `ask` was given and returns `ToldApart`. What it raises comes back as `Unread`.
+    The function takes what `ask` was given and returns `ChildAnswer`. What it raises comes back as `ReaderFailed`.
     """
 
     def __init__(self, function: str, bounds: Bounds) -> None:
         self._function, self._bounds = function, bounds
         self._process: subprocess.Popen[bytes] | None = None
-        self._answers: queue.Queue[ToldApart | Unread | None] = queue.Queue()
+        self._answers: queue.Queue[ChildAnswer | ReaderFailed | None] = queue.Queue()
         self._listener = threading.Thread()
 
     def __enter__(self) -> ProcessApart:
@@ -81,8 +81,8 @@ class ProcessApart:
         """End the process."""
         self.end()
 
-    def ask(self, *arguments: Any, more_s: float = 0.0) -> ToldApart:
-        """Ask once; `more_s` is added to the time. Raises Unread; OSError where the computer is in trouble."""
+    def ask(self, *arguments: Any, more_s: float = 0.0) -> ChildAnswer:
+        """Ask once; `more_s` is added to the time. Raises ReaderFailed; OSError where the computer is in trouble."""
         process, limit_s = self._running(), self._bounds.seconds + more_s
         question = json.dumps({"arguments": arguments, "seconds": limit_s}).encode() + b"\n"
         assert process.stdin is not None
@@ -96,7 +96,7 @@ class ProcessApart:
             answer = None
         if answer is None:
             raise self._why_ended()
-        if isinstance(answer, Unread):
+        if isinstance(answer, ReaderFailed):
             self.end()
             raise answer
         return answer
@@ -112,7 +112,7 @@ class ProcessApart:
             return OSError("the process that reads it was killed; is there memory left?")
         if code == -getattr(signal, "SIGALRM", 0):
             return OutOfTime("takes too long")
-        return Unread("crashes the program that reads it")
+        return ReaderFailed("crashes the program that reads it")
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
@@ -135,7 +135,7 @@ class ProcessApart:
             ready = self._answers.get(timeout=START_S)
         except queue.Empty:
             ready = None
-        if not isinstance(ready, ToldApart):
+        if not isinstance(ready, ChildAnswer):
             self.end()
             raise OSError("the process that reads files of others does not start")
 
@@ -153,13 +153,15 @@ class ProcessApart:
                 pipe.close()
 
 
-def ask_once(function: str, bounds: Bounds, *arguments: Any) -> ToldApart:
-    """Ask in a process of its own, that ends with the answer. Raises Unread, OSError."""
+def ask_once(function: str, bounds: Bounds, *arguments: Any) -> ChildAnswer:
+    """Ask in a process of its own, that ends with the answer. Raises ReaderFailed, OSError."""
     with ProcessApart(function, bounds) as process:
         return process.ask(*arguments)
 
 
-def _listen(process: subprocess.Popen[bytes], answers: queue.Queue[ToldApart | Unread | None]) -> None:
+def _listen(
+    process: subprocess.Popen[bytes], answers: queue.Queue[ChildAnswer | ReaderFailed | None]
+) -> None:
     """Hand over every answer, and None at the end."""
     assert process.stdout is not None
     try:
@@ -170,16 +172,16 @@ def _listen(process: subprocess.Popen[bytes], answers: queue.Queue[ToldApart | U
     answers.put(None)
 
 
-def _heard(line: bytes, rest: IO[bytes]) -> ToldApart | Unread:
+def _heard(line: bytes, rest: IO[bytes]) -> ChildAnswer | ReaderFailed:
     found = parse_object(line)
     if "memory" in found:
         return OutOfMemory("takes more memory than is given to it")
     if "raised" in found:
-        return Unread(str(found["raised"]))
+        return ReaderFailed(str(found["raised"]))
     blobs = [rest.read(size) for size in found["sizes"]]
     if [len(blob) for blob in blobs] != found["sizes"]:
         raise EOFError
-    return ToldApart(found["said"], blobs)
+    return ChildAnswer(found["said"], blobs)
 
 
 def main(function: str, most_bytes: int) -> None:
@@ -189,7 +191,7 @@ def main(function: str, most_bytes: int) -> None:
     module, _, name = function.partition(":")
     asked = getattr(importlib.import_module(module), name)
     limit_memory(most_bytes)
-    _tell(answers, ToldApart("ready"))
+    _tell(answers, ChildAnswer("ready"))
     for line in sys.stdin.buffer:
         question = json.loads(line)
         _set_alarm(question["seconds"] + 1.0)  # whoever asked may be gone
@@ -197,9 +199,9 @@ def main(function: str, most_bytes: int) -> None:
         _set_alarm(0.0)
 
 
-def _answer(asked: Any, arguments: list[Any]) -> ToldApart | dict[str, Any]:
+def _answer(asked: Any, arguments: list[Any]) -> ChildAnswer | dict[str, Any]:
     try:
-        told: ToldApart = asked(*arguments)
+        told: ChildAnswer = asked(*arguments)
     except MemoryError:
         return {"memory": True}
     except Exception as error:  # noqa: BLE001 (a fault of ours too: whoever asked is told)
@@ -207,10 +209,10 @@ def _answer(asked: Any, arguments: list[Any]) -> ToldApart | dict[str, Any]:
     return told
 
 
-def _tell(pipe: IO[bytes], told: ToldApart | dict[str, Any]) -> None:
-    blobs = told.blobs if isinstance(told, ToldApart) else ()
+def _tell(pipe: IO[bytes], told: ChildAnswer | dict[str, Any]) -> None:
+    blobs = told.blobs if isinstance(told, ChildAnswer) else ()
     said = (
-        {"said": told.said, "sizes": [len(blob) for blob in blobs]} if isinstance(told, ToldApart) else told
+        {"said": told.said, "sizes": [len(blob) for blob in blobs]} if isinstance(told, ChildAnswer) else told
     )
     pipe.write(json.dumps(said).encode() + b"\n")
     for blob in blobs:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from kitchensync.calibration.estimate.freedom import UncertaintyPart, Witnesses, stated, widening
+from kitchensync.calibration.estimate.freedom import UncertaintyPart, ViewInformation, stated, widening
 
 VIEWS, STEEP = 9, 2.5
 
@@ -34,9 +34,9 @@ def repeated() -> tuple[np.ndarray, np.ndarray]:
     return errors, (VIEWS - 1) / VIEWS * np.sum(moved**2, axis=0)
 
 
-def witnesses(scale: np.ndarray) -> Witnesses:
+def witnesses(scale: np.ndarray) -> ViewInformation:
     information = np.stack([part.T @ part for part in designs()])
-    return Witnesses(information * np.outer(scale, scale), np.diag(scale))
+    return ViewInformation(information * np.outer(scale, scale), np.diag(scale))
 
 
 def test_freedom_is_that_of_a_chi_square_with_the_same_scatter(repeated):

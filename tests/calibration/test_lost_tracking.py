@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from headset_faults import add_faults
 from small_recordings import START_WORLD_S
 
-from kitchensync.calibration.space.onlooker import Onlooker, Sighting
 from kitchensync.calibration.space.overlay import caption, draw
+from kitchensync.calibration.space.sightings import Sighting, SightingFinder
 from kitchensync.cli import main
 from kitchensync.reader.cameras.depth_views import DepthSource
 from kitchensync.reader.cameras.eyes import NO_POSE, TRACKING_LOST, Shot, eye_of, lost_at
@@ -57,9 +57,9 @@ def is_lost(at_s: float) -> bool:
 
 def sightings(path: Path, camera: str, kitchen: Kitchen) -> list[tuple[float, Shot, Sighting]]:
     with OpenedRecording(path) as recording, eye_of(recording, camera) as eye:
-        onlooker = Onlooker(recording, eye.headset, DepthSource(recording, DEPTH))
+        sightings = SightingFinder(recording, eye.headset, DepthSource(recording, DEPTH))
         return [
-            (kitchen.headset_clock.world_s_at(shot.ticks) - START_WORLD_S, shot, onlooker.at(shot))
+            (kitchen.headset_clock.world_s_at(shot.ticks) - START_WORLD_S, shot, sightings.at(shot))
             for shot in eye.shots(range(len(eye.ticks)), 320)
         ]
 

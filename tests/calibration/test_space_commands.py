@@ -20,7 +20,7 @@ from kitchensync.calibration.space import overlay as overlay_job
 from kitchensync.calibration.space import partial
 from kitchensync.calibration.space.body import Body
 from kitchensync.calibration.space.mesh import open3d_or_refuse
-from kitchensync.calibration.space.onlooker import Onlooker
+from kitchensync.calibration.space.sightings import SightingFinder
 from kitchensync.cli import main
 from kitchensync.reader.cameras.depth_views import DepthSource
 from kitchensync.reader.cameras.eyes import eye_of
@@ -82,9 +82,9 @@ def test_outlines_lie_within_two_pixels_of_the_true_ones(take, camera, optics):
     path, kitchen = take
     off, pieces = [], []
     with OpenedRecording(path) as recording, eye_of(recording, camera) as eye:
-        onlooker = Onlooker(recording, eye.headset, DepthSource(recording, DEPTH))
+        sightings = SightingFinder(recording, eye.headset, DepthSource(recording, DEPTH))
         for shot in eye.shots(range(1, len(eye.ticks) - 1, 4)):
-            edges = onlooker.at(shot).edges
+            edges = sightings.at(shot).edges
             pieces.append(len(edges))
             off.append(off_edge_px(edges[::3], optics, true_pose(kitchen, camera, shot.ticks)))
     every = np.concatenate(off)
@@ -101,12 +101,12 @@ def test_hands_and_gaze_are_where_the_true_optics_put_them(take, camera, optics)
     path, kitchen = take
     joints = gazes = 0
     with OpenedRecording(path) as recording, eye_of(recording, camera) as eye:
-        onlooker, body = (
-            Onlooker(recording, eye.headset, DepthSource(recording, DEPTH)),
+        sightings, body = (
+            SightingFinder(recording, eye.headset, DepthSource(recording, DEPTH)),
             Body(recording, "hololens"),
         )
         for shot in eye.shots(range(2, len(eye.ticks) - 2, 5)):
-            moment, sighting = body.at(shot.ticks), onlooker.at(shot)
+            moment, sighting = body.at(shot.ticks), sightings.at(shot)
             camera_from_world = np.linalg.inv(true_pose(kitchen, camera, shot.ticks))
             for side, seen in sighting.hands.items():
                 at = moment.joints_m[side] @ camera_from_world[:3, :3].T + camera_from_world[:3, 3]

@@ -16,7 +16,7 @@ from kitchensync.capture.produce.stream_watch import (
     since,
 )
 from kitchensync.sensors.hololens.catalogue import STREAMS
-from kitchensync.sensors.hololens.streams.inertial_samples import SAMPLE, StillWatch
+from kitchensync.sensors.hololens.streams.inertial_samples import SAMPLE, RepeatedSamples
 
 S = 1_000_000_000
 
@@ -109,6 +109,6 @@ def test_since_when_something_holds() -> None:
 
 
 def test_a_gyroscope_that_repeats_one_value_is_seen() -> None:
-    watch = StillWatch()
+    watch = RepeatedSamples()
     batches = [batch(1, 2), batch(2, 2), batch(2, 2), b"", batch(2, 3), batch(3, 3), bytes(7)]
     assert [watch.repeats(body) for body in batches] == [False, True, True, False, False, True, False]

@@ -38,7 +38,7 @@ KINDS = {
     "NotNow",
     "NotAllowed",
     "SignInFirst",
-    "Taken",
+    "NameTaken",
     "TooLarge",
     "WrongKind",
 }

@@ -11,11 +11,11 @@ import pytest
 
 from kitchensync.shell.process_apart import (
     Bounds,
+    ChildAnswer,
     OutOfMemory,
     OutOfTime,
     ProcessApart,
-    ToldApart,
-    Unread,
+    ReaderFailed,
     ask_once,
 )
 
@@ -25,7 +25,7 @@ BOUNDS = Bounds(150.0, 1 << 30)
 
 def test_an_answer_comes_as_it_is() -> None:
     with ProcessApart(SAYS, BOUNDS) as apart:
-        assert apart.ask({"a": [1, None, "ä\n"]}) == ToldApart({"a": [1, None, "ä\n"]}, [])
+        assert apart.ask({"a": [1, None, "ä\n"]}) == ChildAnswer({"a": [1, None, "ä\n"]}, [])
         assert apart.ask("again").said == "again"
 
 
@@ -34,15 +34,15 @@ def test_an_answer_comes_as_it_is() -> None:
     [
         ("time:sleep", [600], OutOfTime, 0.2),
         ("builtins:bytearray", [2 << 30], OutOfMemory, 150.0),
-        ("os:abort", [], Unread, 150.0),
-        ("os:_exit", [0], Unread, 150.0),
-        ("os:write", [1, 5], Unread, 150.0),
+        ("os:abort", [], ReaderFailed, 150.0),
+        ("os:_exit", [0], ReaderFailed, 150.0),
+        ("os:write", [1, 5], ReaderFailed, 150.0),
         ("signal:raise_signal", [signal.SIGALRM], OutOfTime, 150.0),
     ],
 )
 def test_what_ends_it_is_said(function: str, arguments: list[Any], found: type, seconds: float) -> None:
     before = psutil.Process().children()
-    with pytest.raises(Unread) as ended:
+    with pytest.raises(ReaderFailed) as ended:
         ask_once(function, Bounds(seconds, 1 << 30), *arguments)
     assert type(ended.value) is found
     assert psutil.Process().children() == before

@@ -21,7 +21,7 @@ from kitchensync.task_graphs.errors import CyclicGraph, NoSuchScript
 from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.mistakes import certificate
-from kitchensync.task_graphs.mistakes.scripts import Script, Wish, draw_script
+from kitchensync.task_graphs.mistakes.scripts import Script, ScriptRequest, draw_script
 from kitchensync.task_graphs.mistakes.wording import cautions, say
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes"
@@ -57,7 +57,7 @@ def test_a_script_of_any_graph_is_exact_or_refused(
 ) -> None:
     graph = parse_captaincook4d(json.dumps(made), name="made.json")
     try:
-        script = draw_script(graph, Wish(missing, flips), seed=seed)
+        script = draw_script(graph, ScriptRequest(missing, flips), seed=seed)
     except NoSuchScript:
         assert missing >= len(graph.steps) or flips > 0
         return
@@ -83,7 +83,7 @@ def test_scripts_of_every_published_graph_are_exact(
         made = json.loads(path.read_text())
         graph = parse_captaincook4d(path.read_text(), name=path.name)
         for seed in range(10):
-            script = draw_script(graph, Wish(missing, flips), seed=seed)
+            script = draw_script(graph, ScriptRequest(missing, flips), seed=seed)
             assert complaints(made, shown(script)) == [], (path.name, seed)
             assert (len(script.missing), len(script.broken)) == (missing, flips)
 
@@ -94,7 +94,7 @@ def test_every_number_of_edges_up_to_all_can_be_broken(shared_data: Callable[[st
     for path in sorted(shared_data("captaincook4d/task_graphs").glob("*.json")):
         graph = parse_captaincook4d(path.read_text(), name=path.name)
         for flips in range(len(graph.inner_edges) + 1):
-            script = draw_script(graph, Wish(flips=flips), seed=flips)
+            script = draw_script(graph, ScriptRequest(flips=flips), seed=flips)
             assert complaints(json.loads(path.read_text()), shown(script)) == []
             assert len(script.broken) == flips
 
@@ -114,14 +114,14 @@ def tea() -> Any:
 def test_named_steps_and_edges_are_the_ones(tea: Any) -> None:
     edge = tea.inner_edges[2]
     free = next(step.node for step in tea.steps if step.node not in edge)
-    script = draw_script(tea, Wish(skip=frozenset({free}), flip=frozenset({edge})), seed=5)
+    script = draw_script(tea, ScriptRequest(skip=frozenset({free}), flip=frozenset({edge})), seed=5)
     assert (script.missing, script.broken) == ((free,), (edge,))
 
 
 def test_protected_steps_keep_their_place_among_all_others(tea: Any) -> None:
     before = {(u, v) for u, v in certificate.reachable([s.node for s in tea.steps], tea.inner_edges)}
     for seed, node in itertools.product(range(5), (step.node for step in tea.steps)):
-        script = draw_script(tea, Wish(missing=1, flips=1, protected=frozenset({node})), seed=seed)
+        script = draw_script(tea, ScriptRequest(missing=1, flips=1, protected=frozenset({node})), seed=seed)
         assert node in script.order
         place = {one: index for index, one in enumerate(script.order)}
         for u, v in before:
@@ -131,7 +131,7 @@ def test_protected_steps_keep_their_place_among_all_others(tea: Any) -> None:
 
 def test_distance_counts_reversed_pairs_and_is_kept_to(tea: Any) -> None:
     for seed in range(20):
-        script = draw_script(tea, Wish(flips=1, distance=(3, 6)), seed=seed)
+        script = draw_script(tea, ScriptRequest(flips=1, distance=(3, 6)), seed=seed)
         pairs = certificate.late_pairs([s.node for s in tea.steps], tea.inner_edges, script.order)
         assert 3 <= len(pairs) == script.distance <= 6
 
@@ -140,7 +140,7 @@ def test_reparable_means_nothing_was_built_on_the_error(tea: Any) -> None:
     steps, edges = [s.node for s in tea.steps], tea.inner_edges
     needs = certificate.reachable(steps, edges)
     for seed, wanted in itertools.product(range(20), (True, False)):
-        script = draw_script(tea, Wish(missing=1, flips=1, reparable=wanted), seed=seed)
+        script = draw_script(tea, ScriptRequest(missing=1, flips=1, reparable=wanted), seed=seed)
         place = {node: index for index, node in enumerate(script.order)}
         built_on = [
             user
@@ -154,14 +154,14 @@ def test_reparable_means_nothing_was_built_on_the_error(tea: Any) -> None:
 
 def test_the_unmet_prerequisites_are_named(tea: Any) -> None:
     for seed in range(20):
-        script = draw_script(tea, Wish(missing=2), seed=seed)
+        script = draw_script(tea, ScriptRequest(missing=2), seed=seed)
         assert set(script.unmet) == {
             (u, v) for u, v in tea.inner_edges if u in script.missing and v in script.order
         }
 
 
 def test_the_same_seed_gives_the_same_script_and_another_another(tea: Any) -> None:
-    wish = Wish(1, 2)
+    wish = ScriptRequest(1, 2)
     assert draw_script(tea, wish, seed=1) == draw_script(tea, wish, seed=1)
     assert len({draw_script(tea, wish, seed=seed).order for seed in range(20)}) > 15
 
@@ -170,7 +170,7 @@ def test_a_wide_graph_uses_the_perfect_sampler_and_says_so() -> None:
     rng = random.Random(3)
     edges = [(a, b) for a, b in itertools.combinations(range(1, 41), 2) if rng.random() < 0.08]
     made = document(40, edges)
-    script = draw_script(parse_captaincook4d(json.dumps(made), name="wide.json"), Wish(1, 2), seed=1)
+    script = draw_script(parse_captaincook4d(json.dumps(made), name="wide.json"), ScriptRequest(1, 2), seed=1)
     assert script.sampler == "huber"
     assert complaints(made, shown(script)) == []
 
@@ -178,15 +178,15 @@ def test_a_wide_graph_uses_the_perfect_sampler_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (Wish(missing=11), "cannot be left out"),
-        (Wish(flips=99), "no script with 0 missing steps and 99 broken edges"),
-        (Wish(skip=frozenset({77})), "there is no step 77"),
-        (Wish(skip=frozenset({1}), protected=frozenset({1})), "step 1 is protected"),
-        (Wish(flip=frozenset({(1, 11)})), "no script"),
-        (Wish(flips=1, distance=(900, None)), "distances from"),
+        (ScriptRequest(missing=11), "cannot be left out"),
+        (ScriptRequest(flips=99), "no script with 0 missing steps and 99 broken edges"),
+        (ScriptRequest(skip=frozenset({77})), "there is no step 77"),
+        (ScriptRequest(skip=frozenset({1}), protected=frozenset({1})), "step 1 is protected"),
+        (ScriptRequest(flip=frozenset({(1, 11)})), "no script"),
+        (ScriptRequest(flips=1, distance=(900, None)), "distances from"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(tea: Any, wish: Wish, why: str) -> None:
+def test_what_cannot_be_is_refused_in_words(tea: Any, wish: ScriptRequest, why: str) -> None:
     with pytest.raises(NoSuchScript, match=why) as caught:
         draw_script(tea, wish, seed=1)
     assert str(caught.value).startswith("tea_and_toast.json: ")
@@ -195,7 +195,7 @@ def test_what_cannot_be_is_refused_in_words(tea: Any, wish: Wish, why: str) -> N
 def test_a_cycle_is_refused() -> None:
     made = document(2, [(1, 2), (2, 1)])
     with pytest.raises(CyclicGraph):
-        draw_script(parse_captaincook4d(json.dumps(made), name="loop.json"), Wish(), seed=1)
+        draw_script(parse_captaincook4d(json.dumps(made), name="loop.json"), ScriptRequest(), seed=1)
 
 
 def test_the_certificate_finds_each_kind_of_false_statement() -> None:
@@ -214,7 +214,7 @@ def test_the_certificate_finds_each_kind_of_false_statement() -> None:
 
 
 def test_people_are_told_what_to_leave_out_and_what_to_turn(tea: Any) -> None:
-    script = draw_script(tea, Wish(1, 1), seed=2)
+    script = draw_script(tea, ScriptRequest(1, 1), seed=2)
     said = say(tea, script)
     assert said[0].startswith(f"Leave out: “{tea.by_node[script.missing[0]].text}”")
     u, v = script.broken[0]
@@ -225,7 +225,7 @@ def test_moving_the_end_of_a_heat_is_cautioned() -> None:
     made = document(2, [(1, 2)])
     made["steps"] |= {"1": "Fry-Fry the egg", "2": "Remove-Remove from heat"}
     graph = parse_captaincook4d(json.dumps(made), name="egg.json")
-    assert "must watch the heat" in cautions(graph, draw_script(graph, Wish(flips=1), seed=1))[0]
+    assert "must watch the heat" in cautions(graph, draw_script(graph, ScriptRequest(flips=1), seed=1))[0]
     result = CliRunner().invoke(main, ["graph", "script", "-"])
     assert result.exit_code == 2
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.estimate.freedom import Witnesses
+from kitchensync.calibration.estimate.freedom import ViewInformation
 from kitchensync.shell.array_types import Floats
 
 Residuals = Callable[[Floats, Floats], Floats]
@@ -37,7 +37,7 @@ class Adjusted:
     "(v, 4, 4) camera from target, metres."
     covariance: Floats
     "(p, p) of `shared`, by leaving out one view at a time."
-    witnesses: Witnesses
+    witnesses: ViewInformation
     "What each view tells about `shared`: how well the covariance itself is known."
     residuals: Floats
     "(n, 2) pixels."
@@ -81,7 +81,7 @@ def adjust(
     system = problem.linearized(shared, poses)
     informed, moved = system.without_each()
     covariance = (len(poses) - 1) / len(poses) * moved.T @ moved
-    witnesses = Witnesses(informed * np.outer(scale, scale), np.diag(scale))
+    witnesses = ViewInformation(informed * np.outer(scale, scale), np.diag(scale))
     return Adjusted(shared, poses, covariance, witnesses, problem.at(shared, poses), converged)
 
 

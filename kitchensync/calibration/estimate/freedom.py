@@ -18,7 +18,7 @@ SIGMAS = 2.0
 
 
 @dataclass(frozen=True)
-class Witnesses:
+class ViewInformation:
     """What each view tells about parameters that all share."""
 
     information: Floats

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.estimate.freedom import UncertaintyPart, Witnesses, stated
+from kitchensync.calibration.estimate.freedom import UncertaintyPart, ViewInformation, stated
 from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.errors import Refused
 
@@ -70,7 +70,7 @@ def rotation_from_motion(rate_hz: float, of_a: Floats, of_b: Floats) -> MotionRo
     return MotionRotation(turn, covariance, np.array(sigma), float(np.degrees(worst)), rms)
 
 
-def _witnesses(turning: Floats, blocks: int) -> Witnesses:
+def _witnesses(turning: Floats, blocks: int) -> ViewInformation:
     """Return what each block tells about the rotation vector and the bias, from angular velocities (n, 3) in b.
 
     A small rotation d and a bias b change a sample w by `d x w + b`.
@@ -79,7 +79,7 @@ def _witnesses(turning: Floats, blocks: int) -> Witnesses:
     by_turn = np.cross(np.eye(3)[:, None, None], each)  # (3, blocks, n, 3)
     by_bias = np.broadcast_to(np.eye(3)[:, None, None], by_turn.shape)
     change = np.concatenate((by_turn, by_bias))
-    return Witnesses(np.einsum("pbni,qbni->bpq", change, change, optimize=True), np.eye(3, 6))
+    return ViewInformation(np.einsum("pbni,qbni->bpq", change, change, optimize=True), np.eye(3, 6))
 
 
 @dataclass(frozen=True)

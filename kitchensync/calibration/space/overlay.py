@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.calibration.space.body import BONES
-from kitchensync.calibration.space.onlooker import Onlooker, Sighting
 from kitchensync.calibration.space.partial import Partial
+from kitchensync.calibration.space.sightings import Sighting, SightingFinder
 from kitchensync.reader.cameras.depth_views import DepthSource, depth_stream
 from kitchensync.reader.cameras.eyes import TRACKING_LOST, Eye, eye_of
 from kitchensync.reader.cameras.recorded import TICKS_PER_S
@@ -94,8 +94,8 @@ def make_overlay(
             piece = range(start, min(start + SEGMENT_PICTURES, rows.stop))
             file = partial.folder / f"{start:08d}.mp4"
             if not file.is_file():
-                onlooker = Onlooker(recording, eye.headset, source)
-                _film(file, eye, onlooker, piece, rows, width, count, progress)
+                sightings = SightingFinder(recording, eye.headset, source)
+                _film(file, eye, sightings, piece, rows, width, count, progress)
             if file.is_file():  # else nothing of it can be shown
                 pieces.append((file, units_of_ticks(int(eye.ticks[start] - eye.ticks[rows.start]))))
         _join(out, pieces, force=force)
@@ -144,7 +144,7 @@ def _source(recording: OpenedRecording, wanted: OverlayRequest, eye: Eye) -> Dep
 def _film(
     file: Path,
     eye: Eye,
-    onlooker: Onlooker,
+    sightings: SightingFinder,
     piece: range,
     rows: range,
     width: int,
@@ -156,7 +156,7 @@ def _film(
     first, begin = int(eye.ticks[0]), int(eye.ticks[piece.start])
     with FilmWriter(part, crf=21) as film:
         for shot in eye.shots(piece, width):
-            sighting = onlooker.at(shot)
+            sighting = sightings.at(shot)
             count.pictures += 1
             count.unplaced += shot.view is None
             count.lost += shot.unplaced == TRACKING_LOST

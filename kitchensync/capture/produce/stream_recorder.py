@@ -23,7 +23,7 @@ from kitchensync.sensors.errors import (
     StreamRefused,
     StreamStopped,
 )
-from kitchensync.sensors.hololens.streams.inertial_samples import StillWatch
+from kitchensync.sensors.hololens.streams.inertial_samples import RepeatedSamples
 from kitchensync.sensors.hololens.wire import HEADER_BYTES
 from kitchensync.sensors.stream import SensorStream
 from kitchensync.shell.host_clock import host_ns
@@ -127,7 +127,7 @@ class StreamRecorder:
         self._wait_s = 0.0
         self._stamps = StampWatch()
         self._knows_head = head_check(self.source.stream, self._pose_bytes)
-        self._still = StillWatch() if getattr(self.source.stream, "is_gyroscope", False) else None
+        self._still = RepeatedSamples() if getattr(self.source.stream, "is_gyroscope", False) else None
         self._missed = ""
 
     def start(self) -> None:

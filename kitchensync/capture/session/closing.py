@@ -45,7 +45,7 @@ def set_aside(path: Path, size: int) -> None:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class UndrainedStream:
     """What the queue still holds of one stream, and why it could not be stored."""
 
     stream: str
@@ -64,7 +64,7 @@ class Waiting:
 
 def close_recording(
     plan: Plan, outcome: Outcome, server: QueueServer | None, ended: UtcAnchor | None = None
-) -> list[Waiting]:
+) -> list[UndrainedStream]:
     """Put hashes, losses and the end into the manifest, then clear the queue on a server of yours.
 
     Returns what the queue still holds: then nothing of it is cleared, and the recording stays open for `recover`.
@@ -77,7 +77,7 @@ def close_recording(
         write_json(Path(plan.work) / ENDED, end | {"problems": outcome.problems})
         raise RecordingGone(Path(plan.path), Path(plan.work))
     files: dict[str, Any] = {}
-    waiting: list[Waiting] = []
+    waiting: list[UndrainedStream] = []
     with reached(plan.queue_url) as client:
         for stream in plan.stored_streams():
             files |= _files(client, plan, stream)
@@ -116,8 +116,8 @@ def _write(
     files: dict[str, Any],
     now: UtcAnchor,
     *,
-    waiting: list[Waiting],
-    lost: list[Waiting],
+    waiting: list[UndrainedStream],
+    lost: list[UndrainedStream],
 ) -> None:
     cause = NO_SPACE if outcome.reason == NO_SPACE else DeclaredLossNote.kind
     with edit_manifest(Path(plan.path)) as manifest:
@@ -163,7 +163,7 @@ def _files(client: redis.Redis, plan: Plan, stream: str) -> dict[str, Any]:
     return {f"{prefix}/{name}": facts for name, facts in known.items()}
 
 
-def _still_queued(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome) -> list[Waiting]:
+def _still_queued(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome) -> list[UndrainedStream]:
     """Name the packets that are still in the queue because they could not be stored."""
     why = outcome.aside.get(stream) or "its drainer could not store them"
     try:
@@ -172,5 +172,5 @@ def _still_queued(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome
         key = stream_key(plan.uuid, stream)
         ends: list[Any] = [*client.xrange(key, count=1), *client.xrevrange(key, count=1)]  # type: ignore[misc]
         first_seq, last_seq = (int(entry_id.split(b"-")[1]) for entry_id, _ in ends)
-        return [Waiting(stream, int(client.xlen(key)), first_seq, last_seq, why)]
-    return [Waiting(stream, len(numbers), numbers[0], numbers[-1], why)] if numbers else []
+        return [UndrainedStream(stream, int(client.xlen(key)), first_seq, last_seq, why)]
+    return [UndrainedStream(stream, len(numbers), numbers[0], numbers[-1], why)] if numbers else []

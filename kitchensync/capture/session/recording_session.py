@@ -30,7 +30,7 @@ from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.session.closing import (
     CLOSING,
     CLOSING_BYTES,
-    Waiting,
+    UndrainedStream,
     clear_queue,
     close_recording,
     finish_recording,
@@ -98,7 +98,7 @@ def record(
     cameras, absent = _prepared(order, path, devices)
     warnings += [f"{camera.device}: {note}" for camera in cameras for note in devices[camera.device]["notes"]]
     plan = replace(plan, cameras={one.device: order.cameras[one.device] for one in cameras})
-    waiting: list[Waiting] = []
+    waiting: list[UndrainedStream] = []
     with (
         _private_folders(order, plan) as work,
         kept_awake(order.recording) as asleep,
@@ -168,7 +168,7 @@ def _prepared(
     return cameras, absent
 
 
-def _close(plan: Plan, outcome: Outcome, server: QueueServer | None) -> list[Waiting]:
+def _close(plan: Plan, outcome: Outcome, server: QueueServer | None) -> list[UndrainedStream]:
     """Close the ledger; what was missing when it was begun all the same is kept."""
     if outcome.missing:
         with edit_manifest(Path(plan.path)) as manifest:

@@ -34,7 +34,7 @@ from kitchensync.capture.session.alarms import (
     quiet_streams,
 )
 from kitchensync.capture.session.child_processes import LAST_WORD_S, WORKER, ChildProcesses, DrainProgress
-from kitchensync.capture.session.closing import RESERVE, RESERVE_BYTES, Waiting, set_aside
+from kitchensync.capture.session.closing import RESERVE, RESERVE_BYTES, UndrainedStream, set_aside
 from kitchensync.capture.session.control import ControlServer, Request
 from kitchensync.shell.host_clock import host_ns
 from kitchensync.shell.loopback import is_loopback_address
@@ -68,7 +68,7 @@ class Supervisor:
         hold: int | None = None,
         forks: ForkServer | None = None,
         mover: MoverProcess | None = None,
-        close: Callable[[Outcome], list[Waiting]] = lambda _: [],
+        close: Callable[[Outcome], list[UndrainedStream]] = lambda _: [],
         override: bool = False,
     ) -> None:
         """`server` is ours to keep up, or None when the queue is somebody else's; `hold` see `SupervisedProcess`.
@@ -93,7 +93,7 @@ class Supervisor:
         self._stop_asked = ""
         self._close = close
         self._override = override
-        self._left: list[Waiting] | None = None
+        self._left: list[UndrainedStream] | None = None
         self._forced = False
         self._reserve = Path(plan.work) / RESERVE
         self._trouble = StorageTrouble(plan, self.board)
@@ -104,7 +104,7 @@ class Supervisor:
         self._forced = bool(self._stop_asked)
         self._stop_asked = self._stop_asked or why
 
-    def closed(self) -> list[Waiting]:
+    def closed(self) -> list[UndrainedStream]:
         """Close the ledger where that is not done; return what the queue still holds."""
         if self._left is None:
             self.outcome.aside = self._trouble.aside()

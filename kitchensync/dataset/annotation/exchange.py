@@ -11,7 +11,7 @@ from kitchensync.dataset.annotation.forms.frame_times import is_rate
 from kitchensync.dataset.annotation.forms.marked_steps import MarkedFilm, read_steps
 from kitchensync.dataset.annotation.forms.narration import read_narration
 from kitchensync.dataset.annotation.forms.server_export import Task, tasks_of
-from kitchensync.dataset.annotation.hand_out import HandedOut
+from kitchensync.dataset.annotation.hand_out import ServerTask
 from kitchensync.dataset.annotation.label_server import Project, Server, ServerRefused
 from kitchensync.storage.recording_files.annotation_folder import (
     PUSHED,
@@ -41,7 +41,7 @@ class PushStopped(ServerRefused):
     """A push that ended in the middle, with how far it came."""
 
 
-def push(server: Server, wanted: list[tuple[Path, HandedOut]]) -> PushedTasks:
+def push(server: Server, wanted: list[tuple[Path, ServerTask]]) -> PushedTasks:
     """Add a task for every recording that has none yet, a project for each recipe version.
 
     Raises PushStopped, after which the same push goes on.
@@ -56,7 +56,7 @@ def push(server: Server, wanted: list[tuple[Path, HandedOut]]) -> PushedTasks:
     return made
 
 
-def _push_project(server: Server, wanted: list[tuple[Path, HandedOut]], made: PushedTasks) -> None:
+def _push_project(server: Server, wanted: list[tuple[Path, ServerTask]], made: PushedTasks) -> None:
     first = wanted[0][1]
     project = server.project(first.project)
     if project is None:
@@ -75,7 +75,7 @@ def _push_project(server: Server, wanted: list[tuple[Path, HandedOut]], made: Pu
         _note(path, server.url, one.project)
 
 
-def _check_labels(project: Project, ours: HandedOut) -> None:
+def _check_labels(project: Project, ours: ServerTask) -> None:
     """Refuse a project in which somebody changed the labels. Raises ServerRefused."""
     if lacks := sorted(set(ours.labels) - project.labels):
         others = sorted(project.labels - set(ours.labels))
@@ -85,7 +85,7 @@ def _check_labels(project: Project, ours: HandedOut) -> None:
         )
 
 
-def _check_same(task: Task, ours: HandedOut) -> None:
+def _check_same(task: Task, ours: ServerTask) -> None:
     """Refuse marks in a film that was never handed out. Raises ProjectDiffers."""
     if (found := task.data.get("proxy_sha256")) not in ours.films:
         raise ProjectDiffers(
@@ -117,7 +117,7 @@ class Pulled:
     findings: list[str]
 
 
-def pull(server: Server, wanted: list[tuple[Path, HandedOut]]) -> tuple[list[Pulled], list[str]]:
+def pull(server: Server, wanted: list[tuple[Path, ServerTask]]) -> tuple[list[Pulled], list[str]]:
     """Keep what people marked; return it, and a line for each recording of which nothing was kept, with why.
 
     Raises ServerRefused where the server cannot be asked: what was kept before stays, the same pull goes on.
@@ -139,7 +139,7 @@ def pull(server: Server, wanted: list[tuple[Path, HandedOut]]) -> tuple[list[Pul
     return pulled, refused
 
 
-def _tasks(server: Server, ours: HandedOut) -> dict[str, Task]:
+def _tasks(server: Server, ours: ServerTask) -> dict[str, Task]:
     project = server.project(ours.project)
     if project is None:
         raise ProjectDiffers(f"{server.url}: has no project {ours.project!r}; push first")
@@ -147,7 +147,7 @@ def _tasks(server: Server, ours: HandedOut) -> dict[str, Task]:
     return {task.recording: task for task in server.tasks(project.id)}
 
 
-def _pull_task(url: str, path: Path, one: HandedOut, task: Task | None) -> Pulled:
+def _pull_task(url: str, path: Path, one: ServerTask, task: Task | None) -> Pulled:
     if task is None:
         was_there = {"server": url, "project": one.project} in _pushed_to(path)
         why = "deleted task: it was pushed and is gone" if was_there else "it was never pushed"

@@ -44,7 +44,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class HandedOut:
+class ServerTask:
     """One recording as an annotation server takes it: its project's name and configuration, and its task.
 
     `films` are the hashes of all films that were handed out of it: the same pictures, encoded at some time.
@@ -114,7 +114,7 @@ def films_of(recording: Path) -> list[dict[str, Any]]:
     return list((read_annotations(recording, FILMS, FILMS_SCHEMA) or {"films": []})["films"])
 
 
-def handed_out(own: OwnRecording, choice: Choice) -> HandedOut:
+def handed_out(own: OwnRecording, choice: Choice) -> ServerTask:
     """Return the task of a recording whose film was written. Raises NotReleasable."""
     films = films_of(own.recording.path)
     if not films or films[-1]["frames"] != len(own.frames):
@@ -134,7 +134,7 @@ def handed_out(own: OwnRecording, choice: Choice) -> HandedOut:
         "proxy_sha256": films[-1]["sha256"],
         **({"errors": _errors(own)} if choice.shows_errors else {}),
     }
-    return HandedOut(
+    return ServerTask(
         own.recording.id,
         _project(version_of(frozen), choice),
         write(labels, shows_errors=choice.shows_errors),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Beside:
+class FrameSamples:
     """The samples of one stream that stand beside frames: `frame`, `row` and `taken_ns` (n,), one a line."""
 
     frame: Int64
@@ -118,13 +118,13 @@ class HeadsetFrames:
         near = index["host_ns"].astype(np.int64)
         return self.host.to_host_ns(index["device_ticks"].astype(np.int64), near_host_ns=near)
 
-    def beside(self, short: str, stream: StoredStream) -> Beside:
+    def beside(self, short: str, stream: StoredStream) -> FrameSamples:
         """Return the sample of a stream beside each frame; frames without one are left out. Raises KeyError."""
         rows = self.recording.instants.rows_of(self._column(short))
         frame = np.flatnonzero((rows >= 0) & ~self.hidden)
         taken_ns = self.taken_ns(stream, rows[frame])
         shown = ~in_pauses(taken_ns, self.host.bound_ns, self.pauses)
-        return Beside(frame[shown], rows[frame][shown], taken_ns[shown])
+        return FrameSamples(frame[shown], rows[frame][shown], taken_ns[shown])
 
     def slices(self, short: str) -> tuple[Int64, Int64]:
         """Return the half-open range of samples from each frame to the next. Raises KeyError."""
@@ -321,7 +321,7 @@ def _unit(frames: HeadsetFrames, stream: StoredStream, *, is_si: bool) -> str:
     return "rad/s" if is_si and sensor.is_gyroscope else str(sensor.details(Profile()).get("unit", ""))
 
 
-def beside_of(frames: HeadsetFrames, short: str, stream: StoredStream) -> Beside:
+def beside_of(frames: HeadsetFrames, short: str, stream: StoredStream) -> FrameSamples:
     """Return the samples beside frames. Raises NothingThere."""
     try:
         found = frames.beside(short, stream)

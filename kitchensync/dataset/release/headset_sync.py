@@ -16,8 +16,8 @@ import numpy as np
 
 from kitchensync.dataset.release.headset_frames import (
     Arrays,
-    Beside,
     Fill,
+    FrameSamples,
     HeadsetFrames,
     NothingThere,
     beside_of,
@@ -217,7 +217,7 @@ class SyncWriter:
         for place in places.values():
             self._written(place, result)
 
-    def _images(self, stream: StoredStream, beside: Beside, files: dict[str, ArraysFile]) -> None:
+    def _images(self, stream: StoredStream, beside: FrameSamples, files: dict[str, ArraysFile]) -> None:
         there = []
         for place, image in _rising(stream, beside.row):
             for name, file in files.items():

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.dataset.source.own_recording import OwnRecording
-from kitchensync.operations.entries import Told, entries_of
+from kitchensync.operations.entries import EntryNotes, entries_of
 from kitchensync.shell.array_types import Int64
 from kitchensync.storage.errors import BadChunk, pass_on_trouble
 from kitchensync.storage.ledger import Note
@@ -127,7 +127,7 @@ def _steps(own: OwnRecording, session: SessionTimes) -> Iterator[StepTime]:
             yield StepTime(number, session.seconds(span[0]), session.seconds(span[1]))
 
 
-def _marked_ns(own: OwnRecording, one: Told) -> tuple[int, int] | None:
+def _marked_ns(own: OwnRecording, one: EntryNotes) -> tuple[int, int] | None:
     if not one.entry.performed:
         return None
     ends = [round(at_s * own.frames.fps) for at_s in (one.entry.start_s, one.entry.end_s)]

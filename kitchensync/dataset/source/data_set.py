@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from kitchensync.dataset.source.numbering import Numbering, merged
-from kitchensync.operations.entries import Told
+from kitchensync.operations.entries import EntryNotes
 from kitchensync.operations.error_rows import ErrorRow, details_of
 from kitchensync.task_graphs.categories import TAGS
 from kitchensync.task_graphs.formats.annotation_files import format_annotations
@@ -41,7 +41,7 @@ class Cooked:
     errors_planned: bool
     steps: Mapping[str, Any]
     edges: list[list[int]]
-    told: list[Told]
+    told: list[EntryNotes]
     film_s: float
     facts: dict[str, Any] = field(default_factory=dict)
     narrated: list[dict[str, Any]] = field(default_factory=list)

@@ -11,7 +11,7 @@ from kitchensync.dataset.narration.narrations import released_narrations
 from kitchensync.dataset.source.data_set import Cooked, Member, numbered
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
-from kitchensync.operations.entries import Told, entries_of
+from kitchensync.operations.entries import EntryNotes, entries_of
 from kitchensync.operations.error_rows import error_rows
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.consent import Purpose, why_not
@@ -84,7 +84,7 @@ def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
     )
 
 
-def _narrated(own: OwnRecording, told: list[Told], numbering: Numbering) -> list[dict[str, Any]]:
+def _narrated(own: OwnRecording, told: list[EntryNotes], numbering: Numbering) -> list[dict[str, Any]]:
     """Return what people said about the film, by time; speakers get numbers as participants do."""
     spans = [(one.node, one.entry.start_s, one.entry.end_s) for one in told if one.entry.start_s >= 0]
     steps = {int(node): step["text"] for node, step in own.state["recording"]["steps"].items()}

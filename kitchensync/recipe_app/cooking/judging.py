@@ -18,7 +18,7 @@ KEPT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Against:
+class OrderJudgement:
     """Steps by their texts: pairs (what came too early, what it should have waited for), left out, done twice."""
 
     early: tuple[tuple[str, str], ...]
@@ -36,10 +36,10 @@ class Judge:
 
     def __init__(self, records: AppRecords) -> None:
         self.records = records
-        self._known: OrderedDict[tuple[str, int], Against | None] = OrderedDict()
+        self._known: OrderedDict[tuple[str, int], OrderJudgement | None] = OrderedDict()
         self._collections: dict[str, CollectionGraphs] = {}
 
-    def against(self, recording: dict[str, Any]) -> Against | None:
+    def against(self, recording: dict[str, Any]) -> OrderJudgement | None:
         """Judge a row of the table of recordings; None before anything was done, or without the recipe's version."""
         key = (recording["id"], recording["last_n"])
         if key not in self._known:
@@ -48,7 +48,7 @@ class Judge:
                 self._known.popitem(last=False)
         return self._known[key]
 
-    def _judged(self, recording: dict[str, Any]) -> Against | None:
+    def _judged(self, recording: dict[str, Any]) -> OrderJudgement | None:
         if not recording["steps_done"]:
             return None
         version = self.records.row(tables.recipe, recording["graph_hash"])
@@ -57,7 +57,7 @@ class Judge:
             return _against(order, performed(self.records.state(recording["id"])))
         return self._published(self.records.state(recording["id"])) if not recording["graph_hash"] else None
 
-    def _published(self, state: State) -> Against | None:
+    def _published(self, state: State) -> OrderJudgement | None:
         frozen = state["recording"]
         name = frozen.get("collection", "")
         graphs = self._collections.setdefault(name, CollectionGraphs(name, self.records))
@@ -67,10 +67,10 @@ class Judge:
         return _against(order, graphs.steps_of_graph(order, frozen["annotated"], performed(state)))
 
 
-def _against(order: Prerequisites, done: list[Performed]) -> Against:
+def _against(order: Prerequisites, done: list[Performed]) -> OrderJudgement:
     found = judge(order, done)
     text = {step.node: step.text for step in order.graph.numbered.steps}
-    return Against(
+    return OrderJudgement(
         tuple((text[after], text[before]) for before, after in found.late_edges),
         tuple(text[node] for node in found.missing),
         tuple(dict.fromkeys(text[node] for node in found.repeated)),

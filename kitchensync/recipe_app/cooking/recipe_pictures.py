@@ -18,7 +18,7 @@ from kitchensync.recipe_app.exchange.stated_facts import latest
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Recipe
-from kitchensync.shell.process_apart import Bounds, ToldApart, Unread, ask_once
+from kitchensync.shell.process_apart import Bounds, ChildAnswer, ReaderFailed, ask_once
 from kitchensync.task_graphs.errors import NotFound
 
 KIND = "recipe_picture"
@@ -94,7 +94,7 @@ def small_jpeg(path: Path) -> bytes:
     """Make a small JPEG of a stranger's picture. Raises BadOperation for what is none."""
     try:
         told = ask_once(f"{__name__}:tell_small", PICTURE, os.fspath(path.absolute()))
-    except Unread as error:
+    except ReaderFailed as error:
         raise BadOperation(
             "this picture takes too much memory or crashes its reader; save it as PNG or JPEG anew"
         ) from error
@@ -106,7 +106,7 @@ def small_jpeg(path: Path) -> bytes:
     return told.blobs[0]
 
 
-def tell_small(path: str) -> ToldApart:
+def tell_small(path: str) -> ChildAnswer:
     """Read, turn upright, shrink and write a picture, in this process."""
     import cv2
 
@@ -119,9 +119,9 @@ def tell_small(path: str) -> ToldApart:
         if error.func != "validateInputImageSize":
             raise
     if image is None:
-        return ToldApart("unreadable")
+        return ChildAnswer("unreadable")
     scale = LONGEST_SIDE / max(image.shape[:2])
     if scale < 1:
         image = cv2.resize(image, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
     written, encoded = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
-    return ToldApart("small" if written else "unreadable", [encoded.tobytes()])
+    return ChildAnswer("small" if written else "unreadable", [encoded.tobytes()])

@@ -17,7 +17,7 @@ from kitchensync.sensors.gopro.files.media import MOST_PIXELS, open_container
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
 from kitchensync.sensors.gopro.files.pace import pace_words
 from kitchensync.shell.host_clock import utc_anchor
-from kitchensync.shell.process_apart import Bounds, ToldApart, Unread, ask_once
+from kitchensync.shell.process_apart import Bounds, ChildAnswer, ReaderFailed, ask_once
 from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.errors import RecordingExists
 from kitchensync.storage.installation.own_list import note_films
@@ -98,14 +98,14 @@ def _look(path: Path) -> dict[str, Any]:
     """Return what a video says of itself. Raises NotAdopted for what is none; OSError."""
     try:
         said = ask_once(f"{__name__}:tell_facts", LOOK, os.fspath(path.absolute())).said
-    except Unread as error:
+    except ReaderFailed as error:
         raise NotAdopted(path.name, f"cannot be read as a video ({error})") from error
     if isinstance(said, str):
         raise NotAdopted(path.name, said)
     return dict(said)
 
 
-def tell_facts(path: str) -> ToldApart:
+def tell_facts(path: str) -> ChildAnswer:
     """Return what a video says of itself, or in words why it is none."""
     import av
 
@@ -113,21 +113,23 @@ def tell_facts(path: str) -> ToldApart:
         with open_container(Path(path)) as container:
             video = next(iter(container.streams.video), None)
             if video is None:
-                return ToldApart("holds no video")
+                return ChildAnswer("holds no video")
             if MP4 not in container.format.name.split(","):
                 kind = container.format.long_name
-                return ToldApart(f"is a {kind} file; copy its streams into an MP4 without encoding: {REMUX}")
+                return ChildAnswer(
+                    f"is a {kind} file; copy its streams into an MP4 without encoding: {REMUX}"
+                )
             if video.codec_context.width * video.codec_context.height > MOST_PIXELS:
-                return ToldApart(f"its pictures have more than {MOST_PIXELS // 1_000_000} megapixels")
+                return ChildAnswer(f"its pictures have more than {MOST_PIXELS // 1_000_000} megapixels")
             duration_s = float(container.duration or 0) / av.time_base
             size = [video.codec_context.width, video.codec_context.height]
             rate = float(video.average_rate or 0)
             said = {"duration_s": duration_s, "size": size, "frames_per_s": rate}
             said |= {"codec": video.codec_context.name, "audio": bool(container.streams.audio)}
         words = pace_words(Path(path))
-        return ToldApart(said | {"pace": words} if words else said)
+        return ChildAnswer(said | {"pace": words} if words else said)
     except (av.error.FFmpegError, OSError) as error:
-        return ToldApart(f"cannot be read as a video ({error.strerror or error})")
+        return ChildAnswer(f"cannot be read as a video ({error.strerror or error})")
 
 
 def _copied(path: Path, target: Path, facts: dict[str, Any], tell: Progress) -> dict[str, Any]:

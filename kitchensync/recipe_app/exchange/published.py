@@ -219,7 +219,7 @@ def collections(records: AppRecords) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class GivenBack:
+class ExportedCollection:
     """The files of a collection, relative path -> text, and what the desk's corrections did to them."""
 
     files: dict[str, str]
@@ -228,7 +228,7 @@ class GivenBack:
     warnings: list[str]
 
 
-def give_back(collection: str, records: AppRecords) -> GivenBack:
+def give_back(collection: str, records: AppRecords) -> ExportedCollection:
     """Write the files of a collection from the log: as they came, but for what was corrected at the desk.
 
     Raises NotFound, and NotNow when one of its recordings was withdrawn: a folder without it would not be the folder.
@@ -269,7 +269,7 @@ def _with_corrections(
     held: Mapping[str, Any],
     as_came: Mapping[str, AnnotatedRecording],
     changed: Mapping[str, AnnotatedRecording],
-) -> GivenBack:
+) -> ExportedCollection:
     came = Annotations(
         tuple(as_came.values()),
         dict(held["step_texts"]),
@@ -290,7 +290,7 @@ def _with_corrections(
         made, odd = anew, {path: text for path, text in odd.items() if path not in differing}
     made |= odd
     ids = [one.recording_id for subject, one in as_came.items() if subject in changed]
-    return GivenBack({path: made[path] for path in held["files"]}, ids, warnings)
+    return ExportedCollection({path: made[path] for path in held["files"]}, ids, warnings)
 
 
 def _left_behind(came: Annotations, changed: Iterable[AnnotatedRecording]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from kitchensync.operations.errors import BadOperation
-from kitchensync.recipe_app.errors import NotAllowed, Taken
+from kitchensync.recipe_app.errors import NameTaken, NotAllowed
 from kitchensync.recipe_app.people import attempts, secrets
 from kitchensync.recipe_app.people.chosen_names import check_name, look_alike
 from kitchensync.recipe_app.people.roles import ROLES, Access, allowed
@@ -59,7 +59,7 @@ class Accounts:
     # people
 
     def add_person(self, pseudonym: str, roles: list[str], *, actor: str) -> str:
-        """Add somebody; return the id. Raises BadOperation, Taken."""
+        """Add somebody; return the id. Raises BadOperation, NameTaken."""
         pseudonym = check_name(pseudonym)
         _check_roles(roles)
         person = new_id(self.records.utc_ns())
@@ -67,7 +67,9 @@ class Accounts:
         with self.records.changing() as connection:
             taken = connection.execute(select(tables.person.c.pseudonym)).scalars()
             if (other := look_alike(pseudonym, taken)) is not None:
-                raise Taken("there is a person called {name} already; choose another pseudonym", name=other)
+                raise NameTaken(
+                    "there is a person called {name} already; choose another pseudonym", name=other
+                )
             self.records.note_within(connection, "person", person, body, actor=actor)
         return person
 
@@ -160,12 +162,12 @@ class Accounts:
     # kitchens and devices
 
     def add_kitchen(self, name: str, *, actor: str) -> str:
-        """Add a kitchen; return its id. Raises BadOperation, Taken."""
+        """Add a kitchen; return its id. Raises BadOperation, NameTaken."""
         name = check_name(name)
         kitchen = new_id(self.records.utc_ns())
         with self.records.changing() as connection:
             if connection.execute(select(tables.kitchen).where(tables.kitchen.c.name == name)).first():
-                raise Taken("a kitchen needs a name that no other has")
+                raise NameTaken("a kitchen needs a name that no other has")
             self.records.note_within(connection, "kitchen", kitchen, {"name": name}, actor=actor)
         return kitchen
 

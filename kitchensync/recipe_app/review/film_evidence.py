@@ -77,7 +77,7 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RulingState:
     """How a question stands, how far the passes overlap, and what holds."""
 
     state: Literal["accepted", "rejected", "to_rule"]
@@ -134,23 +134,23 @@ def pass_of(marks: Iterable[Mark], answers: Mapping[str, str], item: Item) -> Pa
     return Pass(answers[item["item"]].strip(), tuple(spans))
 
 
-def standing(passes: Sequence[Pass], ruled: str | None) -> Standing:
+def standing(passes: Sequence[Pass], ruled: str | None) -> RulingState:
     """Return how a question stands after both passes; where they agree nobody rules."""
     first, second = passes
     iou = agreement(first.spans, second.spans)["iou"]
     if not (first.spans or second.spans):
-        return Standing("rejected", iou)
+        return RulingState("rejected", iou)
     if first.answer == second.answer and iou >= AGREED_IOU:
         both = merged(common(first.spans, second.spans))
-        return Standing("accepted", iou, Pass(first.answer, tuple(both)))
+        return RulingState("accepted", iou, Pass(first.answer, tuple(both)))
     if ruled is None:
-        return Standing("to_rule", iou)
+        return RulingState("to_rule", iou)
     if ruled == "neither":
-        return Standing("rejected", iou)
-    return Standing("accepted", iou, passes[TAKE.index(ruled)])
+        return RulingState("rejected", iou)
+    return RulingState("accepted", iou, passes[TAKE.index(ruled)])
 
 
-def record_of(item: Item, passes: Sequence[Pass], found: Standing, fps: Fraction) -> dict[str, Any]:
+def record_of(item: Item, passes: Sequence[Pass], found: RulingState, fps: Fraction) -> dict[str, Any]:
     """Return a question with its answer and evidence, seconds from the clip's start, and what each person said."""
     kept = {key: value for key, value in item.items() if key not in ("item", "node", "about")}
     told = [{"answer": one.answer, "evidence": _seconds(one, item, fps)} for one in passes]

@@ -38,7 +38,7 @@ OPINIONS = {
 }
 
 
-class AskedBack(Strict):
+class QuestionAnswer(Strict):
     """A question that was asked about an example, its answer, and what was measured of it."""
 
     example_id: Annotated[str, Field(max_length=50)]
@@ -62,7 +62,7 @@ def steps_to_decide(examples: Iterable[Example]) -> list[Item]:
     ]
 
 
-def questions_to_rate(steps: Iterable[Item], asked: Iterable[AskedBack]) -> list[Item]:
+def questions_to_rate(steps: Iterable[Item], asked: Iterable[QuestionAnswer]) -> list[Item]:
     """Return an item for each question. Raises KeyError for an example that is not among the steps."""
     by_id = {step["item"]: step for step in steps}
     return [

@@ -33,7 +33,7 @@ class _Asked(Generic[T, R]):
         self.error: Exception | None = None
 
 
-class Together(Generic[T, R]):
+class GroupedWrites(Generic[T, R]):
     """Calls `write` for everything that waits; whoever gets the turn writes for the others too.
 
     `write` answers each item in its order, in a transaction that is over when it returns. When it fails for several
@@ -90,7 +90,7 @@ class AppRecords:
         self._kept: OrderedDict[str, list[Op]] = OrderedDict()
         self._lock = threading.Lock()
         self._heeded = 0
-        self._together: Together[NewOp, tuple[Op, bool]] = Together(self._accept)
+        self._together: GroupedWrites[NewOp, tuple[Op, bool]] = GroupedWrites(self._accept)
 
     def accept(self, new: Sequence[NewOp]) -> list[tuple[Op, bool]]:
         """Append operations; for each the stored one, `GONE` on what was destroyed, and whether it was there.

@@ -16,7 +16,7 @@ from kitchensync.recipe_app.study.wanted import DISORDERED, PLANNED
 from kitchensync.task_graphs.errors import NoSuchScript, TooManyOrders
 from kitchensync.task_graphs.mistakes.hints import CATEGORY_NAMES, Hint, graph_hints, step_hints, texts_after
 from kitchensync.task_graphs.mistakes.induced import INDUCIBLE, in_turn
-from kitchensync.task_graphs.mistakes.scripts import Script, Wish, draw_script
+from kitchensync.task_graphs.mistakes.scripts import Script, ScriptRequest, draw_script
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.text.safety import must_stay
 
@@ -74,8 +74,10 @@ def wrong_order(graph: Graph, *, seed: int, missing: int = 1, flips: int = 2) ->
     safe = protected(graph)
     for left_out, turned in ((missing, flips), (missing, 1), (0, 1)):
         with suppress(NoSuchScript):
-            return draw_script(graph, Wish(missing=left_out, flips=turned, protected=safe), seed=seed)
-    return draw_script(graph, Wish(missing=1, protected=safe), seed=seed)
+            return draw_script(
+                graph, ScriptRequest(missing=left_out, flips=turned, protected=safe), seed=seed
+            )
+    return draw_script(graph, ScriptRequest(missing=1, protected=safe), seed=seed)
 
 
 def script_of(graph: Graph, strategy: str, *, seed: int, category: str = "") -> str:

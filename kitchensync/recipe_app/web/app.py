@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute
 
 from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
-from kitchensync.recipe_app.errors import NotAllowed, Taken, TooOften
+from kitchensync.recipe_app.errors import NameTaken, NotAllowed, TooOften
 from kitchensync.recipe_app.web.desk import (
     api_batches,
     api_card,
@@ -82,7 +82,7 @@ STATUS: dict[type[Exception], int] = {
     NotAllowed: 403,
     NotFound: 404,
     NotNow: 409,
-    Taken: 409,
+    NameTaken: 409,
     TooOften: 429,
     TooLarge: 413,
     WrongKind: 415,

@@ -19,6 +19,10 @@ Roles = Annotated[
 ]
 
 
+class EmptyBody(Strict):
+    """A request body without fields."""
+
+
 class PairRequest(Strict):
     """A tablet's code and its name; a `program` gets the token in the answer, a browser in a cookie."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.shell.process_apart import Bounds, OutOfTime, ProcessApart, ToldApart, Unread
+from kitchensync.shell.process_apart import Bounds, ChildAnswer, OutOfTime, ProcessApart, ReaderFailed
 from kitchensync.storage.chunks.chunk_reader import UNREADABLE, Chunk
 from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.errors import BadChunk
@@ -47,16 +47,16 @@ class ReaderApart(ProcessApart):
             told = self.ask(str(path.absolute()), more_s=path.stat().st_size / BYTES_PER_S)
         except OutOfTime:
             return FileLook(["structure: reading it does not end"], None)
-        except Unread:
+        except ReaderFailed:
             return FileLook(["structure: reading it crashes HDF5"], None)
         index = np.frombuffer(told.blobs[0], INDEX) if told.blobs else None
         return FileLook(told.said, index)
 
 
-def tell_look(path: str) -> ToldApart:
+def tell_look(path: str) -> ChildAnswer:
     """Check every checksum inside a sealed file, in this process."""
     look = look_here(Path(path))
-    return ToldApart(look.damage, () if look.index is None else (look.index.tobytes(),))
+    return ChildAnswer(look.damage, () if look.index is None else (look.index.tobytes(),))
 
 
 def look_here(path: Path) -> FileLook:

@@ -26,7 +26,7 @@ from kitchensync.storage.timeline.film_times import UNKNOWN
 
 Plan = dict[str, Any]
 """{"streams": {name: [chunk, ..]}, "films": {file: {"sha256", "samples"}}}."""
-Told = dict[str, Any]
+EntryNotes = dict[str, Any]
 """What a chunk is, or was: `chunk` (its number), `bytes`, `sha256`, `packets`, `seq` and `ticks` [first, last]."""
 
 
@@ -47,11 +47,11 @@ def plan(recording: Recording, spans: Pauses, *, whole_films: bool) -> Plan:
     return {"streams": {name: found for name, found in streams.items() if found}, "films": films}
 
 
-def _chunks(recording: Recording, name: str) -> Iterator[Told]:
+def _chunks(recording: Recording, name: str) -> Iterator[EntryNotes]:
     return (told for index, told in chunks_of(recording, name) if recording.hides(name, index).any())
 
 
-def chunks_of(recording: Recording, name: str) -> Iterator[tuple[npt.NDArray[np.void], Told]]:
+def chunks_of(recording: Recording, name: str) -> Iterator[tuple[npt.NDArray[np.void], EntryNotes]]:
     """Yield each chunk of a stream, those in archives too: its index, (n,) of INDEX, and what it is."""
     known = recording.manifest["files"]
     for path in chunk_paths(stream_folder(recording.readable, name)):
@@ -67,7 +67,7 @@ def chunks_of(recording: Recording, name: str) -> Iterator[tuple[npt.NDArray[np.
             yield index, _told(chunk_number(path) or 0, path.stat().st_size, facts["sha256"], index)
 
 
-def _told(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> Told:
+def _told(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> EntryNotes:
     seqs, ticks = index["seq"], index["device_ticks"]
     return {
         "chunk": number,

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.hololens.streams.inertial_samples import StillWatch
+from kitchensync.sensors.hololens.streams.inertial_samples import RepeatedSamples
 from kitchensync.sensors.stream import Format, accept
 from kitchensync.shell.files_on_disk import check_plain, file_sha256
 from kitchensync.storage.chunks.apart import ReaderApart
@@ -63,7 +63,7 @@ class _Reader:
         self.digest = hashlib.sha256()
         self.odd_rows: list[int] = []
         self.why = ""
-        self._check, self._form, self._still = check, form, StillWatch()
+        self._check, self._form, self._still = check, form, RepeatedSamples()
         self._row = 0
 
     def begin(self) -> None:

@@ -35,7 +35,7 @@ BUDGET = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ScriptRequest:
     """What a script shall do wrong; `skip` and `flip` name steps and edges, the counts are drawn besides them.
 
     `protected` steps are neither left out nor moved against any other. `distance` bounds how many ordered pairs of
@@ -66,7 +66,7 @@ class Script:
     graph_hash: str
 
 
-def draw_script(graph: Graph, wish: Wish, *, seed: int) -> Script:
+def draw_script(graph: Graph, wish: ScriptRequest, *, seed: int) -> Script:
     """Draw a verified script. Raises CyclicGraph, NoSuchScript with the reason, TooManyOrders."""
     order = relation(graph)
     _check_wish(graph, wish, order)
@@ -87,7 +87,7 @@ def draw_script(graph: Graph, wish: Wish, *, seed: int) -> Script:
     raise NoSuchScript(graph.name, _why_not(wish, near_misses))
 
 
-def _check_wish(graph: Graph, wish: Wish, order: Relation) -> None:
+def _check_wish(graph: Graph, wish: ScriptRequest, order: Relation) -> None:
     steps = set(order.items)
     named = wish.skip | wish.protected | {node for edge in wish.flip for node in edge}
     if unknown := sorted(named - steps):
@@ -103,7 +103,7 @@ def _check_wish(graph: Graph, wish: Wish, order: Relation) -> None:
         )
 
 
-def _choices_of_missing(graph: Graph, wish: Wish, rng: random.Random) -> Iterator[frozenset[int]]:
+def _choices_of_missing(graph: Graph, wish: ScriptRequest, rng: random.Random) -> Iterator[frozenset[int]]:
     in_flips = {node for edge in wish.flip for node in edge}
     free = [s.node for s in graph.steps if s.node not in wish.skip | wish.protected | in_flips]
     for _ in range(TRIES if len(free) >= wish.missing else 0):
@@ -111,7 +111,7 @@ def _choices_of_missing(graph: Graph, wish: Wish, rng: random.Random) -> Iterato
 
 
 def _flipped(
-    graph: Graph, wish: Wish, order: Relation, rng: random.Random
+    graph: Graph, wish: ScriptRequest, order: Relation, rng: random.Random
 ) -> tuple[frozenset[Edge], Relation] | None:
     """Choose the edges to break among those of the graph that nothing implies; None when this does not work out."""
     reduced = covers(order)
@@ -208,7 +208,7 @@ def _is_reparable(
     return not built_on and not needed
 
 
-def _fits(script: Script, wish: Wish) -> bool:
+def _fits(script: Script, wish: ScriptRequest) -> bool:
     least, most = wish.distance
     far_enough = least <= script.distance and (most is None or script.distance <= most)
     return far_enough and wish.reparable in (None, script.reparable)
@@ -224,7 +224,7 @@ def _verify(graph: Graph, script: Script) -> None:
         raise NoSuchScript(graph.name, f"the script did not pass its check: {'; '.join(faults)}")
 
 
-def _why_not(wish: Wish, distances: list[int]) -> str:
+def _why_not(wish: ScriptRequest, distances: list[int]) -> str:
     asked = f"{len(wish.skip) + wish.missing} missing steps and {len(wish.flip) + wish.flips} broken edges"
     if not distances:
         return f"no script with {asked} was found in {TRIES} tries; ask for fewer, or protect fewer steps"

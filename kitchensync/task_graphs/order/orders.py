@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from kitchensync.task_graphs.errors import TooManyOrders, TooManyStates
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.closure import Relation, relation
-from kitchensync.task_graphs.order.parts import Parallel, Part, Series, Single, Table, components
+from kitchensync.task_graphs.order.parts import Parallel, Part, Series, SingleStep, Table, components
 
 UNKNOWN = -1
 
@@ -110,7 +110,7 @@ class Splitter:
     def split(self, members: int) -> Part:
         """Return the part tree of these items. Raises TooManyStates."""
         if members.bit_count() == 1:
-            return Single(members.bit_length() - 1)
+            return SingleStep(members.bit_length() - 1)
         parallel = components(members, self.comparable)
         if len(parallel) != 1:  # also the empty order: a parallel of nothing has one order
             return Parallel([self.split(part) for part in parallel])

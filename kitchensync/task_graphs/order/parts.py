@@ -24,7 +24,7 @@ class Part(Protocol):
     def unrank(self, rank: int) -> list[int]: ...
 
 
-class Single:
+class SingleStep:
     """One step."""
 
     def __init__(self, item: int) -> None:

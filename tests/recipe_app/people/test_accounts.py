@@ -13,7 +13,7 @@ from argon2 import PasswordHasher, extract_parameters
 from sqlalchemy import insert
 
 from kitchensync.operations.errors import BadOperation
-from kitchensync.recipe_app.errors import NotAllowed, Taken, TooOften
+from kitchensync.recipe_app.errors import NameTaken, NotAllowed, TooOften
 from kitchensync.recipe_app.people import secrets
 from kitchensync.recipe_app.people.accounts import Accounts
 from kitchensync.recipe_app.people.attempts import AT_ONCE, Bucket
@@ -241,7 +241,7 @@ def test_bad_people_are_refused(house: House, name: str, roles: list[str]) -> No
 
 def test_two_people_never_share_a_pseudonym(house: House) -> None:
     person(house)
-    with pytest.raises(Taken, match="called Basil already"):
+    with pytest.raises(NameTaken, match="called Basil already"):
         person(house, "  Basil ")
 
 
@@ -250,7 +250,7 @@ def test_two_people_never_share_a_pseudonym(house: House) -> None:
 )
 def test_a_pseudonym_that_looks_like_a_taken_one_is_refused(house: House, alike: str) -> None:
     person(house, "admin", "admin")
-    with pytest.raises(Taken, match="called admin already"):
+    with pytest.raises(NameTaken, match="called admin already"):
         person(house, alike)
 
 
@@ -334,7 +334,7 @@ def test_of_many_who_add_the_same_name_at_once_one_succeeds(house: House) -> Non
     def added(make: Callable[[], str]) -> bool:
         try:
             return bool(make())
-        except Taken:
+        except NameTaken:
             return False
 
     twin = partial(house.accounts.add_person, "Twin", ["participant"], actor="")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kitchensync.recipe_app.store.app_records import Together
+from kitchensync.recipe_app.store.app_records import GroupedWrites
 
 
 class Store:
@@ -29,7 +29,7 @@ class Store:
 
 def ask_all(store: Store, wishes: list[list[int]]) -> list[list[str] | str]:
     """The first wish is being written while all the others arrive."""
-    together = Together(store.write)
+    together = GroupedWrites(store.write)
     answers: list[list[str] | str] = ["" for _ in wishes]
 
     def ask(place: int) -> None:
@@ -68,7 +68,7 @@ def test_one_fault_is_one_refusal() -> None:
 def test_after_a_fault_the_next_is_written() -> None:
     store = Store()
     store.go.set()
-    together = Together(store.write)
+    together = GroupedWrites(store.write)
     with pytest.raises(ValueError, match=r"\[3\]"):
         together.put([3])
     assert together.put([2]) == ["2 written"]

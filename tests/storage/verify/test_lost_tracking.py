@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kitchensync.sensors.hololens.catalogue import STREAMS
-from kitchensync.sensors.hololens.streams.inertial_samples import StillWatch
+from kitchensync.sensors.hololens.streams.inertial_samples import RepeatedSamples
 from kitchensync.storage.verify.tracking import GAZE, HEAD, STILL, Tracking, spans_of, united
 from kitchensync.virtual_kitchen.faults import parse_faults
 from kitchensync.virtual_kitchen.headset.blind import LosingItself
@@ -40,7 +40,7 @@ def found(folder: Path, seed: int, *faults: str) -> dict[str, list[tuple[float, 
     }
     spans: dict[str, list[tuple[float, float]]] = {}
     for name, feed in feeds.items():
-        spoiler, tracking, still = LosingItself(plan, name), Tracking(STREAMS[name]), StillWatch()
+        spoiler, tracking, still = LosingItself(plan, name), Tracking(STREAMS[name]), RepeatedSamples()
         at_s, poses = [], []
         k = feed.first_k(0.0)
         while feed.due_s(k) < SECONDS:

@@ -16,7 +16,7 @@ from kitchensync.dataset.data_set_cards.write_cards import write_cards
 from kitchensync.dataset.release.release import own_splits
 from kitchensync.dataset.source.data_set import LINKS, Cooked, numbered, text_files
 from kitchensync.dataset.source.numbering import Numbering
-from kitchensync.operations.entries import Told
+from kitchensync.operations.entries import EntryNotes
 from kitchensync.task_graphs.formats.annotation_files import format_annotations
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Annotations, Entry, TaggedError
 
@@ -103,7 +103,9 @@ ABSENT = {"kind": "gopro_4k", "why": "not asked for"}
 def _cooked(number: int, numbering: Numbering) -> Cooked:
     wrong = (TaggedError("Other", "spilt"),) * (number % 2 == 0)
     told = [
-        Told(Entry(numbering.step(step["label"]), step["label"], float(place), place + 1.5, wrong), int(node))
+        EntryNotes(
+            Entry(numbering.step(step["label"]), step["label"], float(place), place + 1.5, wrong), int(node)
+        )
         for place, (node, step) in enumerate(STEPS.items())
     ]
     facts = {"strategy": "normal", "display": ("steps", "paragraph", "hidden")[number % 3], "seed": 1}

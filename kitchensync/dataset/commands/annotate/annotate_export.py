@@ -15,7 +15,7 @@ from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import write_into
 
 if TYPE_CHECKING:
-    from kitchensync.dataset.annotation.hand_out import HandedOut
+    from kitchensync.dataset.annotation.hand_out import ServerTask
 
 FORM = click.option(
     "--form",
@@ -102,7 +102,7 @@ def export(
         errors == "shown",
         films_at or f"/data/local-files/?d={out.name}",
     )
-    made: list[HandedOut] = []
+    made: list[ServerTask] = []
     files: dict[str, bytes] = {}
     left_out: dict[str, NotReleasable] = {}
     with Bar(unit="pictures") as bar:
@@ -126,7 +126,7 @@ def export(
     return answer(said, notes, f"{len(made)} recordings in {out}", strict=False)
 
 
-def _files(made: list[HandedOut]) -> dict[str, bytes]:
+def _files(made: list[ServerTask]) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for folder in {_folder(one) for one in made}:
         mine = [one for one in made if _folder(one) == folder]
@@ -135,11 +135,11 @@ def _files(made: list[HandedOut]) -> dict[str, bytes]:
     return files
 
 
-def _folder(one: HandedOut) -> str:
+def _folder(one: ServerTask) -> str:
     return one.project.partition(" ")[0]
 
 
-def _said(one: HandedOut) -> dict[str, Any]:
+def _said(one: ServerTask) -> dict[str, Any]:
     predictions = one.task["predictions"]
     return {
         "recording": one.recording,

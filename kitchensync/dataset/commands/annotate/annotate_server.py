@@ -15,7 +15,7 @@ from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording, given_path
 
 if TYPE_CHECKING:
-    from kitchensync.dataset.annotation.hand_out import HandedOut
+    from kitchensync.dataset.annotation.hand_out import ServerTask
     from kitchensync.storage.consent import Purpose
 
 
@@ -106,7 +106,7 @@ def _show_pulled(said: Any) -> None:
 
 def _handed_out(
     paths: tuple[Path, ...], errors: str, form: str, purpose: Purpose, without_consent: str = ""
-) -> list[tuple[Path, HandedOut]]:
+) -> list[tuple[Path, ServerTask]]:
     """Return what annotators get of each recording; consent to all is asked first."""
     from kitchensync.dataset.annotation.hand_out import Choice, handed_out
     from kitchensync.dataset.source.own_recording import OwnRecording

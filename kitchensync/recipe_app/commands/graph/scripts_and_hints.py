@@ -14,7 +14,7 @@ from kitchensync.shell.answer import Answer, answers
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.mistakes.hints import Hint
-    from kitchensync.task_graphs.mistakes.scripts import Script, Wish
+    from kitchensync.task_graphs.mistakes.scripts import Script, ScriptRequest
     from kitchensync.task_graphs.model import Graph
 
 
@@ -100,12 +100,12 @@ def script_answer(file: Path, knobs: dict[str, Any], *, induce: int, seed: int) 
     return _answer(graph, wish, drawn, errors)
 
 
-def _wish(graph: Graph, knobs: dict[str, Any]) -> Wish:
-    from kitchensync.task_graphs.mistakes.scripts import Wish
+def _wish(graph: Graph, knobs: dict[str, Any]) -> ScriptRequest:
+    from kitchensync.task_graphs.mistakes.scripts import ScriptRequest
     from kitchensync.task_graphs.text.safety import must_stay
 
     kept_safe = {step.node for step in graph.steps if must_stay(step.text)} if knobs["safe"] else set()
-    return Wish(
+    return ScriptRequest(
         missing=knobs["missing"],
         flips=knobs["flips"],
         skip=frozenset(knobs["skip"]),
@@ -116,7 +116,7 @@ def _wish(graph: Graph, knobs: dict[str, Any]) -> Wish:
     )
 
 
-def _answer(graph: Graph, wish: Wish, drawn: Script, errors: dict[int, Hint]) -> dict[str, Any]:
+def _answer(graph: Graph, wish: ScriptRequest, drawn: Script, errors: dict[int, Hint]) -> dict[str, Any]:
     from kitchensync.task_graphs.mistakes.scripts import GENERATOR
     from kitchensync.task_graphs.mistakes.wording import cautions, say
 

@@ -19,7 +19,7 @@ from kitchensync.recipe_app.exchange.app_withdrawals import note_download
 from kitchensync.recipe_app.exchange.desk_batches import REFUSED, Row
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
-from kitchensync.recipe_app.web.bodies import Id
+from kitchensync.recipe_app.web.bodies import EmptyBody, Id
 from kitchensync.recipe_app.web.desk.pages import exported, render, required_release
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.i18n import Words, words_of
@@ -38,10 +38,6 @@ class BatchOf(Strict):
 
     verb: Literal["verify", "sync", "report"]
     recordings: Annotated[list[Id], Field(min_length=1, max_length=MOST)]
-
-
-class GiveUp(Strict):
-    """Nothing to say."""
 
 
 def do_batch(request: Request, tools: Tools, body: BatchOf) -> dict[str, Any]:
@@ -70,7 +66,7 @@ def batch_state(request: Request, tools: Tools) -> dict[str, Any]:
     return {"busy": tools.batches.is_busy(), "rows": rows}
 
 
-def give_up_batch(request: Request, tools: Tools, body: GiveUp) -> dict[str, Any]:
+def give_up_batch(request: Request, tools: Tools, body: EmptyBody) -> dict[str, Any]:
     """Do not begin what still waits; what is under way goes on to its end."""
     tools.batches.give_up()
     return batch_state(request, tools)

@@ -6,7 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kitchensync.shell.process_apart import Bounds, OutOfMemory, OutOfTime, ToldApart, Unread, ask_once
+from kitchensync.shell.process_apart import (
+    Bounds,
+    ChildAnswer,
+    OutOfMemory,
+    OutOfTime,
+    ReaderFailed,
+    ask_once,
+)
 
 BOUNDS = Bounds(30.0, 1 << 30)
 MOST_STRINGS = 500
@@ -25,14 +32,14 @@ def strings_in(path: Path) -> dict[str, Any]:
         told = ask_once(f"{__name__}:tell_strings", BOUNDS, str(path.absolute()))
     except (OutOfMemory, OutOfTime) as error:
         raise NotStrings(REFUSED) from error
-    except Unread as error:
+    except ReaderFailed as error:
         raise OSError(f"the upload cannot be read: {error}") from error
     if told.said is None:
         raise NotStrings(REFUSED)
     return _joined(told)
 
 
-def _joined(told: ToldApart) -> dict[str, Any]:
+def _joined(told: ChildAnswer) -> dict[str, Any]:
     found: dict[str, Any] = {}
     texts = iter(told.blobs)
     for group, name in told.said:
@@ -57,16 +64,16 @@ def _flat(document: dict[str, Any]) -> list[tuple[str | None, str | None, str]]:
     return rows
 
 
-def tell_strings(path: str) -> ToldApart:
+def tell_strings(path: str) -> ChildAnswer:
     """Return the names as `[group, name]` and the texts as blobs, or nothing for what is not taken."""
     content = Path(path).read_bytes()
     try:
         rows = _flat(json.loads(content))
     except (ValueError, AttributeError, RecursionError):
-        return ToldApart(None)
+        return ChildAnswer(None)
     names = [(group, name) for group, name, _ in rows]
     if len(json.dumps(names)) > MOST_NAMES:
-        return ToldApart(None)
-    return ToldApart(
+        return ChildAnswer(None)
+    return ChildAnswer(
         names, [text.encode("utf-8", "surrogatepass") for _, name, text in rows if name is not None]
     )

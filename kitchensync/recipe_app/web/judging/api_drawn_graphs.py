@@ -32,10 +32,9 @@ from kitchensync.recipe_app.review.drawn_graphs import (
 from kitchensync.recipe_app.review.recorded_evidence import contradicted, cooked, evidence_of, told
 from kitchensync.recipe_app.review.rounds import round_of
 from kitchensync.recipe_app.store.shelf import Recipe, shelve
-from kitchensync.recipe_app.web.bodies import OrderEdges
+from kitchensync.recipe_app.web.bodies import EmptyBody, OrderEdges
 from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.recipe_app.web.judging.api_films import Nobody
 from kitchensync.recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.drawing import draw
@@ -108,7 +107,7 @@ def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: DrawnGraph) -> 
     return {"edges": len(edges)}
 
 
-def submit_graph(tools: Tools, visitor: Asking, recipe: str, body: Nobody) -> dict[str, Any]:
+def submit_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> dict[str, Any]:
     """Say that one's graph is drawn; none of its steps need wait for another."""
     _, work = _begin(tools, visitor, recipe)
     work.here.require_open(visitor.actor)
@@ -136,7 +135,7 @@ def rule_fastening(tools: Tools, visitor: Asking, recipe: str, body: RuledFasten
     return {"step": body.step}
 
 
-def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: Nobody) -> dict[str, Any]:
+def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> dict[str, Any]:
     """Make the answers that all gave or that were ruled to hold the newest version of the recipe."""
     found, work = _begin(tools, visitor, recipe)
     work.here.require_ruler(visitor.actor)

@@ -27,7 +27,7 @@ from kitchensync.recipe_app.review.film_evidence import (
     GroundedQuestion,
     Item,
     Pass,
-    Standing,
+    RulingState,
     answers_given,
     given_evidence,
     items_of,
@@ -73,7 +73,7 @@ def _of_person(work: RecordingWork, person: str, items: list[Item]) -> tuple[lis
     return marks, answers_given(work.ops, person, items)
 
 
-def _standing(work: RecordingWork, items: list[Item]) -> list[tuple[Item, list[Pass], Standing]]:
+def _standing(work: RecordingWork, items: list[Item]) -> list[tuple[Item, list[Pass], RulingState]]:
     people = [_of_person(work, person, items) for person in work.here.people]
     ruled = {op["body"]["item"]: op["body"]["take"] for op in work.ops if op["kind"] == RULED}
     said = [(item, [pass_of(marks, answers, item) for marks, answers in people]) for item in items]

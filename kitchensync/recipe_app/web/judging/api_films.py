@@ -14,7 +14,6 @@ from fastapi.responses import FileResponse, Response
 
 from kitchensync.dataset.films.review_film import film_of, front_film_of
 from kitchensync.operations.errors import BadOperation, NotNow
-from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.film_states import film_state
 from kitchensync.recipe_app.errors import NotAllowed
@@ -24,6 +23,7 @@ from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.marks import given_marks, touched_marks
 from kitchensync.recipe_app.review.recorded_evidence import LOOKED_BACK
 from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.web.bodies import EmptyBody
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.life import why_aborted
@@ -36,10 +36,6 @@ FRONT = 0
 OWN_FACTS = ("fps", "frames", "width", "height", "hidden", "taken_ns")
 """What a tablet is told of a film."""
 Height = Annotated[int, Query()]
-
-
-class Nobody(Strict):
-    """Nothing to say."""
 
 
 def film_folder(tools: Collaborators, recording: str, purpose: Purpose = Purpose.ANNOTATE) -> Path:
@@ -117,14 +113,14 @@ def own_film(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
     return state
 
 
-def make_own_film(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
+def make_own_film(tools: Tools, visitor: Asking, recording: str, body: EmptyBody) -> dict[str, Any]:
     """Make the video of a cook's own recording; retry if that failed."""
     folder = own_folder(tools, recording, visitor)
     tools.films.ask(folder, HEIGHTS[0])
     return tools.films.state(folder, HEIGHTS[0])
 
 
-def make_film(tools: Tools, recording: str, body: Nobody, height: Height = HEIGHTS[0]) -> dict[str, Any]:
+def make_film(tools: Tools, recording: str, body: EmptyBody, height: Height = HEIGHTS[0]) -> dict[str, Any]:
     """Make the small video of a recording; retry if that failed."""
     folder = film_folder(tools, recording)
     tools.films.ask(folder, _height(height))

@@ -29,9 +29,9 @@ from kitchensync.recipe_app.review.marks import (
 )
 from kitchensync.recipe_app.review.rulings import RULED, merged, pairs_of_people, pull_s
 from kitchensync.recipe_app.store import tables
+from kitchensync.recipe_app.web.bodies import EmptyBody
 from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Route
-from kitchensync.recipe_app.web.judging.api_films import Nobody
 from kitchensync.recipe_app.web.judging.review_routes import (
     Asked,
     RecordingWork,
@@ -148,7 +148,7 @@ def edit(work: Begun, body: Edits) -> dict[str, Any]:
     return _keep(work, body, STEPS.edited, facts)
 
 
-def submit(work: Begun, body: Nobody) -> dict[str, Any]:
+def submit(work: Begun, body: EmptyBody) -> dict[str, Any]:
     """Take what somebody marked as a version of the recording's steps."""
     given = _given(work)
     work.here.require_open(work.actor)
@@ -157,7 +157,7 @@ def submit(work: Begun, body: Nobody) -> dict[str, Any]:
     return {"version": version, "annotation": annotation_of(work.actor)}
 
 
-def accept_marks(work: Begun, body: Nobody) -> dict[str, Any]:
+def accept_marks(work: Begun, body: EmptyBody) -> dict[str, Any]:
     """Make what one submitted the step times of the recording, which releases use."""
     return _accept(work, annotation_of(work.actor))
 
@@ -175,7 +175,7 @@ def rule(work: Begun, body: Edits) -> dict[str, Any]:
     return _keep(work, body, RULED, work.facts())
 
 
-def submit_ruling(work: Begun, body: Nobody) -> dict[str, Any]:
+def submit_ruling(work: Begun, body: EmptyBody) -> dict[str, Any]:
     """Make what was ruled a version of the steps, and the recording's step times."""
     work.here.require_ruler(work.actor)
     mine = marks_of(work.ops, work.actor, _without_choices(_given_to_rule(work)), RULED)

@@ -33,10 +33,11 @@ from kitchensync.recipe_app.narration.hear import hear
 from kitchensync.recipe_app.narration.speech_server import speech_server
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.marks import annotation_of
+from kitchensync.recipe_app.web.bodies import EmptyBody
 from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
-from kitchensync.recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
+from kitchensync.recipe_app.web.judging.api_films import film_facts, film_folder
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.errors import NotPermitted
 from kitchensync.task_graphs.errors import NotFound
@@ -44,7 +45,7 @@ from kitchensync.task_graphs.errors import NotFound
 PART = RequestBody(1 << 20, ("audio",))
 
 
-class ToldNow(Strict):
+class NarrationAction(Strict):
     """What one action said of a narration."""
 
     op_id: OpId
@@ -89,7 +90,7 @@ def _asks_server(folder: Path) -> bool:
     return True
 
 
-def tell(tools: Tools, visitor: Asking, recording: str, body: ToldNow) -> dict[str, Any]:
+def tell(tools: Tools, visitor: Asking, recording: str, body: NarrationAction) -> dict[str, Any]:
     """Keep what one action says of a narration: that it begins at a picture, its text, its end, that it goes."""
     folder = film_folder(tools, recording)
     said = body.change.model_dump(exclude={"sha256", "ending"})
@@ -116,7 +117,9 @@ def _add(
     return {"bytes": there}
 
 
-def end_sound(tools: Tools, visitor: Asking, recording: str, narration: Name, body: Nobody) -> dict[str, Any]:
+def end_sound(
+    tools: Tools, visitor: Asking, recording: str, narration: Name, body: EmptyBody
+) -> dict[str, Any]:
     """Finish a sound, whether the browser said so or was closed, and say what was understood."""
     folder = film_folder(tools, recording)
     one = _mine(tools, visitor.actor, recording, narration)
@@ -143,7 +146,7 @@ def sound(tools: Tools, visitor: Asking, recording: str, narration: Name) -> Res
     return FileResponse(file, media_type="audio/mp4" if file.suffix == ".m4a" else f"audio/{file.suffix[1:]}")
 
 
-def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: Nobody) -> dict[str, Any]:
+def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: EmptyBody) -> dict[str, Any]:
     """Keep what somebody told as a version in the recording's folder, which releases use."""
     folder = film_folder(tools, recording)
     facts = film_facts(tools, folder)

@@ -18,8 +18,8 @@ from kitchensync.recipe_app.review.judged_answers import AnswerForm, answers_of,
 from kitchensync.recipe_app.review.opinions import (
     ASKED,
     OPINIONS,
-    AskedBack,
     Item,
+    QuestionAnswer,
     figures,
     questions_to_rate,
     steps_to_decide,
@@ -35,7 +35,7 @@ Which = Literal["decisions", "ratings"]
 class OpinionsToAsk(Strict):
     """Questions that are to be rated; decisions need none."""
 
-    questions: Annotated[list[AskedBack], Field(max_length=1000)] = Field(default_factory=list)
+    questions: Annotated[list[QuestionAnswer], Field(max_length=1000)] = Field(default_factory=list)
 
 
 def _begin(tools: Tools, visitor: Asking, recording: str, kind: Which) -> RecordingWork:

@@ -24,10 +24,11 @@ from kitchensync.recipe_app.review.judged_answers import GivenAnswer
 from kitchensync.recipe_app.review.rounds import ASSIGNED, Review, Round, round_of
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import roles_of
+from kitchensync.recipe_app.web.bodies import EmptyBody
 from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
-from kitchensync.recipe_app.web.judging.api_films import Nobody, film_facts, film_folder
+from kitchensync.recipe_app.web.judging.api_films import film_facts, film_folder
 from kitchensync.storage.recording_files.annotation_folder import add_judged
 from kitchensync.task_graphs.errors import NotFound
 
@@ -188,7 +189,7 @@ def routes(
         """Ask people to answer; from then on only they may."""
         return ask_people(work, body, Access.STUDY)
 
-    def submit(body: Nobody, work: RecordingWork = begin) -> dict[str, Any]:
+    def submit(body: EmptyBody, work: RecordingWork = begin) -> dict[str, Any]:
         """Say that one has answered everything."""
         asked = items(work)
         if needs_film:
@@ -198,7 +199,7 @@ def routes(
         work.keep(work.review.submitted, {})
         return {counted: len(asked)}
 
-    def accept(body: Nobody, work: RecordingWork = begin) -> dict[str, Any]:
+    def accept(body: EmptyBody, work: RecordingWork = begin) -> dict[str, Any]:
         """Keep what was agreed and ruled as a version in the recording's folder."""
         asked = items(work)
         if needs_film:

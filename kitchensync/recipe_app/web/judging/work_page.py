@@ -31,7 +31,7 @@ SHOWN = ("to_do", "mine", "unasked", "open", "ruling", "done", "all")
 Shown = Literal["to_do", "mine", "unasked", "open", "ruling", "done", "all"]
 
 
-class AskedForMany(Asked):
+class AssignedWork(Asked):
     """Who is to do what with which recordings."""
 
     what: Literal["steps", "errors"] = "steps"
@@ -120,7 +120,7 @@ def next_to_mark(tools: Tools, visitor: Asking, after: str = "") -> Response:
     return RedirectResponse(f"/desk/recordings/{left[0]}/steps" if left else "/desk/review", 303)
 
 
-def assign_many(request: Request, tools: Tools, visitor: Asking, body: AskedForMany) -> dict[str, Any]:
+def assign_many(request: Request, tools: Tools, visitor: Asking, body: AssignedWork) -> dict[str, Any]:
     """Ask people about many recordings, besides those who are at it; what is refused is named with its reason."""
     review, access = WHAT[body.what]
     refused = []

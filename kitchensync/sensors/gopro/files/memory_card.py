@@ -38,35 +38,35 @@ class CardClip:
         return self.paths[0].name
 
 
-class Bad(NamedTuple):
+class UnusableFiles(NamedTuple):
     """Files that cannot be imported, and why."""
 
     paths: tuple[Path, ...]
     why: str
 
 
-def scan_card(folder: Path) -> tuple[list[CardClip], list[Bad]]:
+def scan_card(folder: Path) -> tuple[list[CardClip], list[UnusableFiles]]:
     """Find the recordings below a folder; names are checked, links are not followed."""
     clips: list[CardClip] = []
-    bad: list[Bad] = []
+    bad: list[UnusableFiles] = []
     videos = []
     for path in files_below(folder):
         if path.is_symlink() or path.suffix.upper() != ".MP4":
             continue
         if card_name(path.name) is None:
-            bad.append(Bad((path,), "its name is none that a GoPro gives"))
+            bad.append(UnusableFiles((path,), "its name is none that a GoPro gives"))
             continue
         try:
             check_safe("", path.name) if not path.parent.name else check_safe("card", path.name)
         except UnsafeName as error:
-            bad.append(Bad((path,), str(error)))
+            bad.append(UnusableFiles((path,), str(error)))
             continue
         videos.append(path)
     for group in group_clips(videos):
         try:
             clips.append(_read(group.paths, group.missing))
         except SensorError as error:
-            bad.append(Bad(group.paths, str(error)))
+            bad.append(UnusableFiles(group.paths, str(error)))
     return clips, bad
 
 

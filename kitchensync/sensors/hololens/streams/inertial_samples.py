@@ -36,7 +36,7 @@ def encode_samples(samples: np.ndarray) -> bytes:
     return np.ascontiguousarray(samples, SAMPLE).tobytes()
 
 
-class StillWatch:
+class RepeatedSamples:
     """Tells of each payload whether its samples repeat the last one before them: those of a live sensor never do."""
 
     def __init__(self) -> None:

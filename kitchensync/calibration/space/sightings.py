@@ -41,7 +41,7 @@ class Sighting:
     "Why the camera's place is not known, and so nothing is seen; empty where it is."
 
 
-class Onlooker:
+class SightingFinder:
     """Joins one headset's hands, gaze and depth with pictures of any camera that rides with it, rising in time."""
 
     def __init__(self, recording: RecordingSource, headset: str, source: DepthSource | None = None) -> None:
