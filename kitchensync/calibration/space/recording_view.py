@@ -28,6 +28,7 @@ from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.storage.errors import StorageError, pass_on_trouble
 from kitchensync.storage.geometry.errors import CalibrationError, Refused
 from kitchensync.storage.options.outputs import written
+from kitchensync.storage.reading.stream_kinds import CAMERA
 
 APPLICATION = "kitchensync"
 Progress = Callable[[str, float], None]
@@ -105,7 +106,8 @@ def _parts(rec: OpenedRecording, options: ViewOptions) -> Iterator[tuple[str, Ca
     depth = [head + short for short in CHOICE if head + short in sent][:1]
     front = [name for name in mine if is_front_camera(name)]
     plugins = [name for name in sent if devices.get(name.partition("/")[0], {}).get("kind") == "plugin"]
-    films = [f"{camera}/{kind}" for camera in rec.film_cameras for kind in ("gyroscope", "video")]
+    shown = (*CAMERA["imu"], *CAMERA["pictures"])
+    films = [f"{camera}/{kind}" for camera in rec.film_cameras for kind in shown]
     for name in (*sensors, *depth, *front, *plugins, *films):
         yield name, partial(SHOW[rec.kind_of(name)], rec[name], options)
 

@@ -203,7 +203,8 @@ def _by_distance(away_m: Floats) -> UInt8:
 
 def show_front_camera(camera: PictureStream, options: ViewOptions, sink: ViewerSink) -> None:
     """Hand over the front camera: pictures, optics and where it was."""
-    entity, at, lost = "world/pv", camera.session_ns, np.isnan(camera.world_from_camera[:, 0, 3])
+    entity = "world/pv"
+    at, lost = camera.session_ns, np.isnan(camera.world_from_camera[:, 0, 3])
     sink.lost(camera.name, at, lost)
     for first, _ in marked_runs(lost):
         sink.place(at[first], entity, NOWHERE)
