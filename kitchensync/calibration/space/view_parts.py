@@ -37,6 +37,8 @@ JOINT_M = 0.008
 JPEG_QUALITY = 80
 NOWHERE: Floats = np.full((4, 4), np.nan)
 """No pose: Rerun draws nothing below it, but draws at the origin what has no pose at all, or one of zeros."""
+FRONT = "world/pv"
+"""Where the front camera is shown."""
 MEDIA_TYPES = {"jpeg": "image/jpeg", "png": "image/png"}
 """Codecs whose packets a viewer shows as they are."""
 
@@ -203,22 +205,21 @@ def _by_distance(away_m: Floats) -> UInt8:
 
 def show_front_camera(camera: PictureStream, options: ViewOptions, sink: ViewerSink) -> None:
     """Hand over the front camera: pictures, optics and where it was."""
-    entity = "world/pv"
     at, lost = camera.session_ns, np.isnan(camera.world_from_camera[:, 0, 3])
     sink.lost(camera.name, at, lost)
     for first, _ in marked_runs(lost):
-        sink.place(at[first], entity, NOWHERE)
+        sink.place(at[first], FRONT, NOWHERE)
     for number in options.chosen(at, options.pictures_per_s):
         try:
             frame = camera.frame(number)
         except Unreadable:
             continue
         if not lost[number]:
-            sink.place(at[number], entity, camera.world_from_camera[number])
+            sink.place(at[number], FRONT, camera.world_from_camera[number])
         small, scale = _small(frame.rgb(), options.width)
         if frame.intrinsics is not None:
-            sink.optics(at[number], entity, scale * np.array(frame.intrinsics), small)
-        sink.picture(at[number], entity, small)
+            sink.optics(at[number], FRONT, scale * np.array(frame.intrinsics), small)
+        sink.picture(at[number], FRONT, small)
 
 
 def _small(rgb: UInt8, width: int) -> tuple[UInt8, float]:
