@@ -19,7 +19,7 @@ from kitchensync.shell.process_apart import (
     ask_once,
 )
 
-SAYS = "kitchensync.shell.process_apart:ToldApart"
+SAYS = "kitchensync.shell.process_apart:ChildAnswer"
 BOUNDS = Bounds(150.0, 1 << 30)
 
 

@@ -213,7 +213,7 @@ def test_what_is_settled_counts_and_is_planned_around() -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"person": "EmptyBody"}, "there is no person Nobody"),
+        ({"person": "Nobody"}, "there is no person Nobody"),
         ({"kitchen": "west"}, "there is no kitchen west"),
         ({"part": "val"}, "no kitchen belongs to the part val"),
         ({"recipe": "nuts"}, "nobody may cook nuts: whoever could avoids it"),
