@@ -117,7 +117,7 @@ def test_what_is_no_branch_passes(source: str) -> None:
     assert not list(branches(source))
 
 
-@pytest.mark.promise("What is special about a stream is said by its object")
+@pytest.mark.promise("The object of a stream states what is special about it")
 @pytest.mark.slow
 def test_no_code_branches_on_the_name_of_a_stream() -> None:
     found = {

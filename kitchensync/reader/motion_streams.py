@@ -123,8 +123,8 @@ class HeadsetMotion(MotionStream):
         clock, done = inertial_clock(self.stored), 0
         if clock is None:
             return
-        known = self.recording.stored.si_scale(self.name)
-        scale = np.float32(1) if or_as_sent and known is None else self._scale
+        as_sent = or_as_sent and self.recording.stored.si_scale(self.name) is None
+        scale = np.float32(1) if as_sent else self._scale
         hidden, device = self.stored.hidden, self.name.partition("/")[0]
         arrived_ns = self.stored.index["host_ns"].astype(np.int64)
         held: list[tuple[Int64, Int64, Floats32]] = []

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Category:
+class Category(NamedTuple):
     """One category. Its icon is the class `c<number>` of `icons.css`, its name on pages `category.<number>`."""
 
     number: int

@@ -40,7 +40,7 @@ def run(*words: object) -> tuple[int, str]:
     return result.exit_code, result.output + (str(result.exception) if result.exit_code else "")
 
 
-@pytest.mark.promise("Lens and mount are found within their doubt, and depth lies where the room is")
+@pytest.mark.promise("Lens and mount are found within their stated error, and depth matches the room")
 @pytest.mark.slow
 def test_a_film_becomes_a_lens_that_is_found_again(film, tmp_path):
     code, told = run("gopro", film, "--board", BOARD, "--data", tmp_path, "--json")

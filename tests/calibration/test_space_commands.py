@@ -202,7 +202,7 @@ def test_a_film_that_was_cut_off_begins_anew_with_another_calibration(take, tmp_
     assert answer["drawn_now"]["pictures"] == room.FRAMES, "the first piece showed the old mount"
 
 
-@pytest.mark.promise("Lens and mount are found within their doubt, and depth lies where the room is")
+@pytest.mark.promise("Lens and mount are found within their stated error, and depth matches the room")
 def test_the_cloud_lies_on_the_room_and_has_its_colours(take, tmp_path):
     path, _ = take
     code, told = run(cloud, path, "--out", tmp_path / "room.ply", "--json")

@@ -1,7 +1,7 @@
 """A recording in Rerun: pictures, depth cloud, poses, hands, gaze, inertial sensors and events on `session_ns`.
 
-Everything is read and handed over piece by piece: memory does not grow with the recording's length. Pictures go as
-small JPEGs, a few a second; the recording itself stays what counts.
+Pictures, depth and motion of the headset are read and handed over piece by piece. Only head, hands, gaze, records of
+plug-in sensors and a camera's motion are in memory whole. Pictures go as small JPEGs, a few a second.
 """
 
 from __future__ import annotations

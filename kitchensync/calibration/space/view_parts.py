@@ -265,30 +265,34 @@ def show_plugin(stream: PacketStream, options: ViewOptions, sink: ViewerSink) ->
                 shown = sink.rr.EncodedImage(contents=content, media_type=media_type)
                 sink.at(stream.session_ns[number], stream.name, shown)
         return
-    at, values = _columns(stream)
-    if not values:
+    shown_any = False
+    for at, field, values in _columns(stream):
+        sink.columns(f"{stream.name}/{field}", at, sink.rr.Scalars.columns(scalars=values))
+        shown_any = True
+    if not shown_any:
         raise Unreadable(f"{stream.name}: nobody here knows how to take its packets apart")
-    for field, of_field in values.items():
-        scalars = sink.rr.Scalars.columns(scalars=of_field)
-        sink.columns(f"{stream.name}/{field}", np.array(at[field], np.int64), scalars)
 
 
-def _columns(stream: TimedStream) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return session ns and values of each number in a plug-in's packets, by field."""
+def _columns(stream: PacketStream) -> Iterator[tuple[Int64, str, Any]]:
+    """Yield session ns, field and values of the numbers in a plug-in's packets, some packets at a time."""
     if isinstance(stream, RecordStream):
-        fields = {name: stream[name].astype(np.float64) for name in stream.fields if len(stream)}
-        return dict.fromkeys(fields, stream.session_ns), fields
-    at: dict[str, list[int]] = defaultdict(list)
-    values: dict[str, list[float]] = defaultdict(list)
-    for number, session_ns in enumerate(stream.session_ns.tolist()):
-        try:
-            value = stream.read(number)
-        except Unreadable:
-            continue
-        for field, one in numbers(value):
-            at[field].append(session_ns)
-            values[field].append(one)
-    return at, values
+        if len(stream):
+            yield from (
+                (stream.session_ns, field, stream[field].astype(np.float64)) for field in stream.fields
+            )
+        return
+    for block in _blocks(np.arange(len(stream))):
+        found: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for number in block.tolist():
+            try:
+                value = stream.read(number)
+            except Unreadable:
+                continue
+            for field, one in numbers(value):
+                found[field].append((number, one))
+        for field, pairs in found.items():
+            rows, values = zip(*pairs, strict=True)
+            yield stream.session_ns[list(rows)], field, values
 
 
 def numbers(value: Any) -> Iterator[tuple[str, float]]:

@@ -54,7 +54,7 @@ FOLDERS = {
 }
 """The folders of the form, and how the names of their files end."""
 MOST_BYTES = 32 << 20
-_CATEGORY = {category.name.partition(" ")[0].lower(): category.number for category in CATEGORIES}
+_CATEGORY = {category.column: category.number for category in CATEGORIES}
 
 
 def files_of(folder: Path) -> dict[str, str]:

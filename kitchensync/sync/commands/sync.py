@@ -154,7 +154,7 @@ def sync(
     if old is not None and len(paths) != 1:
         raise click.UsageError("--compare takes one PATH")
     for path in paths:
-        if old is None or not path.is_file():
+        if path.is_file() == (old is None):  # a file is nothing to align; what is compared must be usable
             check_recordings(path, usable=old is not None)
     if old is not None:
         _show_changes(paths[0], old, as_json=as_json)
