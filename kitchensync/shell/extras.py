@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.metadata import requires
 
 BY_FOLDER = {"capture": "record", "virtual_kitchen": "record", "recipe_app": "app"}
 """The extra of a folder's commands; that of the others is `data`."""
@@ -35,6 +34,8 @@ def what_to_install(module: str, folder: str | None = None) -> str | None:
 
 def extras_with(package: str) -> list[str]:
     """Return the extras that bring a package, in the order of setup.cfg; none of those for development."""
+    from importlib.metadata import requires  # slow, and nothing else of --help needs it
+
     found = []
     for line in requires("kitchensync") or ():
         name, _, marker = line.partition(";")
