@@ -15,8 +15,12 @@ from typing import Any
 
 import click
 
+from kitchensync.batch.jobs import job_of, options_of
+from kitchensync.shell.answer import show_table
+from kitchensync.shell.progress import Bar
 from kitchensync.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
-from kitchensync.storage.errors import words_of
+from kitchensync.storage.batch.runner import Workforce, run_all
+from kitchensync.storage.errors import NotARecording, words_of
 from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.options.given_path import given_path
 
@@ -120,10 +124,6 @@ def batch(
       kitchensync batch export data -- tables --out tables
       kitchensync batch upload data -- s3://lab-recordings/kitchen
     """
-    from kitchensync.batch.jobs import job_of, options_of
-    from kitchensync.shell.progress import Bar
-    from kitchensync.storage.batch.runner import Workforce, run_all
-
     options = options_of(verb, context.meta[OPTIONS], context)
     found = _found(paths)
     journal = Journal([verb, options, sorted(map(str, paths))])
@@ -147,7 +147,6 @@ def batch(
 def _found(paths: tuple[Path, ...]) -> list[Path]:
     """Return every recording once. Raises NotARecording for a path that holds none."""
     from kitchensync.storage.catalogue.listing import recordings_below
-    from kitchensync.storage.errors import NotARecording
 
     found: list[Path] = []
     for path in paths:
@@ -170,8 +169,6 @@ def _refresh_pages(verb: str, paths: tuple[Path, ...]) -> None:
 
 
 def _say(rows: list[dict[str, Any]], verb: str, *, as_json: bool) -> None:
-    from kitchensync.shell.answer import show_table
-
     failed = [row for row in rows if row["exit"] != 0]
     counts = dict(Counter(row["status"] for row in rows).most_common())
     if as_json:

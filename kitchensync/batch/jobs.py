@@ -13,8 +13,14 @@ from typing import Any
 
 import click
 
+from kitchensync.cli import main
 from kitchensync.command_shell import foreseen
+from kitchensync.shell.answer import say
 from kitchensync.storage.batch.runner import Answer, Job
+from kitchensync.storage.copies.derived import may_write, noting
+from kitchensync.storage.move.upload import upload
+from kitchensync.sync.batch.batch import NOT_DONE as UNSYNCED
+from kitchensync.sync.batch.batch import one
 
 NOT_DONE = "not_done"
 """Status of a recording of which something other than its data kept the answer."""
@@ -43,8 +49,6 @@ def _verify(recording: Path, *, deep: bool, strict: bool) -> Answer:
 
 def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> Answer:
     from kitchensync.sync.answers import plain
-    from kitchensync.sync.batch.batch import NOT_DONE as UNSYNCED
-    from kitchensync.sync.batch.batch import one
     from kitchensync.sync.result.state import finished
 
     answer = plain((None if again else finished(recording, master)) or one(recording, master))
@@ -70,15 +74,10 @@ def _report(recording: Path) -> Answer:
 
 
 def _upload(recording: Path, *, url: str, without_consent: str) -> Answer:
-    from kitchensync.storage.move.upload import upload
-
     return _row("sent", asdict(upload(recording, url, without_consent=without_consent)))
 
 
 def _export(recording: Path, *, form: str, given: dict[str, Any]) -> Answer:
-    from kitchensync.shell.answer import say
-    from kitchensync.storage.copies.derived import may_write, noting
-
     with noting(f"batch export {form}", say), contextlib.redirect_stderr(io.StringIO()):  # a row says it all
         may_write(given["out"])
         answer = _form(form).callback.__wrapped__(paths=(recording,), **given)  # type: ignore[union-attr]
@@ -147,8 +146,6 @@ def _line(text: str) -> str:
 
 def options_of(name: str, words: Sequence[str], context: click.Context) -> dict[str, Any]:
     """Read options as the command itself does. Raises click.UsageError."""
-    from kitchensync.cli import main
-
     if name == "export":
         form, *words = words or [""]
         if form not in FORMS:

@@ -6,10 +6,18 @@ from pathlib import Path
 
 import click
 
-from kitchensync.exports.exported_span import span_options
+from kitchensync.exports.exported_span import choice_of, span_options
+from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.shell.answer import Answer, answers, size_words
+from kitchensync.storage.copies.derived import asked
+from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.options.given_path import GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder
+from kitchensync.storage.options.outputs import check_recording_place, written_folder
+from kitchensync.storage.recording import open_recording
+from kitchensync.storage.redact.cut import write_cut
+from kitchensync.storage.verify import keep_verdict, verify
+from kitchensync.storage.withdraw.made_of import origins_of
 
 
 @click.command()
@@ -37,15 +45,6 @@ def cut(
     Example:
       kitchensync cut data/take-1 --step 3 --out data/take-1-step-3
     """
-    from kitchensync.exports.exported_span import choice_of
-    from kitchensync.reader.opened_recording import OpenedRecording
-    from kitchensync.storage.copies.derived import asked
-    from kitchensync.storage.names import MANIFEST
-    from kitchensync.storage.options.outputs import check_recording_place, written_folder
-    from kitchensync.storage.recording import open_recording
-    from kitchensync.storage.redact.cut import write_cut
-    from kitchensync.storage.verify import keep_verdict, verify
-    from kitchensync.storage.withdraw.made_of import origins_of
     from kitchensync.sync.synchronize import synchronize
 
     if start is end is step is None:

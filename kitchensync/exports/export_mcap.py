@@ -6,8 +6,17 @@ from pathlib import Path
 
 import click
 
-from kitchensync.exports.exported_span import choice_options
+from kitchensync.exports.exported_span import (
+    choice_of,
+    choice_options,
+    each_recording,
+    export_status,
+    left_out_lines,
+)
+from kitchensync.exports.mcap_file import write_mcap
+from kitchensync.exports.mcap_pieces import DepthChoice
 from kitchensync.shell.answer import Answer, answers, size_words
+from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder, output
 
@@ -45,11 +54,6 @@ def mcap(
     Example:
       kitchensync export mcap data/take-1 --out mcap --step 3
     """
-    from kitchensync.exports.exported_span import choice_of, each_recording, export_status, left_out_lines
-    from kitchensync.exports.mcap_file import write_mcap
-    from kitchensync.exports.mcap_pieces import DepthChoice
-    from kitchensync.shell.progress import Bar
-
     if depth_as_stored and depth_per_second:
         raise click.UsageError(
             "--depth-per-second decodes depth, --depth-as-stored does not; give one of them"

@@ -6,8 +6,15 @@ from pathlib import Path
 
 import click
 
-from kitchensync.exports.exported_span import choice_options
+from kitchensync.exports.exported_span import (
+    choice_of,
+    choice_options,
+    each_recording,
+    export_status,
+    left_out_lines,
+)
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder, output
 
@@ -35,9 +42,7 @@ def tables(
     Example:
       kitchensync export tables data/take-1 --out tables --csv
     """
-    from kitchensync.exports.exported_span import choice_of, each_recording, export_status, left_out_lines
     from kitchensync.exports.recording_tables import write_tables
-    from kitchensync.shell.progress import Bar
 
     choice, forms = choice_of(start, end, step, streams), ("parquet", "csv") if with_csv else ("parquet",)
     with Bar("export tables", unit="tables") as bar:

@@ -27,7 +27,7 @@ from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.record_streams import RecordStream
 from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.reader.step_table import event_rows_of
-from kitchensync.reader.timed_stream import TimedStream
+from kitchensync.reader.timed_stream import TimedStream, Unreadable
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.sensors.hololens.video import CODECS
 from kitchensync.shell.array_types import Floats, Int64
@@ -221,8 +221,6 @@ def _raw_pictures(
 
 def _log_image(channel: Any, frame: str, ns: int, encoding: str, read: Callable[[], Any]) -> int:
     from foxglove.messages import RawImage
-
-    from kitchensync.reader.timed_stream import Unreadable
 
     try:
         image = np.ascontiguousarray(read())

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
 
 from kitchensync.exports.export_state import left_in_place, made_of
 from kitchensync.exports.exported_span import NO_TABLE, NOT_DECLARED, ExportChoice, ExportedSpan, Progress
@@ -265,8 +268,6 @@ def _array(values: Any) -> Any:
 
 def _without_lists(block: pa.Table) -> pa.Table:
     """Return a block with the words of each list in one text."""
-    import pyarrow.compute as pc
-
     for number, column in enumerate(block.schema):
         if pa.types.is_list(column.type):
             block = block.set_column(number, column.name, pc.binary_join(block[number], "; "))
@@ -277,9 +278,6 @@ def _write(
     out: Path, name: str, blocks: Callable[[], Iterable[pa.Table]], forms: tuple[str, ...]
 ) -> list[str]:
     """Write a table in each form; return the names of the files."""
-    import pyarrow.csv as csv
-    import pyarrow.parquet as pq
-
     files = [f"{name}.{form}" for form in forms]
     for file, form in zip(files, forms, strict=True):
         (out / file).parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
+import av
 import numpy as np
+from av.bitstream import BitStreamFilterContext
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.clip import Clip
@@ -81,9 +83,6 @@ def film_units(clip: Clip, wanted: Container[int]) -> Iterator[tuple[int, bytes]
     Pictures before the first key picture are left out, as are destroyed ones and what hangs on them. Raises
     NoPlainVideo where pictures are stored out of order.
     """
-    import av
-    from av.bitstream import BitStreamFilterContext
-
     for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
         numbers = {int(pts): first + k for k, pts in enumerate(chapter.frame_pts)}
         with chapter.container() as source:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.reader.cameras.depth_views import DepthSource
 from kitchensync.reader.cameras.recorded import front_lens, look_up_table, rig_from
 from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.reader.timed_stream import SoundBlocks, TimedStream, Unreadable
@@ -186,8 +187,6 @@ class DepthStream(PosedStream[DepthFrame]):
 
     @cached_property
     def _source(self) -> DepthSource:
-        from kitchensync.reader.cameras.depth_views import DepthSource
-
         return DepthSource(self.recording, self.name)
 
     def points_at(self, seconds: float) -> Floats32:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from kitchensync.reader.film_streams import FilmStream
 from kitchensync.reader.headset_streams import PictureStream, PosedStream
 from kitchensync.reader.reading_clock import NotKnown
+from kitchensync.reader.reading_workers import read_in_workers
 from kitchensync.reader.recording_source import RecordingSource
 from kitchensync.reader.timed_stream import TimedStream, a_number
 from kitchensync.sensors.errors import SensorError
@@ -166,7 +167,6 @@ class InstantSequence:
             raise ValueError(f"{workers} workers: one at least")
         if not self.read:
             raise ValueError("workers read streams: name them, as in instants(10, read=['pv', 'gopro'])")
-        from kitchensync.reader.reading_workers import read_in_workers
 
         return read_in_workers(self.__reduce__(), len(self), workers, at_a_time=max(1, round(self.hz)))
 

@@ -18,6 +18,8 @@ from kitchensync.reader.motion_streams import HeadsetMotion
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.record_streams import RecordStream
 from kitchensync.reader.recording_source import RecordingSource
+from kitchensync.reader.shown_recording import as_html, as_text
+from kitchensync.reader.step_table import error_rows_of, error_table, events_of, step_rows_of, steps_of
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SAMPLES, SOUND
 from kitchensync.sensors.stream import record_of
@@ -232,36 +234,26 @@ class OpenedRecording(RecordingSource):
     @cached_property
     def step_rows(self) -> list[dict[str, Any]]:
         """The rows of `steps`."""
-        from kitchensync.reader.step_table import step_rows_of
-
         return step_rows_of(self)
 
     @property
     def steps(self) -> pandas.DataFrame:
         """One row a step that the recipe asked for or that was done. Needs pandas."""
-        from kitchensync.reader.step_table import steps_of
-
         return steps_of(self)
 
     @cached_property
     def error_rows(self) -> list[ErrorRow]:
         """The rows of `errors`."""
-        from kitchensync.reader.step_table import error_rows_of
-
         return error_rows_of(self)
 
     @property
     def errors(self) -> pandas.DataFrame:
         """One row an error: what, when, on purpose or not, who noticed it, what corrected it. Needs pandas."""
-        from kitchensync.reader.step_table import error_table
-
         return error_table(self.error_rows)
 
     @property
     def events(self) -> pandas.DataFrame:
         """What people did, by session seconds: kind, writer, bound_s, body. Needs pandas."""
-        from kitchensync.reader.step_table import events_of
-
         return events_of(self)
 
     @property
@@ -277,13 +269,9 @@ class OpenedRecording(RecordingSource):
         return found
 
     def __repr__(self) -> str:
-        from kitchensync.reader.shown_recording import as_text
-
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        from kitchensync.reader.shown_recording import as_html
-
         return as_html(self)
 
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import click
 
+from kitchensync.calibration.estimate.board import Board
 from kitchensync.shell.progress import Bar
 from kitchensync.shell.terminal import headline
+from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import GivenRecording, given_path
 from kitchensync.storage.options.output_options import OutputFolder, output_file
 
@@ -44,7 +46,6 @@ def board(words: str, paper: str, out: Path, force: bool) -> None:
     Example:
       kitchensync calibrate board --board 11x8:24mm/18mm --paper a4 --out board.pdf
     """
-    from kitchensync.calibration.estimate.board import Board
     from kitchensync.calibration.jobs.board_print import print_board
 
     chosen = Board.from_words(words)
@@ -80,7 +81,6 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
     Example:
       kitchensync calibrate gopro GX010042.MP4 --board 11x8:24mm/18mm --data data
     """
-    from kitchensync.calibration.estimate.board import Board
     from kitchensync.calibration.jobs.lens import calibrate_lens
     from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 
@@ -118,7 +118,6 @@ def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
     Example:
       kitchensync calibrate rig data/board-1 --board 11x8:24mm/18mm
     """
-    from kitchensync.calibration.estimate.board import Board
     from kitchensync.calibration.jobs.joint_lenses import calibrate_rig
 
     chosen = Board.from_words(words)
@@ -156,7 +155,6 @@ def check(recordings: tuple[Path, ...], data: Path | None, strict: bool, as_json
       kitchensync calibrate check data/take-1
     """
     from kitchensync.calibration.jobs.mount_check import check_and_keep
-    from kitchensync.storage.names import recordings_in
 
     found = [recording for path in recordings for recording in recordings_in(path)]
     answers = [check_and_keep(path, data) for path in found]

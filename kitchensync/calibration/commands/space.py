@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording, given_path
 from kitchensync.storage.options.output_options import output_file
 
@@ -104,7 +105,6 @@ def cloud(
       kitchensync cloud data/take-1 --depth depth_ahat --cameras pv --voxel-mm 4 --start 60 --seconds 10
     """
     from kitchensync.calibration.space.cloud import CloudRequest, make_cloud
-    from kitchensync.shell.progress import Bar
 
     names = (
         None
@@ -155,7 +155,6 @@ def mesh(
       kitchensync mesh data/take-1 --out kitchen.ply
     """
     from kitchensync.calibration.space.mesh import MeshRequest, make_mesh
-    from kitchensync.shell.progress import Bar
 
     wanted = MeshRequest(depth, voxel_mm / 1e3, start_s, seconds)
     with Bar(out.name, unit="pictures") as bar:
@@ -210,7 +209,6 @@ def overlay(
       kitchensync overlay data/take-1 --camera gopro --start 60 --seconds 30 --out look.mp4
     """
     from kitchensync.calibration.space.overlay import OverlayRequest, make_overlay
-    from kitchensync.shell.progress import Bar
 
     wanted = OverlayRequest(camera, depth, start_s, seconds, width or None)
     with Bar(out.name, unit="pictures") as bar:

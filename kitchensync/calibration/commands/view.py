@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording
 from kitchensync.storage.options.output_options import output_file
 
@@ -65,7 +66,6 @@ def view(
     """
     from kitchensync.calibration.space.recording_view import view_recording
     from kitchensync.calibration.space.view_parts import ViewOptions
-    from kitchensync.shell.progress import Bar
 
     shown = ViewOptions(
         pictures_per_second, width, clouds_per_second, from_s, float("inf") if to_s is None else to_s

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import av
 import cv2
 import numpy as np
 import numpy.typing as npt
@@ -174,8 +175,6 @@ def _film(
 
 def _join(out: Path, pieces: list[tuple[Path, int]], *, force: bool) -> None:
     """Write the pieces, each with its place in the film (1/90000 s), as one, without encoding anew."""
-    import av
-
     stream: Any = None
     with written(out, force=force) as part, av.open(str(part), "w", format="mp4") as container:
         for file, place in pieces:
@@ -193,8 +192,6 @@ def _join(out: Path, pieces: list[tuple[Path, int]], *, force: bool) -> None:
 
 
 def _packets(file: Path) -> Iterator[Any]:
-    import av
-
     with av.open(str(file)) as container:
         if container.streams.video:
             yield from (packet for packet in container.demux(video=0) if packet.pts is not None)

@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.markup import escape
 
+from kitchensync.sensors.gopro.control.entry import write_credentials
+from kitchensync.sensors.gopro.control.open_camera import discover
+from kitchensync.sensors.gopro.files.clip import open_clip
+from kitchensync.sensors.gopro.files.inspect import inspect
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.lazy_group import LazyGroup, Table
+from kitchensync.shell.progress import ByteMeter
 from kitchensync.shell.terminal import console
+from kitchensync.storage.copies.derived import will_write
 from kitchensync.storage.options.given_path import GivenRecording, given_path
 from kitchensync.storage.options.named_url import NAMED_URL
 from kitchensync.storage.options.output_options import output_file
@@ -64,8 +71,6 @@ def inspect_file(file: Path) -> Answer:
     Example:
       kitchensync gopro inspect GX010001.MP4 --json
     """
-    from kitchensync.sensors.gopro.files.inspect import inspect
-
     return Answer(inspect(file), partial(_show, file))
 
 
@@ -79,8 +84,6 @@ def discover_cameras(seconds: float) -> Answer:
     Example:
       kitchensync gopro discover
     """
-    from kitchensync.sensors.gopro.control.open_camera import discover
-
     return Answer({"cameras": [camera._asdict() for camera in discover(seconds)]}, _show_cameras)
 
 
@@ -112,8 +115,6 @@ def remember(name: str, address: str, username: str, certificate: Path, password
     Example:
       kitchensync gopro remember kitchen --address 192.168.1.40 --certificate cohn.crt
     """
-    from kitchensync.sensors.gopro.control.entry import write_credentials
-
     path = write_credentials(
         name, address=address, username=username, password=password, certificate=certificate.read_text()
     )
@@ -159,7 +160,6 @@ def _facts(described: dict[str, Any]) -> list[str]:
 
 
 def _clue_table(clues: list[dict[str, Any]]) -> rich.table.Table:
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table("clue", "where telemetry lies on the pictures", "agrees")
@@ -195,9 +195,7 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
     Example:
       kitchensync gopro join card/GX010007.MP4 --out clip.MP4 --strip-location
     """
-    from kitchensync.sensors.gopro.files.clip import open_clip
     from kitchensync.sensors.gopro.mp4.join import join
-    from kitchensync.storage.copies.derived import will_write
     from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 
     clip = open_clip(*files)
@@ -241,7 +239,6 @@ def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, 
       kitchensync gopro fetch data --pending
     """
     from kitchensync.capture.camera.fetch import fetch_pending, pending_in
-    from kitchensync.shell.progress import ByteMeter
 
     known = dict(addresses)
     chosen = [one for one in pending_in(path) if one.is_open or (proxies and not pending)]

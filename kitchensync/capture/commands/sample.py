@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
+from kitchensync.capture.served_kitchen import finish, simulator
 from kitchensync.shell.answer import Answer, answers, size_words
+from kitchensync.shell.progress import Bar
+from kitchensync.storage.events import EventLog
+from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.options.output_options import OutputFolder
+from kitchensync.storage.options.outputs import check_recording_place, written_folder
 
 SECONDS = 20
 STREAMS = "pv,gyroscope,spatial_input"
@@ -56,9 +63,6 @@ def sample(out: Path, seed: int) -> Answer:
     Example:
       kitchensync sample data/sample
     """
-    from kitchensync.storage.names import MANIFEST
-    from kitchensync.storage.options.outputs import check_recording_place, written_folder
-
     check_recording_place(out)
     with written_folder(out, proof=MANIFEST) as part:
         _make(part, out.name, seed)
@@ -69,12 +73,7 @@ def sample(out: Path, seed: int) -> Answer:
 
 def _make(part: Path, name: str, seed: int) -> None:
     """Record, align and archive beside `part`, then copy it there. Raises KitchenFailed."""
-    from tempfile import TemporaryDirectory
-
     import zmq  # noqa: F401  # `record` needs it: a missing extra is named before anything starts
-
-    from kitchensync.capture.served_kitchen import finish, simulator
-    from kitchensync.shell.progress import Bar
 
     with TemporaryDirectory(prefix="kitchensync-sample-") as folder, Bar(unit="steps") as bar:
         work = Path(folder)
@@ -96,8 +95,6 @@ def _make(part: Path, name: str, seed: int) -> None:
 
 def _touch_steps(recording: Path) -> None:
     """Write the log of a tablet at which three steps were touched."""
-    from kitchensync.storage.events import EventLog
-    from kitchensync.storage.manifest import edit_manifest
     from kitchensync.storage.rebuild.rebuilt_manifest import entered
 
     log = EventLog(recording, "tablet")

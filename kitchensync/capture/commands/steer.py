@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
+from kitchensync.capture.errors import NotRunning
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 
@@ -44,7 +46,6 @@ def stop(recording: str | None, data: Path | None, abort: str | None, leave_film
       kitchensync stop take-1
       kitchensync stop take-1 --abort "the smoke alarm went off"
     """
-    from kitchensync.capture.errors import NotRunning
     from kitchensync.capture.session.control import ask, find, wait_for_ledger
     from kitchensync.capture.station import keep_reason
 
@@ -65,8 +66,6 @@ def stop(recording: str | None, data: Path | None, abort: str | None, leave_film
 
 def _chosen(data: Path | None) -> str | None:
     """Ask which running recording is meant; None where none runs. Raises click.UsageError without a terminal."""
-    import sys
-
     from kitchensync.capture.session.control import running
 
     found = {name: _where(endpoint) for name, endpoint in running(data)}
@@ -144,7 +143,6 @@ def resume(recording: str | None) -> Answer:
 
 def _told(recording: str | None, kind: str, text: str = "") -> Answer:
     """Tell a running recording something about this moment. Raises NotRunning, click.UsageError."""
-    from kitchensync.capture.errors import NotRunning
     from kitchensync.capture.session.control import LONGEST_TEXT, ask, find
 
     if len(text) > LONGEST_TEXT:

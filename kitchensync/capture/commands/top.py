@@ -11,9 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.live import Live
 
 from kitchensync.capture.commands.steer import only_in_data
+from kitchensync.capture.errors import NotRunning
+from kitchensync.capture.monitor.metrics import LOOPBACK, MetricsServer, metrics_text
+from kitchensync.capture.monitor.screen import screen
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.end_signals import ending_at_signals
 from kitchensync.shell.terminal import console, live
 
 LOOK_S = 0.5
@@ -41,7 +46,6 @@ def top(recording: str | None, data: Path | None, once: bool, metrics_port: int 
     Example:
       kitchensync top
     """
-    from kitchensync.capture.errors import NotRunning
     from kitchensync.capture.monitor.monitor import RecordingMonitor
 
     monitor = RecordingMonitor()
@@ -56,17 +60,10 @@ def top(recording: str | None, data: Path | None, once: bool, metrics_port: int 
 
 
 def _show_once(said: dict[str, Any]) -> None:
-    from kitchensync.capture.monitor.screen import screen
-
     console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(said["recordings"]))
 
 
 def _follow(look: Callable[[], list[dict[str, Any]]], metrics_port: int | None) -> None:
-    from rich.live import Live
-
-    from kitchensync.capture.monitor.screen import screen
-    from kitchensync.shell.end_signals import ending_at_signals
-
     ending, newest = threading.Event(), look()
     display = Live(screen(newest), console=console(), auto_refresh=False)
     with (
@@ -82,8 +79,6 @@ def _follow(look: Callable[[], list[dict[str, Any]]], metrics_port: int | None) 
 @contextlib.contextmanager
 def _metrics(port: int | None, newest: Callable[[], list[dict[str, Any]]]) -> Iterator[None]:
     """Answer /metrics while the block runs, if a port was named."""
-    from kitchensync.capture.monitor.metrics import LOOPBACK, MetricsServer, metrics_text
-
     if port is None:
         yield
         return

@@ -6,6 +6,8 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import av
+
 from kitchensync.dataset.checks.check_entries import SLACK_S, film_lengths
 from kitchensync.dataset.checks.check_layout import media_files
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
@@ -35,8 +37,6 @@ def check_films(checked: DataSetUnderCheck) -> None:
 
 
 def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | None) -> None:
-    import av
-
     try:
         with open_media(path).container() as film:
             facts = {key for stream in film.streams for key in stream.metadata} | set(film.metadata)

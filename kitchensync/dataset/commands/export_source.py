@@ -12,9 +12,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.options import GivenSource
+from kitchensync.dataset.source.given_data import given_folder, given_recordings
+from kitchensync.dataset.source.numbering import parse_numbering
+from kitchensync.dataset.tables.localization import parse_split
 from kitchensync.shell.answer import Answer
+from kitchensync.storage.names import is_recording, recordings_in
 from kitchensync.storage.options.given_path import given_path, reason_given
 from kitchensync.storage.options.outputs import written
+from kitchensync.task_graphs.formats.graph_files import read_text
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData
@@ -75,10 +80,7 @@ def source(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
     """Return the data set that PATHS are. Raises BadGraph, NotReleasable."""
-    from kitchensync.dataset.source.given_data import given_folder, given_recordings
-    from kitchensync.dataset.source.numbering import parse_numbering
     from kitchensync.storage.consent import Purpose, note_override
-    from kitchensync.storage.names import recordings_in
 
     if published := published_among(paths):
         return given_folder(published)
@@ -94,7 +96,6 @@ def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
 def published_among(paths: tuple[Path, ...]) -> Path | None:
     """Return the folder in the published form; None where PATHS are recordings. Raises click.UsageError for both."""
     from kitchensync.dataset.source.data_set_folder import is_published
-    from kitchensync.storage.names import is_recording
 
     published = next(filter(is_published, paths), None)
     if published and len(paths) > 1:
@@ -112,9 +113,6 @@ def check_kept_in_recordings(found: GivenData, what: str) -> None:
 
 def read_split(path: Path, found: GivenData) -> Split:
     """Read a file of parts that divides recordings. Raises BadGraph, click.UsageError."""
-    from kitchensync.dataset.tables.localization import parse_split
-    from kitchensync.task_graphs.formats.graph_files import read_text
-
     known = [one.recording_id for one in found.data.annotations.recordings]
     split = parse_split(read_text(path), path.name, known)
     if split is None:

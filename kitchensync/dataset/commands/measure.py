@@ -10,9 +10,16 @@ import click
 
 from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
 from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
+from kitchensync.dataset.measures.cases import MOST_BYTES
+from kitchensync.dataset.measures.questioning import StopRule
+from kitchensync.dataset.measures.span_agreement import answered, overlapping
+from kitchensync.dataset.measures.span_agreement import summary as means
+from kitchensync.dataset.promqa.answer_judge import cases_of, judge_prompt, judged, score, verdicts_of
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
+from kitchensync.storage.options.outputs import check_output
+from kitchensync.task_graphs.formats.graph_files import read_bytes
 
 if TYPE_CHECKING:
     from kitchensync.dataset.measures.questioning import StopRule
@@ -45,9 +52,6 @@ def spans(cases: Path, summary: bool) -> Answer:
     Example:
       kitchensync measure spans cases.json --summary
     """
-    from kitchensync.dataset.measures.span_agreement import answered, overlapping
-    from kitchensync.dataset.measures.span_agreement import summary as means
-
     found = answered(_read(cases), cases.name)
     count = overlapping(found)
     warnings = (
@@ -105,8 +109,6 @@ def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bo
 
 
 def _stop_rule(text: str | None) -> StopRule | None:
-    from kitchensync.dataset.measures.questioning import StopRule
-
     if text is None:
         return None
     try:
@@ -149,9 +151,7 @@ def answers_(
       kitchensync measure answers cases.json --scale binary --out judged.json
     """
     from kitchensync.dataset.examples.model_answers import ModelRequest
-    from kitchensync.dataset.promqa.answer_judge import cases_of, judge_prompt, verdicts_of
     from kitchensync.storage.consent import Purpose, require_consent_for_file
-    from kitchensync.storage.options.outputs import check_output
 
     if given is not None and show_requests:
         raise click.UsageError("--verdicts asks nobody: there are no requests to show")
@@ -185,8 +185,6 @@ def _scored(
     found: list[dict[str, Any]], texts: list[str | None], scale: str
 ) -> tuple[list[dict[str, Any]], int, dict[str, Any]]:
     """Return the cases with their verdicts, how many texts hold none, and the score."""
-    from kitchensync.dataset.promqa.answer_judge import judged, score
-
     rows = [judged(case, text, scale) for case, text in zip(found, texts, strict=True)]
     verdicts = [row["judge"]["verdict"] for row in rows if row["judge"]["verdict"] is not None]
     said = {"scale": scale, "read": len(verdicts), "score": score(verdicts, scale)}
@@ -195,9 +193,6 @@ def _scored(
 
 def _read(path: Path) -> bytes:
     """Read a file that is not too large to be meant. Raises BadGraph."""
-    from kitchensync.dataset.measures.cases import MOST_BYTES
-    from kitchensync.task_graphs.formats.graph_files import read_bytes
-
     return read_bytes(path, most_bytes=MOST_BYTES)
 
 

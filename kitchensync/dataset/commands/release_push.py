@@ -8,8 +8,13 @@ from typing import Any
 
 import click
 
+from kitchensync.dataset.source.consent_of_all import NotAgreed, ask_for_all, keep_reason
+from kitchensync.dataset.source.numbering import parse_numbering
+from kitchensync.dataset.source.sums import SUMS, read_sums
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import byte_bar
+from kitchensync.storage.copies.derived import pushed
+from kitchensync.storage.names import HUB
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, given_path
 from kitchensync.task_graphs.errors import BadGraph
@@ -45,12 +50,8 @@ def push(
     Example:
       kitchensync release push our-kitchens --to hf://datasets/our-lab/our-kitchens --data data
     """
-    from kitchensync.dataset.source.consent_of_all import NotAgreed, ask_for_all, keep_reason
     from kitchensync.dataset.source.data_set_folder import read_data_set
-    from kitchensync.dataset.source.sums import SUMS, read_sums
-    from kitchensync.storage.copies.derived import pushed
     from kitchensync.storage.move.push import push as send
-    from kitchensync.storage.names import HUB
 
     files = read_sums(folder)
     journal = folder.with_name(f"{folder.name}.pushed")
@@ -79,8 +80,6 @@ def push(
 
 
 def _numbering(folder: Path, table: Path | None) -> Any:
-    from kitchensync.dataset.source.numbering import parse_numbering
-
     path = table or folder.with_name(f"{folder.name}.numbering.json")
     if not path.is_file():
         raise BadGraph(

@@ -12,9 +12,15 @@ import click
 
 from kitchensync.dataset.commands.export_source import CORRECTED, NUMBERING, STRICT, given
 from kitchensync.dataset.commands.options import GivenSource
+from kitchensync.dataset.source.sums import refresh
+from kitchensync.dataset.splits.rule import Rule, divide, normal_only
+from kitchensync.dataset.splits.split_findings import look_over
+from kitchensync.dataset.splits.split_kinds import PARTS
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import write_into
+from kitchensync.task_graphs.formats.graph_files import read_text
+from kitchensync.task_graphs.formats.strict_json import Reader, load
 
 if TYPE_CHECKING:
     from kitchensync.dataset.splits.rule import Rule
@@ -68,10 +74,6 @@ def split(
     Example:
       kitchensync release split our-kitchens --kind person --ratio 0.6,0.2,0.2 --seed 1 --out our-kitchens/data_splits
     """
-    from kitchensync.dataset.source.sums import refresh
-    from kitchensync.dataset.splits.rule import divide, normal_only
-    from kitchensync.dataset.splits.split_findings import look_over
-
     if corrected and (kind != "steps" or rule or ratio):
         raise click.UsageError("--corrected is for the published rule of steps: give --kind steps alone")
     chosen = _rule(rule, ratio, seed, corrected)
@@ -105,14 +107,10 @@ def _text(divided: Any) -> str:
 
 
 def _published() -> Rule:
-    from kitchensync.dataset.splits.rule import Rule
-
     return Rule("published")
 
 
 def _rule(rule: str | None, ratio: str | None, seed: int | None, corrected: bool) -> Rule | None:
-    from kitchensync.dataset.splits.rule import Rule
-
     if rule is not None and ratio is not None:
         raise click.UsageError("--rule and --ratio are two ways to say the same; give one of them")
     drawn = ratio is not None or rule == SUPPLEMENT or corrected
@@ -141,10 +139,6 @@ def _shares(text: str) -> tuple[Fraction, Fraction, Fraction]:
 
 
 def _values(path: Path) -> dict[str, list[str]]:
-    from kitchensync.dataset.splits.split_kinds import PARTS
-    from kitchensync.task_graphs.formats.graph_files import read_text
-    from kitchensync.task_graphs.formats.strict_json import Reader, load
-
     if not path.is_file():
         raise click.BadParameter(f"{path}: there is no such file", param_hint="--rule")
     read = Reader(path.name)

@@ -9,9 +9,12 @@ import click
 
 from kitchensync.dataset.commands.export_source import NUMBERING, given
 from kitchensync.dataset.commands.options import GivenSource
+from kitchensync.dataset.statistics.narrators import ReleasedNarration, released_narrations_of
+from kitchensync.dataset.statistics.statistics_numbers import statistics
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.output_options import OutputFolder, output_file
 from kitchensync.storage.options.outputs import write_into, write_output
+from kitchensync.task_graphs.formats.graph_files import read_task_graphs
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData
@@ -37,7 +40,6 @@ def stats(
     Example:
       kitchensync release stats our-kitchens --html statistics.html --csv statistics
     """
-    from kitchensync.dataset.statistics.statistics_numbers import statistics
     from kitchensync.dataset.statistics.statistics_page import as_page, as_tables
 
     found = given((folder,), numbering)
@@ -52,8 +54,6 @@ def stats(
 
 def _steps(folder: Path, found: GivenData) -> dict[str, int]:
     """Return how many steps each recipe has, by the name of its graph's file."""
-    from kitchensync.task_graphs.formats.graph_files import read_task_graphs
-
     if found.own:
         members = (one.member for one in found.own.values())
         return {member.annotated.graph_stem: len(member.cooked.steps) for member in members}
@@ -62,8 +62,6 @@ def _steps(folder: Path, found: GivenData) -> dict[str, int]:
 
 def _narrated(folder: Path, found: GivenData) -> dict[str, list[ReleasedNarration]]:
     """Return what people said of the films, by recording."""
-    from kitchensync.dataset.statistics.narrators import ReleasedNarration, released_narrations_of
-
     if found.own:
         told = {name: one.member.cooked.narrated for name, one in found.own.items()}
         return {name: [ReleasedNarration(**one) for one in rows] for name, rows in told.items() if rows}

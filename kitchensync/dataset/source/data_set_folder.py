@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.dataset.source.data_set import BESIDE
+from kitchensync.dataset.source.facts_beside import parse_fact
 from kitchensync.shell.files_on_disk import check_plain
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import COMPLETE, VIDEOS, Annotations
@@ -85,8 +86,6 @@ def _lengths(annotations: Annotations) -> dict[str, float]:
 
 def _lines(beside: Path) -> list[dict[str, Any]]:
     """Read what stands beside the form: a line of a recording names it."""
-    from kitchensync.dataset.source.facts_beside import parse_fact  # pydantic is slow to import
-
     found = []
     text = read_text(beside, most_bytes=MAX_ANNOTATION_BYTES)
     for number, line in enumerate(text.splitlines(), start=1):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kitchensync.dataset.source.data_set import annotations_of, graph_of
 from kitchensync.dataset.source.data_set_folder import DataSet, read_data_set
 from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.dataset.source.own_members import none_may, read_member
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
 from kitchensync.task_graphs.formats.graph_files import read_task_graphs
@@ -95,11 +96,6 @@ def given_recordings(
 
     Raises NotReleasable when none may be used.
     """
-    from kitchensync.dataset.source.own_members import (  # heavy, and not needed for a folder
-        none_may,
-        read_member,
-    )
-
     left_out: list[LeftOut] = []
     ids = table or Numbering()
     published = frozenset(ids.recordings)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from kitchensync.dataset.source.data_set import GOPRO
 from kitchensync.dataset.source.film_pictures import FilmOf
 from kitchensync.dataset.source.given_data import GivenData
+from kitchensync.sensors.gopro.files.clip import Clip
+from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.shell.array_types import Mask
 from kitchensync.storage.errors import BadName
 from kitchensync.storage.exports.arrays_file import DAMAGED, open_arrays
@@ -63,9 +65,6 @@ def _told(table: Path) -> FilmOf:
 @contextmanager
 def open_film(found: GivenData, recording: str) -> Iterator[OpenFilm | None]:
     """Lend the film of a recording; None where the folder of the data set does not hold it."""
-    from kitchensync.sensors.gopro.files.clip import Clip
-    from kitchensync.sensors.gopro.files.media import open_media
-
     if recording in found.own:
         with found.open_own(recording) as own:
             yield OpenFilm(own.clip, own.hidden)

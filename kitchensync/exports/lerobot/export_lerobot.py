@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from kitchensync.exports.exported_span import choice_options
+from kitchensync.exports.exported_span import choice_of, choice_options, recordings_of
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder, output
 
@@ -45,9 +46,7 @@ def lerobot(
     Example:
       kitchensync export lerobot data/take-1 data/take-2 --out cooking
     """
-    from kitchensync.exports.exported_span import choice_of, recordings_of
     from kitchensync.exports.lerobot.lerobot_data_set import write_lerobot
-    from kitchensync.shell.progress import Bar
 
     paths = recordings_of(recordings)
     with Bar("export lerobot", unit="frames") as bar:

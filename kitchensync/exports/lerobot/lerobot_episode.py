@@ -9,6 +9,7 @@ from math import ceil, isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import av
 import numpy as np
 import numpy.typing as npt
 
@@ -187,8 +188,6 @@ def sound_in(sound: CameraSound, grid_ns: Int64, fps: int) -> Sound:
 
 def _picture(camera: Camera, number: int, size: tuple[int, int]) -> av.VideoFrame | None:
     """Return a picture in the form of the film; None where it cannot be read."""
-    import av
-
     try:
         picture: Any
         if isinstance(camera, FilmStream):

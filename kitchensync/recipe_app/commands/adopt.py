@@ -8,11 +8,13 @@ from typing import Any
 
 import click
 
+from kitchensync.recipe_app.exchange.adopt import adopt as make
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import byte_bar
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.timeline.alignment import NOT_ALIGNED
+from kitchensync.sync.commands.sync import show_recording
 
 
 @click.command()
@@ -42,7 +44,6 @@ def adopt(
       kitchensync adopt lab2-017 kitchen.mp4 --data recordings --consent form-12
       kitchensync adopt lab2-018 GX010001.MP4 GX010042.MP4 --sync
     """
-    from kitchensync.recipe_app.exchange.adopt import adopt as make
     from kitchensync.storage.redact.to_destroy import check_no_pauses_in
     from kitchensync.sync.report.page import write_report
     from kitchensync.sync.synchronize import synchronize
@@ -66,7 +67,5 @@ def _show(data: Path, said: dict[str, Any]) -> None:
     videos = f"{said['path']}: {len(said['files'])} videos"
     click.echo(f"{videos}; log on it with `kitchensync app --data {data}`")
     if "sync" in said:
-        from kitchensync.sync.commands.sync import show_recording
-
         show_recording(said["sync"])
         click.echo(said["report"])

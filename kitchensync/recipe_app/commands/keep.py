@@ -12,9 +12,12 @@ import click
 from kitchensync.recipe_app.commands.app_options import DATA, DATABASE
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
+from kitchensync.storage.installation.key import kept_key, take_folder
+from kitchensync.storage.names import APP_FOLDER
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output, output_file
 from kitchensync.storage.options.outputs import write_into
+from kitchensync.task_graphs.formats.graph_files import read_bytes
 
 NOT_LISTED = (
     "withdrawals after this backup was made are not known here: copy _app/withdrawals.jsonl of the installation that "
@@ -40,8 +43,6 @@ def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
     from kitchensync.recipe_app.exchange.app_withdrawals import note_backup
     from kitchensync.recipe_app.store.backup import back_up
     from kitchensync.shell.host_clock import utc_anchor
-    from kitchensync.storage.installation.key import kept_key
-    from kitchensync.storage.names import APP_FOLDER
 
     place, recipes = _place(data, database)
     with Bar("backing up", unit="%") as bar:
@@ -81,8 +82,6 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
     from kitchensync.recipe_app.commands.at_rest import memory
     from kitchensync.recipe_app.store.backup import WITHDRAWALS
     from kitchensync.recipe_app.store.restore import restore as put_back
-    from kitchensync.storage.installation.key import kept_key, take_folder
-    from kitchensync.storage.names import APP_FOLDER
 
     place, recipes = _place(data, database)
     key = kept_key(data / APP_FOLDER)
@@ -112,7 +111,6 @@ def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answ
 def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[str, Any]:
     from kitchensync.recipe_app.commands.at_rest import memory
     from kitchensync.recipe_app.exchange.dumps import MOST_BYTES, read_dump, take_in
-    from kitchensync.task_graphs.formats.graph_files import read_bytes
 
     contents = [(read_bytes(path, most_bytes=2 * MOST_BYTES), path.name) for path in files]
     dumps = [read_dump(content.decode(errors="replace"), name) for content, name in contents]
@@ -185,8 +183,6 @@ def export_folder(collection: str | None, out: Path, force: bool, data: Path, da
 
 
 def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
-    from kitchensync.storage.names import APP_FOLDER
-
     return database or data / APP_FOLDER / "app.db", data / APP_FOLDER / "recipes"
 
 

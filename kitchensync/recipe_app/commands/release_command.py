@@ -8,18 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kitchensync.dataset.checks.check import check
+from kitchensync.dataset.checks.check_private import private_words
 from kitchensync.dataset.commands.export_source import published_among
 from kitchensync.dataset.commands.options import GivenSource
 from kitchensync.dataset.commands.release_push import push
 from kitchensync.dataset.commands.release_split import split
 from kitchensync.dataset.commands.release_stats import stats
+from kitchensync.dataset.data_set_cards.about import About, parse_about
+from kitchensync.dataset.source.data_set_folder import is_published
+from kitchensync.dataset.source.numbering import Numbering, parse_numbering
 from kitchensync.recipe_app.commands.app_options import DATABASE
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.progress import Bar, byte_bar
 from kitchensync.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
+from kitchensync.storage.batch.runner import Workforce
+from kitchensync.storage.names import is_recording, recordings_in
 from kitchensync.storage.options.data_folder import default_data
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, given_path
 from kitchensync.storage.options.output_options import OutputFolder, OutputPath, output
 from kitchensync.storage.options.outputs import write_output
+from kitchensync.task_graphs.formats.graph_files import read_text
 
 if TYPE_CHECKING:
     from kitchensync.dataset.data_set_cards.about import About
@@ -106,7 +115,6 @@ def captaincook4d(
       kitchensync release captaincook4d data --out our-kitchens
     """
     from kitchensync.dataset.release.media_of_all import MediaOrder
-    from kitchensync.storage.batch.runner import Workforce
 
     kinds, words = _media(media), _about(about)
     _check_apart(out)
@@ -126,16 +134,11 @@ def captaincook4d(
 
 def _check_apart(out: Path) -> None:
     """Raise UsageError where a data set would lie among recordings: what a folder is would be anybody's guess."""
-    from kitchensync.storage.names import is_recording
-
     if any(map(is_recording, out.glob("*"))):
         raise click.UsageError(f"{out} holds recordings; a data set wants a folder of its own")
 
 
 def _about(path: Path | None) -> About:
-    from kitchensync.dataset.data_set_cards.about import About, parse_about
-    from kitchensync.task_graphs.formats.graph_files import read_text
-
     return parse_about(read_text(path), path.name) if path else About()
 
 
@@ -143,8 +146,6 @@ def _own(
     paths: tuple[Path, ...], order: MediaOrder, about: About, table: Path, stated: Stated, crew: Workforce
 ) -> dict[str, Any]:
     from kitchensync.dataset.release import release as writer
-    from kitchensync.shell.progress import Bar
-    from kitchensync.storage.names import recordings_in
 
     found = [recording for path in paths for recording in recordings_in(path)]
     ids = _numbering(table)
@@ -235,8 +236,6 @@ def _media(text: str) -> tuple[str, ...]:
 
 
 def _numbering(table: Path) -> Any:
-    from kitchensync.dataset.source.numbering import Numbering, parse_numbering
-
     return parse_numbering(table.read_text(encoding="utf-8"), table.name) if table.exists() else Numbering()
 
 
@@ -263,11 +262,6 @@ def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
     Example:
       kitchensync release check our-kitchens --against data
     """
-    from kitchensync.dataset.checks.check import check
-    from kitchensync.dataset.checks.check_private import private_words
-    from kitchensync.dataset.source.data_set_folder import is_published
-    from kitchensync.shell.progress import byte_bar
-
     if not (folder / "annotation_json").is_dir():
         raise click.UsageError(f"{folder} is no data set: it has no folder annotation_json")
     published = against if against is not None and is_published(against) else None

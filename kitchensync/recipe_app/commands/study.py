@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.options import SEED
+from kitchensync.recipe_app.study import study_progress as progress
+from kitchensync.recipe_app.study.as_cooked import as_cooked
+from kitchensync.recipe_app.study.make_plan import make_plan
+from kitchensync.recipe_app.study.plan_file import read_plan
+from kitchensync.recipe_app.study.study_file import read_study
+from kitchensync.recipe_app.study.study_progress import LATE, not_recorded
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import given_path
@@ -73,12 +79,8 @@ def plan(
       kitchensync study plan study.toml --out plan.json --ics plan.ics --weeks plan.html
     """
     from kitchensync.recipe_app.study.already_cooked import cooked_below
-    from kitchensync.recipe_app.study.as_cooked import as_cooked
     from kitchensync.recipe_app.study.calendar_file import calendar, weeks_page
-    from kitchensync.recipe_app.study.make_plan import make_plan
     from kitchensync.recipe_app.study.plan_file import PlanEntry, graphs_of, read_locked
-    from kitchensync.recipe_app.study.study_file import read_study
-    from kitchensync.recipe_app.study.study_progress import LATE, not_recorded
 
     for place in (ics, weeks):
         if place is not None:
@@ -141,10 +143,7 @@ def show_coverage(
     Example:
       kitchensync study coverage study.toml --data recordings --by recipe,strategy,part
     """
-    from kitchensync.recipe_app.study import study_progress as progress
     from kitchensync.recipe_app.study.already_cooked import cooked_below
-    from kitchensync.recipe_app.study.plan_file import read_plan
-    from kitchensync.recipe_app.study.study_file import read_study
 
     names = [name.strip() for name in by.split(",")]
     if not names or not set(names) <= set(progress.DIMENSIONS):

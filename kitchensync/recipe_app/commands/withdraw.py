@@ -10,8 +10,20 @@ import click
 
 from kitchensync.recipe_app.commands.app_options import DATABASE
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.errors import SameUuid
+from kitchensync.storage.installation.own_list import list_in, own_list
+from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import GivenRecording, given_path
-from kitchensync.storage.withdraw.withdrawal import NOT_MADE_HERE, Policy, WithdrawnPlace
+from kitchensync.storage.withdraw.withdrawal import (
+    NOT_MADE_HERE,
+    SAME_UUID,
+    Policy,
+    WithdrawnPlace,
+    recordings_of,
+    require_closed,
+    with_made_of,
+)
+from kitchensync.storage.withdraw.withdrawal import withdraw as withdraw_one
 
 
 @click.command()
@@ -46,11 +58,6 @@ def withdraw(
       kitchensync withdraw --person P07 --data data
     """
     from kitchensync.recipe_app.commands.at_rest import memory_beside
-    from kitchensync.storage.errors import SameUuid
-    from kitchensync.storage.installation.own_list import list_in, own_list
-    from kitchensync.storage.names import recordings_in
-    from kitchensync.storage.withdraw.withdrawal import SAME_UUID, recordings_of, require_closed, with_made_of
-    from kitchensync.storage.withdraw.withdrawal import withdraw as withdraw_one
 
     if bool(paths) == bool(person) or bool(person) != bool(data):
         raise click.UsageError("give recordings, or --person and --data")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kitchensync.shell.answer import Answer, answers
-from kitchensync.storage.consent import Scope
+from kitchensync.storage.consent import Scope, give_consent
 from kitchensync.storage.options.given_path import GivenRecording
 
 
@@ -39,8 +39,6 @@ def consent(path: Path, reference: str, scopes: tuple[Scope, ...], by: str) -> A
     Example:
       kitchensync consent data/take-1 --reference form-12 --scopes annotate,release_raw --by operator-2
     """
-    from kitchensync.storage.consent import give_consent
-
     manifest = give_consent(path, reference, scopes, by=by)
     given = manifest["consent_scopes"]
     said = {"recording": path.name, "consent": reference, "consent_scopes": given}

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from kitchensync.shell.progress import Bar
 from kitchensync.shell.terminal import headline
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder
@@ -40,7 +41,6 @@ def sync_camera(file: Path, data: Path | None, seconds: float, as_json: bool) ->
     Example:
       kitchensync sync-camera GX010042.MP4 --data data
     """
-    from kitchensync.shell.progress import Bar
     from kitchensync.sync.recording.camera_latency import keep, measure_file
 
     with Bar(file.name, unit="s") as bar:

@@ -9,6 +9,9 @@ from typing import Any
 
 import click
 
+from kitchensync.sensors.errors import SensorError
+from kitchensync.shell.progress import ByteMeter
+from kitchensync.storage.errors import StorageError
 from kitchensync.storage.options.given_path import GivenRecording, given_path
 from kitchensync.storage.options.named_url import NAMED_URL
 
@@ -71,9 +74,6 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
 
 def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
     """Copy clip by clip; one that fails is told at the end and does not hold up the others."""
-    from kitchensync.sensors.errors import SensorError
-    from kitchensync.shell.progress import ByteMeter
-    from kitchensync.storage.errors import StorageError
     from kitchensync.sync.memory_cards.import_card import import_clip
 
     done = []
@@ -145,8 +145,6 @@ def free(
     Example:
       kitchensync gopro free data/take-1
     """
-    from kitchensync.sensors.errors import SensorError
-    from kitchensync.storage.errors import StorageError
     from kitchensync.storage.life import usable_manifest
     from kitchensync.sync.memory_cards.free import EraseRule, free_recording
 

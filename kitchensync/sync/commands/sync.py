@@ -9,10 +9,16 @@ from typing import Any, Literal
 
 import click
 
+from kitchensync.shell.progress import Bar
 from kitchensync.shell.terminal import headline
 from kitchensync.shell.workforce_options import SCHEDULER, WAIT_WORKERS
+from kitchensync.storage.batch.workers import start_early
+from kitchensync.storage.errors import StorageError
+from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import GivenRecording, check_recordings, given_path
 from kitchensync.storage.options.output_options import output_file
+from kitchensync.storage.timeline.alignment import Alignment
+from kitchensync.sync.errors import SyncError
 
 MARKS = {
     "aligned": "green",
@@ -160,15 +166,11 @@ def sync(
         _show_changes(paths[0], old, as_json=as_json)
         return
     if scheduler is None and workers != 1:
-        from kitchensync.storage.batch.workers import start_early
-        from kitchensync.storage.names import recordings_in
-
         fresh = sum(not (one / "sync").exists() for path in paths for one in recordings_in(path))
         start_early(
             fresh, workers, "kitchensync.sync.batch.loaded"
         )  # before the imports below, so that both load at once
 
-    from kitchensync.shell.progress import Bar
     from kitchensync.sync.answers import plain
     from kitchensync.sync.batch.batch import synchronize_all
     from kitchensync.sync.report.overview import write_summary
@@ -201,7 +203,6 @@ def sync(
 
 def _summary_target(paths: tuple[Path, ...], wanted: Path | None) -> Path | None:
     """Where the page over several recordings goes: where it is wanted, or into the one folder that was given."""
-    from kitchensync.storage.names import recordings_in
     from kitchensync.sync.report.overview import PAGE
 
     folders = [path for path in paths if recordings_in(path) != [path]]
@@ -256,8 +257,6 @@ def show_recording(answer: dict[str, Any]) -> None:
 
 def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
     """Print one alignment for people."""
-    from kitchensync.storage.timeline.alignment import Alignment
-
     said = Alignment.from_object(answer)
     headline(f"{indent}{said.status}  {name}", MARKS[said.status], bold=False)
     for text in [*said.reasons, *said.warnings]:
@@ -293,9 +292,6 @@ def report(context: click.Context, paths: tuple[Path, ...]) -> None:
       kitchensync report data/take-1
       kitchensync report data
     """
-    from kitchensync.storage.errors import StorageError
-    from kitchensync.storage.names import recordings_in
-    from kitchensync.sync.errors import SyncError
     from kitchensync.sync.report.overview import refresh_summary
     from kitchensync.sync.report.page import write_report
 

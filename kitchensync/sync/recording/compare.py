@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import numpy.typing as npt
+from scipy import signal
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.film_sound import sound_blocks
@@ -36,8 +38,6 @@ LONGEST_HOLE_PACKETS = 50_000
 
 def headset_sound(stream: StoredStream, epoch_ticks: int) -> Sound | None:
     """The AAC microphone on repaired packet stamps, seconds since `epoch_ticks`; lost packets become silence."""
-    import av
-
     codec: Any = av.CodecContext.create("aac", "r")
     ticks = stream.index["device_ticks"].astype(np.int64)
     pieces: list[Floats] = []
@@ -115,8 +115,6 @@ def _mono(block: npt.NDArray[Any]) -> Floats:
 
 def _thin(samples: Floats, rate: int) -> tuple[Floats, float]:
     """To about 12 kHz, a minute at a time."""
-    from scipy import signal
-
     factor = max(1, rate // SOUND_HZ)
     if factor == 1:
         return samples, float(rate)
@@ -125,8 +123,6 @@ def _thin(samples: Floats, rate: int) -> tuple[Floats, float]:
 
 
 def _filtered(samples: Floats, taps: Floats, factor: int) -> Iterator[Floats]:
-    from scipy import signal
-
     half, step = len(taps) // 2, 60 * SOUND_HZ * factor
     padded = np.concatenate([np.zeros(half, np.float32), samples, np.zeros(half, np.float32)])
     for first in range(0, len(samples), step):

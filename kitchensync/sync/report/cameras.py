@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
@@ -81,8 +82,6 @@ def read_cameras(
 
 
 def _describe(recording: Recording, device: str, path: Path) -> ShownFile:
-    from kitchensync.sensors.gopro.files.media import open_media
-
     file = ShownFile(device, path, path.stat().st_size, hides=partial(hidden_in_film, recording, path))
     try:
         return _facts(file, open_media(path))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 
 from kitchensync.shell.files_on_disk import read_plain
@@ -140,8 +141,6 @@ def _turning(minutes: list[dict[str, float | None]]) -> Figure:
 
 def _picture(recording: Path, about: dict[str, Any] | None, caption: str) -> Thumbnail | None:
     """Return a calibration's picture for the page; None when it is not there any more."""
-    import cv2
-
     if about is None or not about.get("picture"):
         return None
     name = about["picture"]

@@ -13,11 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import av
+import cv2
 import numpy as np
 
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.hololens.video import CODECS
 from kitchensync.shell.array_types import UInt8
 from kitchensync.storage.errors import StorageError
+from kitchensync.storage.reading.headset_pictures import is_key, unbroken_frames
 from kitchensync.sync.report.cameras import ShownFile
 from kitchensync.sync.report.streams import ReadStream, TicksToHost
 from kitchensync.sync.report.timeline import ShownSpan
@@ -156,8 +161,6 @@ def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, UInt8]
 
     Raises UnreadableMedia when the file does not open.
     """
-    from kitchensync.sensors.gopro.files.media import open_media
-
     media = open_media(path)
     first, base = int(media.frame_pts[0]), media.time_base
     seen: set[int] = set()
@@ -188,11 +191,6 @@ def headset_picture(pv: ReadStream, row: int, at_s: float) -> Thumbnail:
 
 def decode_row(pv: ReadStream, row: int) -> UInt8 | None:
     """Decode the picture of one packet; None when it or one that it hangs on is lost, or no key frame is near."""
-    import av
-
-    from kitchensync.sensors.hololens.video import CODECS
-    from kitchensync.storage.reading.headset_pictures import is_key, unbroken_frames
-
     near = range(row, max(row - MOST_BACK_ROWS, -1), -1)
     with closing(pv):
         if pv.format.get("codec") in CODECS and not any(is_key(pv, key) for key in near):
@@ -213,8 +211,6 @@ def _small(picture: av.VideoFrame) -> UInt8:
 
 def data_address(bgr: UInt8, quality: int = QUALITY) -> str:
     """Write a picture as a JPEG inside an address."""
-    import cv2
-
     good, coded = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, quality])
     if not good:
         raise ValueError("a picture cannot be written as JPEG")

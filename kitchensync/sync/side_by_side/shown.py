@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 from typing import NamedTuple, Protocol
 
+import cv2
 import numpy as np
 
 from kitchensync.sensors.errors import SensorError
@@ -94,8 +95,6 @@ class DepthPictures(_Rising):
         return self._stream.depth(row)
 
     def _rgb(self, frame: Frame | DepthFrame) -> UInt8:
-        import cv2
-
         assert isinstance(frame, DepthFrame)
         far = headset_stream(self._stream.name.rpartition("/")[2]).farthest_mm
         near = 255 - np.clip(frame.depth_mm * (255.0 / far), 0, 255).astype(np.uint8)

@@ -10,6 +10,8 @@ import click
 
 from kitchensync.dataset.commands.export_source import answer
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.progress import Bar
+from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import write_into
@@ -88,9 +90,7 @@ def export(
         write_film,
     )
     from kitchensync.dataset.source.own_recording import NotReleasable
-    from kitchensync.shell.progress import Bar
     from kitchensync.storage.consent import Purpose, note_override, require_consent
-    from kitchensync.storage.names import recordings_in
 
     recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
     for path in recordings:  # before a byte is written

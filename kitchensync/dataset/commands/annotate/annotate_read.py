@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from kitchensync.dataset.annotation.forms.agreement_of_people import Spans, agreement
+from kitchensync.dataset.annotation.forms.frame_times import MOST_FPS
 from kitchensync.dataset.annotation.read_file import read_file
 from kitchensync.dataset.commands.export_source import STRICT, answer, rate
 from kitchensync.shell.answer import Answer, answers, show_table
@@ -20,8 +21,6 @@ from kitchensync.task_graphs.errors import RecipeError
 
 def _exact(_: click.Context, __: click.Parameter, text: str | None) -> Fraction | None:
     """Return a rate as an exact fraction. Raises click.BadParameter."""
-    from kitchensync.dataset.annotation.forms.frame_times import MOST_FPS
-
     if text is None:
         return None
     if not 1 <= (fps := Fraction(rate(text))) <= MOST_FPS:
@@ -60,8 +59,6 @@ def read(file: Path, config: Path | None, fps: Fraction | None, strict: bool) ->
     Example:
       kitchensync annotate read tasks.json --config config.xml --fps 30000/1001
     """
-    from kitchensync.dataset.annotation.read_file import read_file
-
     found = read_file(file, config, fps)
     warnings = [
         f"{name}: {one['word']}: {one['where']}"

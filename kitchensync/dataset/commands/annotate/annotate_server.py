@@ -12,6 +12,9 @@ import click
 from kitchensync.dataset.commands.annotate.annotate_export import ERRORS, FORM
 from kitchensync.dataset.commands.export_source import answer
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.consent import Purpose
+from kitchensync.storage.copies.derived import sent
+from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording, given_path
 
 if TYPE_CHECKING:
@@ -52,8 +55,6 @@ def push(
     """
     from kitchensync.dataset.annotation import exchange
     from kitchensync.dataset.annotation.label_server import Server
-    from kitchensync.storage.consent import Purpose
-    from kitchensync.storage.copies.derived import sent
 
     wanted = _handed_out(paths, errors, form, Purpose.ANNOTATE, without_consent)
     sent(url)
@@ -79,7 +80,6 @@ def pull(paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form:
     """
     from kitchensync.dataset.annotation import exchange
     from kitchensync.dataset.annotation.label_server import Server
-    from kitchensync.storage.consent import Purpose
 
     wanted = _handed_out(paths, errors, form, Purpose.LOOK)
     with Server(url, token_file) as server:
@@ -111,7 +111,6 @@ def _handed_out(
     from kitchensync.dataset.annotation.hand_out import Choice, handed_out
     from kitchensync.dataset.source.own_recording import OwnRecording
     from kitchensync.storage.consent import note_override, require_consent
-    from kitchensync.storage.names import recordings_in
 
     recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
     for path in recordings:

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
+from kitchensync.dataset.promqa.assembly_sampling import sample, shifted
+from kitchensync.dataset.promqa.assembly_steps import assembly_rows, parse_steps, screwing_spans
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.assembly import parse_assembly
+from kitchensync.task_graphs.formats.graph_files import read_text
 
 if TYPE_CHECKING:
     from kitchensync.dataset.promqa.assembly_steps import Span
@@ -67,9 +72,6 @@ def assembly(
     Example:
       kitchensync export assembly graph/all.json annots --out assembly.json
     """
-    from kitchensync.task_graphs.formats.assembly import parse_assembly
-    from kitchensync.task_graphs.formats.graph_files import read_text
-
     toys = {
         graph.recipe.recipe: graph for graph in parse_assembly(read_text(graphs), name=graphs.name).graphs
     }
@@ -103,19 +105,12 @@ def assembly(
 def _rows(
     path: Path, toy: str, graph: Graph, screwing: list[Span] | None
 ) -> tuple[list[dict[str, Any]], int]:
-    from kitchensync.dataset.promqa.assembly_steps import assembly_rows, parse_steps
-    from kitchensync.task_graphs.formats.graph_files import read_text
-
     steps, irregular = parse_steps(read_text(path))
     return list(assembly_rows(toy, path.stem, steps, graph, screwing)), irregular
 
 
 def _screwing(path: Path) -> dict[str, list[Span]]:
     """Read when something was screwed. Raises BadGraph."""
-    from kitchensync.dataset.promqa.assembly_steps import screwing_spans
-    from kitchensync.task_graphs.errors import BadGraph
-    from kitchensync.task_graphs.formats.graph_files import read_text
-
     try:
         return screwing_spans(read_text(path, most_bytes=_MOST_BYTES))
     except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -123,8 +118,6 @@ def _screwing(path: Path) -> dict[str, list[Span]]:
 
 
 def _drawn(rows: list[dict[str, Any]], sampled: bool, shift: float, seed: int) -> list[dict[str, Any]]:
-    from kitchensync.dataset.promqa.assembly_sampling import sample, shifted
-
     drawn = sample(rows, seed) if sampled else rows
     return shifted(drawn, shift, seed) if shift else drawn
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kitchensync.dataset.commands.export_source import answer, given, source
+from kitchensync.dataset.features.extractor import load_extractor
+from kitchensync.dataset.features.film_windows import film_vectors, windows_in
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.shell.progress import Bar
+from kitchensync.storage.exports.arrays_file import ArraysFile, made_of, open_arrays
+from kitchensync.storage.names import check_recording_id
 from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import check_output, written
 
@@ -52,9 +58,7 @@ def features(
     Example:
       kitchensync export features our-kitchens --out features
     """
-    from kitchensync.dataset.features.extractor import load_extractor
     from kitchensync.dataset.source.given_films import open_film
-    from kitchensync.storage.names import check_recording_id
 
     extractor, seconds = load_extractor(name), int(window)
     found = given(paths, numbering)
@@ -89,9 +93,6 @@ def _one(
     """Write the vectors of a film unless they are there; return how many there are, and how many are empty."""
     import numpy as np
 
-    from kitchensync.dataset.features.film_windows import film_vectors, windows_in
-    from kitchensync.storage.exports.arrays_file import ArraysFile, made_of, open_arrays
-
     name, extractor, seconds = how
     wanted = _made_of(film, how)
     if made_of(path) == wanted:
@@ -113,10 +114,6 @@ def _one(
 
 def _made_of(film: OpenFilm, how: tuple[str, Any, int]) -> str:
     """Return a text that is another one when the film, what is hidden of it, or the extractor is."""
-    import hashlib
-
-    from kitchensync.shell.files_on_disk import file_sha256
-
     name, extractor, seconds = how
     digest = hashlib.sha256(f"{name} {extractor.version} {seconds}".encode())
     for chapter in film.clip.chapters:

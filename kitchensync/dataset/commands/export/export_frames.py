@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kitchensync.dataset.commands.export_source import FPS, answer, given, read_split, source
+from kitchensync.dataset.source.given_films import film_of
+from kitchensync.dataset.tables.frame_rows import COLUMNS, TRAINING_COLUMNS, frame_rows, training_rows
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output
@@ -57,7 +59,6 @@ def frames(
     Example:
       kitchensync export frames our-kitchens --every 30 --out frames
     """
-    from kitchensync.dataset.source.given_films import film_of
     from kitchensync.dataset.tables.step_rows import past_the_film
 
     found = given(paths, numbering)
@@ -86,7 +87,6 @@ def _training(found: GivenData, split: Path | None) -> list[AnnotatedRecording]:
 
 
 def _table(recordings: tuple[AnnotatedRecording, ...], films: dict[str, FilmOf], every: int) -> Iterator[str]:
-    from kitchensync.dataset.tables.frame_rows import COLUMNS, frame_rows
     from kitchensync.storage.timeline.film_times import UNKNOWN
 
     yield ",".join(COLUMNS) + "\n"
@@ -95,8 +95,6 @@ def _table(recordings: tuple[AnnotatedRecording, ...], films: dict[str, FilmOf],
 
 
 def _list(recordings: list[AnnotatedRecording], films: dict[str, FilmOf], every: int) -> Iterator[str]:
-    from kitchensync.dataset.tables.frame_rows import TRAINING_COLUMNS, training_rows
-
     yield ",".join(TRAINING_COLUMNS) + "\n"
     for one in recordings:
         yield from training_rows(one, films[one.recording_id], every)

@@ -17,10 +17,18 @@ from kitchensync.dataset.commands.export_source import (
     write_list,
 )
 from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
+from kitchensync.dataset.promqa.assembly_records import assembly_record, is_of_assembly
+from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
+from kitchensync.dataset.promqa.prefixes import BEFORE_ALL
+from kitchensync.dataset.promqa.published_examples import compared, parse_examples
+from kitchensync.dataset.promqa.questions import KINDS, Targets, examples
+from kitchensync.dataset.promqa.sampling import sample
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
+from kitchensync.task_graphs.formats.graph_files import read_text
+from kitchensync.task_graphs.formats.strict_json import Reader, load
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData
@@ -161,16 +169,12 @@ def promqa(
 
 def _of_assembly(made: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the examples that have the form of ProMQA-Assembly, and a line where some have not."""
-    from kitchensync.dataset.promqa.assembly_records import is_of_assembly
-
     kept = [row for row in made if is_of_assembly(row)]
     why = "judged by other criteria, without an answer, or before the first step"
     return kept, [f"{len(made) - len(kept)} questions are left out: {why}"] if len(kept) < len(made) else []
 
 
 def _as_assembly(found: GivenData, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    from kitchensync.dataset.promqa.assembly_records import assembly_record
-
     start_s = {
         one.recording_id: min((entry.start_s for entry in one.entries if entry.performed), default=0.0)
         for one in found.data.annotations.recordings
@@ -180,8 +184,6 @@ def _as_assembly(found: GivenData, rows: list[dict[str, Any]]) -> list[dict[str,
 
 def _sampled(made: list[dict[str, Any]], wanted: int, seed: int) -> list[dict[str, Any]]:
     """Draw examples; one that was verified comes with all its questions."""
-    from kitchensync.dataset.promqa.sampling import sample
-
     questions: dict[str, list[dict[str, Any]]] = {}
     for row in made:
         questions.setdefault(row["question_id"].partition("#")[0], []).append(row)
@@ -193,8 +195,6 @@ def _examples(
     found: GivenData, films: frozenset[str] | None, *, corrected: bool
 ) -> tuple[list[dict[str, Any]], list[str], int]:
     """Return the examples, a line for each thing that is not as it should be, and of how many recordings they are."""
-    from kitchensync.dataset.promqa.questions import Targets, examples
-
     targets = {stem: Targets.of(graph) for stem, graph in found.graphs().items()}
     taken = [one for one in found.data.annotations.recordings if films is None or one.recording_id in films]
     known = [one for one in taken if one.graph_stem in targets]
@@ -217,9 +217,6 @@ def _examples(
 
 def _against(path: Path, kinds: frozenset[str], made: list[dict[str, Any]]) -> dict[str, Any]:
     """Compare published examples of these kinds. Raises BadGraph."""
-    from kitchensync.dataset.promqa.published_examples import compared, parse_examples
-    from kitchensync.task_graphs.formats.graph_files import read_text
-
     published = parse_examples(read_text(path, most_bytes=_MOST_BYTES), path.name)
     return {"against": compared([one for one in published if one["type"] in kinds], made)}
 
@@ -235,7 +232,6 @@ def _by_model(
 ) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
     """Return the rows with what a model wrote, or what would be sent; counts; a line for each trouble."""
     from kitchensync.dataset.examples.model_answers import ModelRequest
-    from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
     from kitchensync.dataset.source.consent_of_all import may_be_processed
 
     server = named_server("questions")
@@ -281,8 +277,6 @@ def _beside(
 
 
 def _counted(made: list[dict[str, Any]]) -> dict[str, Any]:
-    from kitchensync.dataset.promqa.prefixes import BEFORE_ALL
-
     lengths = {
         kind: [len(one[f"{kind}_steps"]) for one in made if one["type"] == kind]
         for kind in ("next", "missing")
@@ -296,8 +290,6 @@ def _counted(made: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _kinds(text: str | None) -> frozenset[str]:
-    from kitchensync.dataset.promqa.questions import KINDS
-
     words = KINDS if text is None else [word.strip() for word in text.split(",")]
     if unknown := [word for word in words if word not in KINDS]:
         raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(KINDS)}", param_hint="--kinds")
@@ -306,9 +298,6 @@ def _kinds(text: str | None) -> frozenset[str]:
 
 def _available(path: Path) -> frozenset[str]:
     """Return the recordings that have the camera's film. Raises BadGraph."""
-    from kitchensync.task_graphs.formats.graph_files import read_text
-    from kitchensync.task_graphs.formats.strict_json import Reader, load
-
     read = Reader(path.name)
     kinds = read.object(load(read_text(path, most_bytes=_MOST_BYTES), path.name), "")
     if wrong := next((one for one, found in kinds.items() if not isinstance(found, list | dict)), None):

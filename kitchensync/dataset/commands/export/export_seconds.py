@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from kitchensync.dataset.commands.export_source import CORRECTED, answer, given, source
-from kitchensync.dataset.tables.seconds import LABELS
+from kitchensync.dataset.tables.csv_text import csv_text
+from kitchensync.dataset.tables.seconds import (
+    COLUMNS,
+    LABELS,
+    SubSegments,
+    with_both_labels,
+    with_several_categories,
+)
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import write_output
@@ -67,13 +74,6 @@ def seconds(
     Example:
       kitchensync export seconds captaincook4d --task eer --out early.csv
     """
-    from kitchensync.dataset.tables.csv_text import csv_text
-    from kitchensync.dataset.tables.seconds import (
-        COLUMNS,
-        SubSegments,
-        with_both_labels,
-        with_several_categories,
-    )
     from kitchensync.dataset.tables.step_rows import past_the_film
 
     if category is not None and task != "ecr":

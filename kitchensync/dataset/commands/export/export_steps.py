@@ -8,9 +8,13 @@ from typing import Any
 import click
 
 from kitchensync.dataset.commands.export_source import answer, given, source, write_list
+from kitchensync.dataset.tables.csv_text import csv_text
+from kitchensync.dataset.tables.step_rows import key_steps, past_the_film
+from kitchensync.dataset.tables.step_rows import prompts as ask_about
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import write_output
+from kitchensync.task_graphs.categories import TAG_OF_COLUMN
 
 TABLE = output_file("out", "--out", required=True, metavar="FILE.csv", help="Table to write.")
 LIST = output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
@@ -33,7 +37,6 @@ def steps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Pa
     Example:
       kitchensync export steps our-kitchens --out steps.csv
     """
-    from kitchensync.dataset.tables.csv_text import csv_text
     from kitchensync.dataset.tables.step_rows import COLUMNS, past_the_film, step_rows
 
     found = given(paths, numbering)
@@ -59,8 +62,6 @@ def keysteps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out:
     Example:
       kitchensync export keysteps our-kitchens --out keysteps.json
     """
-    from kitchensync.dataset.tables.step_rows import key_steps, past_the_film
-
     found = given(paths, numbering)
     recordings = found.by_recipe
     made = [key_steps(one) for one in recordings if not one.is_error]
@@ -95,10 +96,6 @@ def prompts(
     Example:
       kitchensync export prompts our-kitchens --ask categories --out prompts.json
     """
-    from kitchensync.dataset.tables.step_rows import past_the_film
-    from kitchensync.dataset.tables.step_rows import prompts as ask_about
-    from kitchensync.task_graphs.categories import TAG_OF_COLUMN
-
     found = given(paths, numbering)
     recordings = found.by_recipe
     made = [row for one in recordings for row in ask_about(one, categories=ask == "categories")]

@@ -20,9 +20,16 @@ from kitchensync.dataset.commands.export_source import (
     write_list,
 )
 from kitchensync.dataset.commands.options import SEED, SHOW_REQUESTS, asked, named_server, shown
+from kitchensync.dataset.examples.verified_rows import evidence_rows
+from kitchensync.dataset.grounding import model_checks
+from kitchensync.dataset.grounding.model_checks import evidence_prompt, guess_prompt
+from kitchensync.dataset.grounding.object_questions import drawn, questions
+from kitchensync.dataset.source.consent_of_all import may_be_processed
+from kitchensync.dataset.tables.step_rows import counted, past_the_film
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
+from kitchensync.storage.options.outputs import check_output
 
 if TYPE_CHECKING:
     from kitchensync.dataset.examples.model_answers import ModelRequest
@@ -98,9 +105,7 @@ def windows(
     Example:
       kitchensync export windows our-kitchens --sizes 2,3 --max-seconds 120 --out windows.json
     """
-    from kitchensync.dataset.tables.step_rows import counted, past_the_film
     from kitchensync.dataset.tables.step_rows import windows as clips
-    from kitchensync.storage.options.outputs import check_output
 
     sizes_wanted = _sizes(sizes)
     if verified and asks:
@@ -147,8 +152,6 @@ def windows(
 
 
 def _questions(found: GivenData, clips: Rows, wanted: int | None, seed: int) -> Rows:
-    from kitchensync.dataset.grounding.object_questions import drawn, questions
-
     names = {one.recording_id: one.activity_name for one in found.data.annotations.recordings}
     rows = [row for clip in clips for row in questions(clip, names[clip["recording"]])]
     return drawn(rows, wanted, seed) if wanted else rows
@@ -157,8 +160,6 @@ def _questions(found: GivenData, clips: Rows, wanted: int | None, seed: int) -> 
 def _verified(
     found: GivenData, cases_of: Path, said: dict[str, Any], warnings: list[str], *, force: bool
 ) -> Rows:
-    from kitchensync.dataset.examples.verified_rows import evidence_rows
-
     rows, cases, without = evidence_rows(found)
     write_list(cases_of, cases, force=force)
     said |= {"verified": _by_type(rows), "rejected": len(cases) - len(rows), "cases": str(cases_of)}
@@ -181,8 +182,6 @@ def _in_parts(rows: Rows, split: dict[str, list[str]], said: dict[str, Any], war
 
 
 def _sent(found: GivenData, rows: Rows, warnings: list[str]) -> Rows:
-    from kitchensync.dataset.source.consent_of_all import may_be_processed
-
     agreed, lines = may_be_processed(found)
     warnings += lines
     return [row for row in rows if row["recording"] in agreed]
@@ -190,8 +189,6 @@ def _sent(found: GivenData, rows: Rows, warnings: list[str]) -> Rows:
 
 def _show(found: GivenData, rows: Rows, _out: Path, said: dict[str, Any], warnings: list[str]) -> Rows:
     """Return what would be sent; the judge gets each guess too, which is not known before."""
-    from kitchensync.dataset.grounding.model_checks import evidence_prompt, guess_prompt
-
     sent = _sent(found, rows, warnings)
     requests = [shown(named_server("questions"), _requests(sent, guess_prompt))]
     requests += [shown(named_server("judge"), _requests(sent, evidence_prompt))]
@@ -202,8 +199,6 @@ def _show(found: GivenData, rows: Rows, _out: Path, said: dict[str, Any], warnin
 
 def _check(found: GivenData, rows: Rows, out: Path, said: dict[str, Any], warnings: list[str]) -> Rows:
     """Return the rows with what models said of those that may be sent."""
-    from kitchensync.dataset.grounding import model_checks
-
     writer, judge = named_server("questions"), named_server("judge")
     sent = _sent(found, rows, warnings)
     guesses = asked(writer, _requests(sent, model_checks.guess_prompt), out, "guesses")

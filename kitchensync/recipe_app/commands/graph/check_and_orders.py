@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,13 @@ import click
 from kitchensync.dataset.commands.options import FILE, SEED
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
+from kitchensync.task_graphs.errors import CyclicGraph, TooManyStates
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.order.closure import find_cycle, redundant_edges, relation
+from kitchensync.task_graphs.order.diverse import draw_diverse
+from kitchensync.task_graphs.order.orders import Drawn, Orders, draw_orders
+from kitchensync.task_graphs.scoring.recorded_orders import read_recorded
+from kitchensync.task_graphs.scoring.validate import check_graph
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.model import Graph
@@ -30,8 +38,6 @@ def check(file: Path) -> Answer:
     \b
     Example: kitchensync graph check kitchensync/examples/recipes/tea_and_toast.json
     """
-    from kitchensync.task_graphs.formats.graph_files import read_graph
-
     answer = check_answer(read_graph(file))
     errors = [
         f"{file.name}: {finding['place']}: {finding['text']}; {finding['fix']}"
@@ -43,13 +49,6 @@ def check(file: Path) -> Answer:
 
 def check_answer(checked: Graph) -> dict[str, Any]:
     """Build the `graph-check/1` object of a graph; `topological_orders` is None where it is not countable."""
-    from dataclasses import asdict
-
-    from kitchensync.task_graphs.errors import CyclicGraph, TooManyStates
-    from kitchensync.task_graphs.order.closure import find_cycle, redundant_edges, relation
-    from kitchensync.task_graphs.order.orders import Orders
-    from kitchensync.task_graphs.scoring.validate import check_graph
-
     findings = check_graph(checked)
     levels = {finding.level for finding in findings}
     is_dag = find_cycle(checked) is None
@@ -106,9 +105,6 @@ def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: i
     \b
     Example: kitchensync graph orders kitchensync/examples/recipes/tea_and_toast.json --count 3 --seed 1 --json
     """
-    from kitchensync.task_graphs.formats.graph_files import read_graph
-    from kitchensync.task_graphs.order.orders import draw_orders
-
     read, more = read_graph(file), dict[str, Any]()
     if diverse or recorded is not None:
         drawn, more = _diverse(read, count=count, seed=seed, recorded=recorded)
@@ -119,12 +115,6 @@ def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: i
 
 
 def _diverse(read: Graph, *, count: int, seed: int, recorded: Path | None) -> tuple[Drawn, dict[str, Any]]:
-    from dataclasses import asdict
-
-    from kitchensync.task_graphs.order.diverse import draw_diverse
-    from kitchensync.task_graphs.order.orders import Drawn
-    from kitchensync.task_graphs.scoring.recorded_orders import read_recorded
-
     done = read_recorded(recorded, read) if recorded is not None else []
     chosen = draw_diverse(read, count=count, seed=seed, recorded=done)
     drawn = Drawn(chosen.total, chosen.sampler, chosen.orders, chosen.note)

@@ -13,6 +13,18 @@ from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output
 from kitchensync.storage.options.outputs import write_into, write_output
+from kitchensync.task_graphs.errors import BadGraph
+from kitchensync.task_graphs.formats.annotation_files import format_annotations
+from kitchensync.task_graphs.formats.assembly import equal_ticks
+from kitchensync.task_graphs.formats.by_name import format_graph, kind_of, parse_graph, written_back
+from kitchensync.task_graphs.formats.dot import format_dot_texts
+from kitchensync.task_graphs.formats.graph_files import (
+    read_annotations,
+    read_graph,
+    read_task_graphs,
+    read_text,
+)
+from kitchensync.task_graphs.text.recipe_text import accept
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.model import Graph
@@ -100,11 +112,6 @@ def convert_file(
     only_texts: bool = False,
 ) -> dict[str, Any]:
     """Build the `convert/1` object of one graph, and write the file; `only_texts` is DOT without ids."""
-    from kitchensync.task_graphs.formats.by_name import format_graph, kind_of, parse_graph, written_back
-    from kitchensync.task_graphs.formats.dot import format_dot_texts
-    from kitchensync.task_graphs.formats.graph_files import read_text
-    from kitchensync.task_graphs.text.recipe_text import accept
-
     text = read_text(file)
     kind = source or kind_of(file.name, text)
     graph = parse_graph(text, name=file.name, kind=kind, toy=toy)
@@ -147,11 +154,6 @@ def lost_in(graph: Graph, target: str) -> list[str]:
 
 def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> dict[str, Any]:
     """Write all annotation files and task graphs of a folder into another."""
-    from kitchensync.task_graphs.errors import BadGraph
-    from kitchensync.task_graphs.formats.annotation_files import format_annotations
-    from kitchensync.task_graphs.formats.by_name import written_back
-    from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs, read_text
-
     if out is None:
         raise BadGraph(folder.name, "", "a folder is written into a folder; name it with --out")
     annotations = read_annotations(folder)
@@ -210,8 +212,6 @@ def _print_agreement(answer: dict[str, Any]) -> None:
 
 def agree_answer(first: Path, second: Path) -> dict[str, Any]:
     """Build the `graph-agree/1` object."""
-    from kitchensync.task_graphs.formats.assembly import equal_ticks
-    from kitchensync.task_graphs.formats.graph_files import read_graph
     from kitchensync.task_graphs.order.agreement import agree
 
     graphs = read_graph(first), read_graph(second)

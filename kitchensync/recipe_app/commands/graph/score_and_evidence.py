@@ -9,6 +9,10 @@ import click
 
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.given_path import given_path
+from kitchensync.task_graphs.errors import NotFound
+from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs
+from kitchensync.task_graphs.scoring.evidence import weigh_edges
+from kitchensync.task_graphs.scoring.score import observations
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.model import Graph
@@ -46,7 +50,6 @@ def score(folder: Path) -> Answer:
 
 def score_answer(folder: Path) -> tuple[dict[str, Any], list[str]]:
     """Return the numbers of a folder, and what a reader must know of them."""
-    from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs
     from kitchensync.task_graphs.scoring.score import score, without_graph
 
     graphs, annotations = read_task_graphs(folder), read_annotations(folder)
@@ -97,11 +100,6 @@ def evidence(folder: Path, recipe: str | None, challenged: bool) -> Answer:
 
 def evidence_answer(folder: Path, recipe: str | None, *, challenged: bool) -> dict[str, Any]:
     """Build the `graph-evidence/1` object of a folder."""
-    from kitchensync.task_graphs.errors import NotFound
-    from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs
-    from kitchensync.task_graphs.scoring.evidence import weigh_edges
-    from kitchensync.task_graphs.scoring.score import observations
-
     graphs, annotations = read_task_graphs(folder), read_annotations(folder)
     if recipe is not None and recipe not in graphs:
         raise NotFound(f"no recipe {recipe!r}; known are {', '.join(graphs)}")

@@ -11,6 +11,18 @@ import click
 
 from kitchensync.dataset.commands.options import FILE, SEED
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.mistakes.hints import (
+    check_category,
+    graph_hints,
+    hintable,
+    step_hints,
+    texts_after,
+)
+from kitchensync.task_graphs.mistakes.induced import induce as draw_errors
+from kitchensync.task_graphs.mistakes.scripts import GENERATOR, ScriptRequest, draw_script
+from kitchensync.task_graphs.mistakes.wording import cautions, say
+from kitchensync.task_graphs.text.safety import must_stay
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.mistakes.hints import Hint
@@ -89,10 +101,6 @@ def script(file: Path, seed: int, induce: int, **knobs: Any) -> Answer:
 
 def script_answer(file: Path, knobs: dict[str, Any], *, induce: int, seed: int) -> dict[str, Any]:
     """Build the `script/1` object."""
-    from kitchensync.task_graphs.formats.graph_files import read_graph
-    from kitchensync.task_graphs.mistakes.induced import induce as draw_errors
-    from kitchensync.task_graphs.mistakes.scripts import draw_script
-
     graph = read_graph(file)
     wish = _wish(graph, knobs)
     drawn = draw_script(graph, wish, seed=seed)
@@ -101,9 +109,6 @@ def script_answer(file: Path, knobs: dict[str, Any], *, induce: int, seed: int) 
 
 
 def _wish(graph: Graph, knobs: dict[str, Any]) -> ScriptRequest:
-    from kitchensync.task_graphs.mistakes.scripts import ScriptRequest
-    from kitchensync.task_graphs.text.safety import must_stay
-
     kept_safe = {step.node for step in graph.steps if must_stay(step.text)} if knobs["safe"] else set()
     return ScriptRequest(
         missing=knobs["missing"],
@@ -117,9 +122,6 @@ def _wish(graph: Graph, knobs: dict[str, Any]) -> ScriptRequest:
 
 
 def _answer(graph: Graph, wish: ScriptRequest, drawn: Script, errors: dict[int, Hint]) -> dict[str, Any]:
-    from kitchensync.task_graphs.mistakes.scripts import GENERATOR
-    from kitchensync.task_graphs.mistakes.wording import cautions, say
-
     induced = [
         f"{graph.numbered.by_node[node].text}: {hint.wording} ({hint.category})."
         for node, hint in errors.items()
@@ -191,15 +193,6 @@ def hints(file: Path, node: int | None, category: str | None, model: bool) -> An
 
 def hints_answer(file: Path, node: int | None, category: str | None, *, ask_model: bool) -> dict[str, Any]:
     """Build the `hints/1` object."""
-    from kitchensync.task_graphs.formats.graph_files import read_graph
-    from kitchensync.task_graphs.mistakes.hints import (
-        check_category,
-        graph_hints,
-        hintable,
-        step_hints,
-        texts_after,
-    )
-
     graph = read_graph(file)
     wanted = check_category(category)
     steps, notes = [], set[str]()

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from kitchensync.sensors.errors import CameraLost, SdkMissing
 from kitchensync.sensors.gopro.control.camera import GoProHttp
+from kitchensync.sensors.gopro.control.entry import read_credentials
+from kitchensync.sensors.gopro.control.library import BleCamera
+from kitchensync.sensors.gopro.control.sdk import at_home, wired
 
 SCHEMES = ("http://", "usb:", "cohn:", "ble:")
 SERVICE = "_gopro-web._tcp.local."
@@ -22,18 +25,11 @@ def open_camera(url: str, timeout_s: float = 5.0) -> GoProHttp:
     if kind == "http":
         return GoProHttp(url, timeout_s)
     if kind == "usb" and rest:
-        from kitchensync.sensors.gopro.control.sdk import wired
-
         serial, _, address = rest.partition("@")
         return wired(serial, f"http://{address}" if address else None, timeout_s)
     if kind == "cohn" and rest:
-        from kitchensync.sensors.gopro.control.entry import read_credentials
-        from kitchensync.sensors.gopro.control.sdk import at_home
-
         return at_home(rest, read_credentials(rest), timeout_s)
     if kind == "ble" and rest:
-        from kitchensync.sensors.gopro.control.library import BleCamera
-
         return BleCamera(rest, timeout_s)
     raise CameraLost(url, f"no address; write one of {', '.join(SCHEMES)}")
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import av
 import numpy as np
 
 from kitchensync.sensors.errors import UnreadableMedia
@@ -119,8 +120,6 @@ class PictureReader:
 
     def _decoded(self) -> Iterator[Any]:
         """Decode on; pictures that were destroyed, or are damaged, are passed over."""
-        import av
-
         for packet in self._container.demux(self._stream):
             with suppress(av.FFmpegError):
                 yield from (frame for frame in packet.decode() if frame.pts is not None)
