@@ -23,7 +23,6 @@ from kitchensync.reader.step_table import error_rows_of, error_table, events_of,
 from kitchensync.reader.timed_stream import TimedStream
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SAMPLES, SOUND
 from kitchensync.sensors.stream import record_of
-from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import StorageError, UnknownStream
 from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
 
@@ -114,16 +113,12 @@ class OpenedRecording(RecordingSource):
     gaze = StreamAttribute(GazeStream, "Rays of the gaze in the world: origin in metres and direction.")
     gopro = StreamAttribute(FilmStream, "Pictures of the only camera's film, uint8 RGB (h, w, 3).")
 
-    def __init__(self, path: Path, *, with_pauses: bool = False, purpose: Purpose | None = None) -> None:
-        """Open a folder; what lies in privacy pauses is left out but `with_pauses`.
-
-        `purpose`: only with the consent for it. Raises NotARecording, Withdrawn, NotPermitted.
-        """
-        super().__init__(path, with_pauses=with_pauses, purpose=purpose)
-        self._streams: dict[str, TimedStream] = {}
+    @cached_property
+    def _streams(self) -> dict[str, TimedStream]:
+        return {}
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _open_again, (self.path, self._with_pauses, self._purpose)
+        return _open_again, (self.path, self._opened_with)
 
     def __enter__(self) -> OpenedRecording:
         """Return the recording."""
@@ -284,5 +279,5 @@ def _last_s(stream: TimedStream) -> float | None:
     return float(known.max()) if len(known) else None
 
 
-def _open_again(path: Path, with_pauses: bool, purpose: Purpose | None) -> OpenedRecording:
-    return OpenedRecording(path, with_pauses=with_pauses, purpose=purpose)
+def _open_again(path: Path, opened_with: dict[str, Any]) -> OpenedRecording:
+    return OpenedRecording(path, **opened_with)

@@ -89,10 +89,24 @@ class Alignments(dict[str, Alignment]):
 class RecordingSource(ABC):
     """What streams read from; `OpenedRecording` adds the streams."""
 
-    def __init__(self, path: Path, *, with_pauses: bool = False, purpose: Purpose | None = None) -> None:
-        """Open a folder. Raises NotARecording, Withdrawn, NotPermitted."""
-        self.path, self._with_pauses, self._purpose = path, with_pauses, purpose
-        self.stored = Recording(path, with_pauses=with_pauses, purpose=purpose)
+    def __init__(
+        self,
+        path: Path,
+        *,
+        with_pauses: bool = False,
+        purpose: Purpose | None = None,
+        without_consent: str = "",
+    ) -> None:
+        """Open a folder; what lies in privacy pauses is left out but `with_pauses`.
+
+        `purpose`: only with the consent for it; `without_consent` is why, where nobody agreed. Raises NotARecording,
+        Withdrawn, NotPermitted.
+        """
+        self.path = path
+        self._opened_with: dict[str, Any] = {
+            "with_pauses": with_pauses, "purpose": purpose, "without_consent": without_consent
+        }  # fmt: skip
+        self.stored = Recording(path, **self._opened_with)
         self.timelines: dict[str, Any] = {}
         "Of each camera, kept by `film_streams.timeline_of`."
         self._records: dict[str, Records] = {}

@@ -13,10 +13,10 @@ from small_recordings import write_manifest
 from waiting import until
 
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
+from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.recipe_app.cooking.film_states import prepare_ended
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.manifest import edit_manifest, write_json
-from kitchensync.storage.recording import Recording
 
 CARD = "it was not copied from the camera"
 
@@ -101,7 +101,7 @@ def test_a_video_that_is_being_copied_says_how_long_that_takes(kitchen: Any, rec
     recorder.cameras = {"gopro": camera("fetching", fetched=250, since_ns=3 * 10**9)}
     told = {"state": "copying", "done": 250, "whole": 1000, "left_s": 6.0}  # 250 bytes in 2 s
     assert own_film(kitchen, recording) == told
-    own = OwnRecording(Recording(folder, purpose=Purpose.LOOK), {}, [])
+    own = OwnRecording(OpenedRecording(folder, purpose=Purpose.LOOK), {}, [])
     with own, pytest.raises(NotReleasable, match="is on its way: it has not been copied"):
         own.check_filmed()
 

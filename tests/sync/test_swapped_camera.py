@@ -11,6 +11,7 @@ import pytest
 from camera_films import FilmPlan, synthesize
 from small_recordings import HOST0_NS, SEED, UTC0_NS, truth_ticks, write_headset, write_manifest
 
+import kitchensync as ks
 from kitchensync.dataset.films.film_lanes import motion_levels
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.storage.events import EventLog
@@ -191,7 +192,7 @@ def test_an_event_is_shown_by_the_clip_that_covers_it(take):
 def test_the_film_of_a_recording_is_both_clips_with_a_hole_between(take):
     """What a release, the step reviewer and its lanes see: each moment in the clip that covers it."""
     synchronize(take)
-    with open_recording(take) as recording:
+    with ks.open(take) as recording:
         own = OwnRecording(recording, {}, [])
         assert (len(own.frames), own.others) == (sum(FRAMES), [])
         for at_s, film_s in ((6.0, 6.0 - BEGINS_S[0]), (20.0, 20.0 - BEGINS_S[1] + FRAMES[0] * PERIOD_S)):

@@ -23,17 +23,16 @@ def write_front_film(own: OwnRecording, out: Path, tell: Progress) -> HeadsetFil
     A picture that was taken in a pause, or further away than two of its pictures lie apart, is black.
     Raises what reading a recording raises, OutputRefused.
     """
-    headset = own.recording.main_headset
-    host = own.recording.device_clock(headset) if headset else None
+    stored = own.recording.stored
+    headset = stored.main_headset
+    host = own.recording.clock.host_clock(headset) if headset else None
     fronts = (f"{headset}/{short}" for short, stream in STREAMS.items() if stream.is_front_camera)
-    name = next(
-        (name for name in fronts if name in own.recording.streams and len(own.recording[name]) > 1), ""
-    )
+    name = next((name for name in fronts if name in stored.streams and len(stored[name]) > 1), "")
     if host is None or not name:
         return None
-    rows = rows_beside(own, own.recording[name], host)
+    rows = rows_beside(own, stored[name], host)
     with written(out, force=True, ending=".mp4") as part:
-        return write_headset_film(own.recording[name], rows, own.frames.fps, part, tell=tell)
+        return write_headset_film(stored[name], rows, own.frames.fps, part, tell=tell)
 
 
 def rows_beside(own: OwnRecording, stream: StoredStream, host: HostClock) -> Int64:

@@ -17,7 +17,7 @@ FOLDER = "calibration"
 
 def calibration_of(own: OwnRecording) -> tuple[dict[str, Any], dict[str, Arrays]]:
     """Return what is said of a recording, and the constants of each sensor of its main headset, by short name."""
-    recording, headset = own.recording, own.recording.main_headset
+    recording, headset = own.recording.stored, own.recording.stored.main_headset
     told: dict[str, Any] = {"clock": _clock(own), "sensors": {}}
     found: dict[str, Arrays] = {}
     for name in recording.streams:
@@ -44,7 +44,8 @@ def _clock(own: OwnRecording) -> dict[str, Any]:
     """
     times = utc_times(own.manifest)
     anchors = [] if times is None else times.pairs()
-    host = own.recording.device_clock(own.recording.main_headset) if own.recording.main_headset else None
+    headset = own.recording.stored.main_headset
+    host = own.recording.clock.host_clock(headset) if headset else None
     return {
         "capture_ns": "CLOCK_MONOTONIC of the capture computer",
         "utc_minus_capture_ns": anchors[0][1] - anchors[0][0] if anchors else None,

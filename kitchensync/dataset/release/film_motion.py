@@ -27,9 +27,9 @@ def motion_of(own: OwnRecording) -> Arrays:
     """
     media_s, taken_ns, values, bounds_ms = [], [], [], []
     for _, start_s, clock in _aligned(own):
-        host = own.recording.device_clock(clock.headset)
+        host = own.recording.clock.host_clock(clock.headset)
         track = clock.gyroscope()
-        found_ns = film_host_ns(own.recording, own.camera, clock, host, track.t_s) if host else None
+        found_ns = film_host_ns(own.recording.stored, own.camera, clock, host, track.t_s) if host else None
         if found_ns is None or host is None or clock.errors is None:
             continue
         xyz = track.xyz.astype(np.float32)
@@ -69,7 +69,9 @@ def motion_seconds(own: OwnRecording) -> npt.NDArray[np.float64]:
 
 def _aligned(own: OwnRecording) -> Iterator[tuple[int, float, FilmClock]]:
     """Yield the number, the start in the clip (seconds) and the clock of each aligned chapter of the film."""
-    clocks = {clock.file: clock for clock in film_clocks(own.recording.path, own.recording.readable)[0]}
+    clocks = {
+        clock.file: clock for clock in film_clocks(own.recording.path, own.recording.stored.readable)[0]
+    }
     for number, (start, chapter) in enumerate(zip(own.clip.starts_s, own.clip.chapters, strict=True)):
         if chapter.path in clocks:
             yield number, float(start), clocks[chapter.path]

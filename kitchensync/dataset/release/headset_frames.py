@@ -13,24 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.sensors.hololens.wire import is_tracked
 from kitchensync.shell.array_types import Int64
 from kitchensync.storage.exports.arrays_file import Blocks
-from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.privacy import Pauses, in_pauses
 from kitchensync.storage.reading.inertial import InertialClock, blocks_of_samples, inertial_clock
+from kitchensync.storage.reading.instants import Instants
 from kitchensync.storage.reading.records import read_records
-from kitchensync.storage.reading.worlds import world_frames
-from kitchensync.storage.recording import Recording, StoredStream
+from kitchensync.storage.recording import StoredStream
 from kitchensync.storage.timeline.device_clock import HostClock
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 
 if TYPE_CHECKING:
     from kitchensync.sensors.gopro.files.clip import Clip
-    from kitchensync.storage.ledger import Note
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Film:
 class HeadsetFrames:
     """The frames of one recording; `host` puts its headset's ticks on the capture clock."""
 
-    recording: Recording
+    recording: OpenedRecording
     headset: str
     host: HostClock
     pauses: Pauses = ()
@@ -65,16 +64,20 @@ class HeadsetFrames:
 
     def __len__(self) -> int:
         """Count the frames."""
-        return len(self.recording.instants)
+        return len(self.instants)
+
+    @property
+    def instants(self) -> Instants:
+        """The frames as `sync` indexed them."""
+        return self.recording.stored.instants
 
     @cached_property
     def capture_ns(self) -> Int64:
         """When each frame was taken, (n,)."""
-        instants = self.recording.instants
-        stream = self.stream(instants.master)
+        stream = self.stream(self.instants.master)
         if stream is None:
-            return self.host.to_host_ns(instants.ticks)
-        return self.taken_ns(stream, instants.rows_of(instants.master))
+            return self.host.to_host_ns(self.instants.ticks)
+        return self.taken_ns(stream, self.instants.rows_of(self.instants.master))
 
     @cached_property
     def bound_ns(self) -> Int64:
@@ -84,7 +87,7 @@ class HeadsetFrames:
     @property
     def is_of_film(self) -> bool:
         """Return whether the frames are the pictures of the camera's film."""
-        return self.film is not None and self.recording.instants.master == self.film.camera
+        return self.film is not None and self.instants.master == self.film.camera
 
     def untaken(self) -> int:
         """Count the frames that were never taken, from the first picture of the camera's film to the last."""
@@ -101,16 +104,11 @@ class HeadsetFrames:
         """Which frames may have been taken in a pause, (n,)."""
         return in_pauses(self.capture_ns, self.bound_ns, self.pauses)
 
-    @cached_property
-    def _notes(self) -> dict[str, list[Note]]:
-        return read_notes(self.recording.readable)
-
     def stream(self, short: str) -> StoredStream | None:
         """Return a stream of the headset; None where it was not recorded or sent nothing."""
         name = f"{self.headset}/{short}"
-        if name not in self.recording.streams or not len(self.recording[name]):
-            return None
-        return self.recording[name]
+        stored = self.recording.stored
+        return stored[name] if name in stored.streams and len(stored[name]) else None
 
     def taken_ns(self, stream: StoredStream, rows: Int64) -> Int64:
         """Return when the packets of some rows were taken, on the capture clock."""
@@ -120,7 +118,7 @@ class HeadsetFrames:
 
     def beside(self, short: str, stream: StoredStream) -> FrameSamples:
         """Return the sample of a stream beside each frame; frames without one are left out. Raises KeyError."""
-        rows = self.recording.instants.rows_of(self._column(short))
+        rows = self.instants.rows_of(self._column(short))
         frame = np.flatnonzero((rows >= 0) & ~self.hidden)
         taken_ns = self.taken_ns(stream, rows[frame])
         shown = ~in_pauses(taken_ns, self.host.bound_ns, self.pauses)
@@ -128,21 +126,20 @@ class HeadsetFrames:
 
     def slices(self, short: str) -> tuple[Int64, Int64]:
         """Return the half-open range of samples from each frame to the next. Raises KeyError."""
-        return self.recording.instants.slices_of(self._column(short))
+        return self.instants.slices_of(self._column(short))
 
     def worlds(self, stream: StoredStream, rows: Int64) -> Int64:
         """Return the world frame of some packets, (n,): poses of different ones cannot be compared."""
-        return world_frames(stream, self._notes.get(stream.name, []))[rows].astype(np.int64)
+        return self.recording.worlds_of(stream.name)[rows].astype(np.int64)
 
     def _column(self, short: str) -> str:
-        instants = self.recording.instants
         full = f"{self.headset}/{short}"
-        return full if full in (*instants.names, *instants.runs) else short
+        return full if full in (*self.instants.names, *self.instants.runs) else short
 
     @cached_property
     def film_numbers(self) -> tuple[Int64, Int64, Int64]:
         """The picture of the camera's film beside each frame, -1 for none, when it was taken, and the bound."""
-        instants, film = self.recording.instants, self.film
+        instants, film = self.instants, self.film
         if film is None or film.camera not in instants.names:
             none = np.full(len(self), -1)
             return none, np.full(len(self), UNKNOWN), np.zeros(len(self), np.int64)
@@ -208,7 +205,7 @@ def _lens_beside(frames: HeadsetFrames, stream: StoredStream, rows: Int64) -> Ar
 
     Nothing for a camera whose packets do not tell them: its constants do.
     """
-    sensor = frames.recording.sensor(stream.name)
+    sensor = frames.recording.stored.sensor(stream.name)
     if sensor is None or not sensor.is_front_camera or sensor.cut is None:
         return {}
     lens = np.full((len(rows), 4), np.nan)
@@ -282,7 +279,7 @@ def samples(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
     except KeyError:
         raise NothingThere("the frame index does not hold it") from None
     count = sum(len(block) for block in blocks_of_samples(stream))
-    scale, shown = frames.recording.si_scale(stream.name), np.flatnonzero(~frames.hidden)
+    scale, shown = frames.recording.stored.si_scale(stream.name), np.flatnonzero(~frames.hidden)
     return {
         **frames_of(frames, shown),
         "first": first[shown],
@@ -316,7 +313,7 @@ def _measured(
 
 
 def _unit(frames: HeadsetFrames, stream: StoredStream, *, is_si: bool) -> str:
-    sensor = frames.recording.sensor(stream.name)
+    sensor = frames.recording.stored.sensor(stream.name)
     assert sensor is not None, "only a headset's streams are asked for"
     return "rad/s" if is_si and sensor.is_gyroscope else str(sensor.details(Profile()).get("unit", ""))
 

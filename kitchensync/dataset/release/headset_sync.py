@@ -108,7 +108,7 @@ class SyncWriter:
     def _made_of(self) -> str:
         """Text that is another one as soon as the recording was synchronized anew."""
         recording = self.frames.recording
-        digest = hashlib.sha256(f"{recording.manifest['uuid']} {self.frames.pauses}".encode())
+        digest = hashlib.sha256(f"{recording.stored.manifest['uuid']} {self.frames.pauses}".encode())
         for path in (recording.path / INDEX, *alignment_files(recording.path)):
             digest.update(path.read_bytes())
         return digest.hexdigest()
@@ -165,7 +165,7 @@ class SyncWriter:
     @property
     def _fps(self) -> Fraction:
         """Frames a second: as the master was asked to send, else as it came."""
-        stream = self.frames.stream(self.frames.recording.instants.master)
+        stream = self.frames.stream(self.frames.instants.master)
         if stream is not None and "hz" in stream.format:
             return Fraction(int(stream.format["hz"]), int(stream.format.get("divisor", 1)))
         if self.frames.film is not None and self.frames.is_of_film:

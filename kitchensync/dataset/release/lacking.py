@@ -31,8 +31,8 @@ def lacking_of(own: OwnRecording, *, with_headset: bool) -> tuple[list[dict[str,
     `said` is both in words and counts entries from 1. What holds nothing that can be read is absent as a whole. The
     second list has every stream, with the share of the session that it covers and all its holes.
     """
-    indexes = _indexes(own.recording)
-    times = session_of(indexes, _notes(own.recording), own.manifest)
+    indexes = _indexes(own.recording.stored)
+    times = session_of(indexes, _notes(own.recording.stored), own.manifest)
     known_ns = own.frames.capture_ns[own.frames.capture_ns != UNKNOWN]
     if times is None or not len(known_ns):
         return [], []
@@ -44,7 +44,7 @@ def lacking_of(own: OwnRecording, *, with_headset: bool) -> tuple[list[dict[str,
 
     taken = {own.camera: known_ns}
     if with_headset:
-        taken |= {name: _taken_ns(own.recording, index) for name, index in indexes.items()}
+        taken |= {name: _taken_ns(own, index) for name, index in indexes.items()}
     lacking, covered = [], []
     for name, taken_ns in taken.items():
         asked = replace(session, start_host_ns=int(known_ns[0])) if name == own.camera else session
@@ -88,10 +88,10 @@ def _notes(recording: Recording) -> dict[str, list[Note]]:
         return {}
 
 
-def _taken_ns(recording: Recording, index: npt.NDArray[np.void]) -> Int64:
+def _taken_ns(own: OwnRecording, index: npt.NDArray[np.void]) -> Int64:
     """When packets of the main headset were taken, on the capture clock; when they came, where no exchange tells."""
     came_ns: Int64 = index["host_ns"].astype(np.int64)
-    host = recording.device_clock(recording.main_headset)
+    host = own.recording.clock.host_clock(own.recording.stored.main_headset)
     return (
         came_ns
         if host is None

@@ -193,7 +193,7 @@ class MediaWriter:
         if self.own.pauses:
             made.lacks(kind, "it shows what was filmed during a pause; the small films do not")
             return
-        promised = promised_hashes(self.own.recording.readable, self.own.manifest)
+        promised = promised_hashes(self.own.recording.stored.readable, self.own.manifest)
         for chapter in clip.chapters:
             stated = promised.get(f"{self.own.camera}/{chapter.path.name}")
             if stated is not None and file_sha256(chapter.path) != stated:
@@ -212,18 +212,18 @@ class MediaWriter:
     def _synced(self, made: Media) -> None:
         """Write the headset's streams on the frames of the index."""
         recording = self.own.recording
-        headset = recording.main_headset
+        headset = recording.stored.main_headset
         if not headset:
             made.lacks(PREFIX, "no headset was recorded")
             return
-        host = recording.device_clock(headset)
+        host = recording.clock.host_clock(headset)
         if host is None:
             made.lacks(PREFIX, "the headset's clock was never compared with the capture clock")
             return
         try:
             film = Film(self.own.camera, self.own.clip, self.own.frames) if self.own.camera else None
             frames = HeadsetFrames(recording, headset, host, self.own.pauses, film)
-            is_of_it = recording.instants.device == headset and len(frames) > 0
+            is_of_it = recording.stored.instants.device == headset and len(frames) > 0
         except NotIndexed as error:
             made.lacks(PREFIX, words_of(error))
             return

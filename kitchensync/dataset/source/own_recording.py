@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from kitchensync.operations.filed_log import read_log
 from kitchensync.operations.step_runs import Op, State
+from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.events import events_of
@@ -22,7 +23,6 @@ from kitchensync.storage.names import MADE_FROM
 from kitchensync.storage.privacy import WRITERS, Pauses, in_pauses
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.reading.camera_streams import film_of
-from kitchensync.storage.recording import Recording
 from kitchensync.storage.recording_files.annotation_folder import AcceptedSteps, MarkedVideo, accepted_steps
 from kitchensync.storage.recording_files.kept_session_card import is_on_card
 from kitchensync.storage.timeline.film_times import FilmPlace, FilmTimes
@@ -44,7 +44,7 @@ class NotSynchronized(NotReleasable):
 class OwnRecording:
     """One recording that may be released; its camera's film is `clip`."""
 
-    recording: Recording
+    recording: OpenedRecording
     state: State
     operations: list[Op]
 
@@ -56,14 +56,15 @@ class OwnRecording:
 
         Raises NotARecording, Withdrawn, NotPermitted, NotReleasable, BadAnnotations.
         """
-        recording = Recording(path, purpose=purpose, without_consent=without_consent)
-        if recording.manifest["state"] != "complete":
+        recording = OpenedRecording(path, purpose=purpose, without_consent=without_consent)
+        manifest = recording.stored.manifest
+        if manifest["state"] != "complete":
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
-        if (why := why_aborted(recording.manifest)) and purpose != Purpose.LOOK:
+        if (why := why_aborted(manifest)) and purpose != Purpose.LOOK:
             raise NotReleasable(f"{path}: it was aborted and shall not be used: {why}")
-        if not recording.manifest.get("uuid") and purpose != Purpose.LOOK:
+        if not manifest.get("uuid") and purpose != Purpose.LOOK:
             raise NotReleasable(f"{path}: recording.json has no uuid; restore it from a copy")
-        if recording.manifest.get(MADE_FROM) and purpose != Purpose.LOOK:
+        if manifest.get(MADE_FROM) and purpose != Purpose.LOOK:
             raise NotReleasable(f"{path}: it was cut or replayed from another recording; use that one")
         operations, state = read_log(path)
         if state["recording"] is None:
@@ -83,16 +84,16 @@ class OwnRecording:
     @property
     def manifest(self) -> Manifest:
         """The manifest as it was when the recording was opened."""
-        return self.recording.manifest
+        return self.recording.stored.manifest
 
     @property
     def camera(self) -> str:
         """Name of the camera whose film the times are of; nothing where there is none."""
-        return next((name for name, files in self.recording.gopro_files.items() if files), "")
+        return next((name for name, files in self.recording.stored.gopro_files.items() if files), "")
 
     def check_filmed(self) -> None:
         """Raise NotReleasable where no camera of ours filmed it."""
-        kinds = {device["kind"] for device in self.recording.manifest["devices"].values()}
+        kinds = {device["kind"] for device in self.manifest["devices"].values()}
         if not self.camera:
             if is_on_card(self.recording.path):
                 raise NotReleasable("its video is on its way: it has not been copied from the camera yet")
@@ -103,12 +104,12 @@ class OwnRecording:
     @property
     def others(self) -> list[str]:
         """What the published form has no place for: further clips, cameras and headsets, by name."""
-        files, devices = self.recording.gopro_files, self.recording.manifest["devices"]
+        files, devices = self.recording.stored.gopro_files, self.manifest["devices"]
         shown = {chapter.path for chapter in self.clip.chapters} if self.camera else set()
         clips = [one.paths[0] for one in group_clips(files.get(self.camera, [])) if one.paths[0] not in shown]
         cameras = [name for name in files if files[name] and name != self.camera]
         headsets = [name for name, device in devices.items() if device["kind"] == "hololens"]
-        headsets = [name for name in headsets if name != self.recording.main_headset]
+        headsets = [name for name in headsets if name != self.recording.stored.main_headset]
         return [*(f"{self.camera}/{path.name}" for path in clips), *cameras, *headsets]
 
     @property
@@ -119,7 +120,9 @@ class OwnRecording:
     @cached_property
     def clip(self) -> Clip:
         """The camera's film: the clips that our shutter began, else the first one, all their chapters as one."""
-        return film_of(self.recording.path, self.camera, self.recording.gopro_files.get(self.camera, []))
+        return film_of(
+            self.recording.path, self.camera, self.recording.stored.gopro_files.get(self.camera, [])
+        )
 
     @property
     def errors_planned(self) -> bool:
@@ -129,7 +132,7 @@ class OwnRecording:
     @cached_property
     def frames(self) -> FilmTimes:
         """When each picture of the film, at its constant rate, was taken."""
-        return capture_times(self.recording, self.camera, self.clip).shown(self.clip.even_frames)
+        return capture_times(self.recording.stored, self.camera, self.clip).shown(self.clip.even_frames)
 
     @cached_property
     def alignment(self) -> list[dict[str, Any]]:
@@ -168,7 +171,7 @@ class OwnRecording:
     @property
     def pauses(self) -> Pauses:
         """When nothing was to be recorded, as asked for at the tablet, with the doubt about its clock."""
-        return self.recording.pauses
+        return self.recording.stored.pauses
 
     @cached_property
     def hidden(self) -> npt.NDArray[np.bool_]:

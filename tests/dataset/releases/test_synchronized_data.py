@@ -18,6 +18,7 @@ from numbered_pictures import luma_of, number_in
 from numbered_recording import DEPTH_S, FRAME_S, PV_S, film_host_ns, write_numbered
 from small_recordings import BATCH, FRAMES, GYRO_HZ, HOST0_NS, SECONDS, seal_stream
 
+import kitchensync as ks
 from kitchensync.cli import main
 from kitchensync.dataset.release.release_media import Media, MediaWriter, Work, work_of
 from kitchensync.dataset.source.own_recording import OwnRecording
@@ -26,7 +27,6 @@ from kitchensync.storage.exports.arrays_file import ArraysFile
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.options.outputs import OutputRefused
 from kitchensync.storage.privacy import FOR_EVER, Pauses
-from kitchensync.storage.recording import Recording
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
 from kitchensync.virtual_kitchen.headset.streams.spatial_stream import EyeFeed, SpatialFeed
 from kitchensync.virtual_kitchen.kitchen import Kitchen
@@ -48,8 +48,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
 
 
 def opened(path: Path, pauses: Pauses = ()) -> OwnRecording:
-    recording = Recording(path)
-    recording.pauses = pauses
+    recording = ks.open(path)
+    recording.stored.pauses = pauses
     return OwnRecording(recording, {}, [])
 
 

@@ -16,7 +16,8 @@ SETS = ((0, 0), (12, 0), (13, 3600), (30, 3600))
 
 def told(anchors: list[dict[str, int]]) -> dict:
     manifest = {"started": {"host_ns": 100 * SECOND, "utc_ns": UTC0}, "utc_anchors": anchors}
-    own = SimpleNamespace(manifest=manifest, recording=SimpleNamespace(main_headset=""))
+    stored = SimpleNamespace(main_headset="")
+    own = SimpleNamespace(manifest=manifest, recording=SimpleNamespace(stored=stored))
     return _clock(own)
 
 
