@@ -22,7 +22,8 @@ other. `import-linter` checks this in `make check`, and that no imports go in ci
 
 `cli` is the table of commands, and `kitchensync/__init__.py` the Python interface. The virtual kitchen is
 independent: it imports no other folder, because its truth is what the others are tested against. Only `cli` calls it.
-How one thing goes through the folders: [a packet](way-of-a-packet.md), [a step](way-of-a-step.md).
+How one thing goes through the folders: [a packet](way-of-a-packet.md), [a video](way-of-a-video.md),
+[a touch](way-of-a-touch.md), [a step](way-of-a-step.md).
 
 | folder | purpose | imports |
 |---|---|---|
