@@ -18,7 +18,7 @@ LEAST_TILT_DEG = 10.0
 "A fifth of the views must be slanted by this."
 DETECTOR_PX = 0.01
 """One standard deviation of an error of the corner detector that is alike in all views, at the left and right edge of
-a picture of 1920 columns, in proportion elsewhere: what rendered boards leave on the mean (decision 0076)."""
+a picture of 1920 columns, in proportion elsewhere: what rendered boards leave on the mean (decision 0015)."""
 
 
 def check_spread(views: Sequence[BoardSeen], poses: Floats, size: tuple[int, int]) -> None:

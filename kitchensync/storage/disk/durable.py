@@ -24,7 +24,7 @@ GATHER = 512
 
 DIRECT_BYTES = 1 << 20
 """Files from this size on are written past the page cache, this much at once: nobody reads them soon, and to find
-pages for a raw depth camera can cost more CPU than all else that is done with its pictures (decision 0081)."""
+pages for a raw depth camera can cost more CPU than all else that is done with its pictures (decision 0003)."""
 
 O_DIRECT = getattr(os, "O_DIRECT", 0)
 NOT_DIRECTLY = (errno.EINVAL, errno.ENOTSUP)

@@ -1,6 +1,6 @@
 """The connections of the app: how many one visitor may have, and how long half of a request may take.
 
-Uvicorn bounds neither; of other servers see decision 0200. Bodies have a pace of their own (`request_bodies`).
+Uvicorn bounds neither; of other servers see decision 0020. Bodies have a pace of their own (`request_bodies`).
 """
 
 from __future__ import annotations
