@@ -12,13 +12,13 @@ Each fault of `kitchensync simulate --faults` was played twice, weak (1) and str
 by the real `record`; `make verdicts` plays them again and writes this table. Those named `hostile_` are not in it:
 they send what no headset does, no truth holds a verdict against them, and `kitchensync rehearse` plays them beside a
 recording. *Coverage* is the lowest of all streams and cameras: as `verify` said it, and as counted from the packets
-that the kitchen wrote down when it sent them. No card is green below 0.95.
+that the kitchen wrote down when it sent them. No card is green below 0.95. The last column has the first reason.
 
-| fault | played | verdict | card | coverage said | coverage true | what was said |
+| fault | played | verdict | card | coverage said | coverage true | first reason |
 |---|---|---|---|---|---|---|
 """
 COLOURS = {"good": "green", "warn": "yellow", "bad": "red", "": "none"}
-MOST_WORDS = 230
+MOST_LETTERS = 90
 
 
 def page(
@@ -39,5 +39,8 @@ def _line(row: dict[str, Any], shares: tuple[float, float]) -> str:
 
 
 def _short(parts: list[str]) -> str:
-    text = "; ".join(parts).replace("|", "/").replace("hololens/", "").replace("\n", " ")
-    return text if len(text) <= MOST_WORDS else text[:MOST_WORDS] + " ..."
+    """Return the first reason, with an ellipsis where it is cut or is not the only one."""
+    first = next(iter(parts), "").replace("|", "/").replace("hololens/", "").replace("\n", " ")
+    if len(first) > MOST_LETTERS:
+        return first[:MOST_LETTERS].rpartition(" ")[0] + " ..."
+    return first + " ..." * (len(parts) > 1)
