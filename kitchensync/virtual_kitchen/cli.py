@@ -128,7 +128,8 @@ class _StartUtc(click.ParamType):
     metavar="NAME:ARGS",
     multiple=True,
     help="Inject a fault; may be repeated, --faults lists them. Camera faults hit the first camera. "
-    "@armed+T for @T: T seconds after a line `arm` on standard input.",
+    "@armed+T for @T: T seconds after every connected stream has sent a packet. A line `fault NAME:ARGS` on "
+    "standard input plays one at once.",
 )
 @click.option(
     "--faults",

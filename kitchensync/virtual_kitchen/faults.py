@@ -87,9 +87,9 @@ ONLY_OF = {
 WHOLE = ("app_restart", "headset_swap", "die")
 "Faults of the headset as a whole."
 ARMED = "@armed+"
-"Written for `@`: the moment counts from when a line `arm` comes on standard input."
+"Written for `@`: the moment counts from when every connected stream has sent a packet."
 NEVER_S = 1e9
-"Added to the moments of a fault that waits for that line."
+"Added to the moments of a fault that waits for that."
 BUNCH_S = 0.5
 SLOW_HZ = 5.0
 _FORMS = {
@@ -188,9 +188,33 @@ class FaultPlan:
                 fault.end_s += world_s - NEVER_S
             fault.start_s += world_s - NEVER_S
 
-    def whole(self) -> list[Fault]:
-        """Return the restarts and the death of the headset in order of time."""
-        return sorted((f for f in self.faults if f.name in WHOLE), key=lambda f: f.start_s)
+    def fire(self, text: str, world_s: float) -> None:
+        """Add a fault that begins at a world time, or `@T` seconds after it. Raises BadFault."""
+        head, length = re.fullmatch(r"(.*?)([+-][\d.]+)?", text, re.DOTALL).groups("")  # type: ignore[union-attr]
+        at_once = (f"{head}@0{length}", f"{head}:@0{length}")
+        forms = [text] if "@" in text else [text, *at_once]
+        for form in forms:
+            try:
+                fault = _parse_any(form)
+            except BadFault as error:
+                refused = error
+                continue
+            self._add(fault, later_s=world_s if "@" in form else 0.0)
+            return
+        raise refused
+
+    def _add(self, fault: Fault | CameraFault, later_s: float) -> None:
+        fault.start_s += later_s
+        fault.end_s = None if fault.end_s is None else fault.end_s + later_s
+        if isinstance(fault, Fault):
+            self.faults.append(fault)
+        else:
+            self.camera.faults.append(fault)
+
+    def due_whole(self, world_s: float) -> Fault | None:
+        """Return the next restart, swap or death of the headset that is due and was not played."""
+        due = [f for f in self.faults if f.name in WHOLE and not f.done and f.start_s <= world_s]
+        return min(due, key=lambda f: f.start_s, default=None)
 
 
 def is_waiting(fault: Fault | CameraFault) -> bool:
@@ -202,14 +226,7 @@ def parse_faults(texts: Sequence[str]) -> FaultPlan:
     """Return the plan of `--fault` values; raise `BadFault` for one that is not known or not complete."""
     plan = FaultPlan()
     for text in texts:
-        one = _parse_any(text.replace(ARMED, "@", 1))
-        if ARMED in text:
-            one.start_s += NEVER_S
-            one.end_s = None if one.end_s is None else one.end_s + NEVER_S
-        if isinstance(one, Fault):
-            plan.faults.append(one)
-        else:
-            plan.camera.faults.append(one)
+        plan._add(_parse_any(text.replace(ARMED, "@", 1)), NEVER_S if ARMED in text else 0.0)
     return plan
 
 

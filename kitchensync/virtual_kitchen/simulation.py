@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -41,6 +42,8 @@ CLOSING_S = 5.0
 LATEST_S = 300.0
 """So long a client is waited for that never leaves, or never fetches a file."""
 _TICK_S = 0.1
+SETTLED_NS = 500_000_000
+"""So long no other stream connects before faults are armed: a recorder connects one after the other."""
 
 
 def wait_for_clients(
@@ -115,8 +118,7 @@ def run(options: Options) -> None:
             ports.bind()
             gopro_ports = [camera.start() for camera in cameras]
             ports.listen()
-            if options.faults.has_waiting():
-                threading.Thread(target=_arm_when_told, args=(headset,), name="arming", daemon=True).start()
+            _start_faults(headset, ports)
             print(f"ready gopro={','.join(map(str, gopro_ports))}", flush=True)
             if sys.stdout.isatty():
                 print(f"in another terminal: {record_line(options, gopro_ports)}", file=sys.stderr)
@@ -276,13 +278,42 @@ def wait_for_end(
     )
 
 
-def _arm_when_told(headset: HeadsetState) -> None:
-    """Arm the faults that wait for it at each line `arm` on standard input."""
-    while said := os.read(
-        sys.stdin.fileno(), 4096
-    ):  # unbuffered: a lock that is held ends Python with a crash
-        if b"arm" in said.split():
+def _start_faults(headset: HeadsetState, ports: VirtualHeadset) -> None:
+    """Arm the faults that wait once all streams send; play a fault for each line `fault NAME:ARGS` that is typed."""
+    threading.Thread(target=_arm_when_all_send, args=(headset, ports), name="arming", daemon=True).start()
+    try:
+        typed = sys.stdin.fileno()
+    except (AttributeError, OSError, ValueError):  # closed, or another program's
+        return
+    signal.signal(
+        signal.SIGTTIN, signal.SIG_IGN
+    )  # in the background a terminal refuses instead of stopping us
+    threading.Thread(target=_play_typed, args=(headset, typed), name="typed faults", daemon=True).start()
+
+
+def _arm_when_all_send(headset: HeadsetState, ports: VirtualHeadset) -> None:
+    """Wait until every connected stream has sent a packet and no other has connected for a moment."""
+    sending, since_ns = 0, 0
+    while headset.faults.has_waiting() and not headset.stopping.wait(_TICK_S):
+        if not ports.streams_sending or ports.streams_sending != sending:
+            sending, since_ns = ports.streams_sending, time.monotonic_ns()
+        elif time.monotonic_ns() - since_ns >= SETTLED_NS:
             headset.faults.arm(headset.now_s())
+
+
+def _play_typed(headset: HeadsetState, typed: int) -> None:
+    rest = b""
+    with contextlib.suppress(OSError):
+        while said := os.read(typed, 4096):  # unbuffered: a lock that is held ends Python with a crash
+            *lines, rest = (rest + said).split(b"\n")
+            now_s = headset.now_s()
+            for line in lines:
+                word, _, fault = line.decode(errors="replace").strip().partition(" ")
+                try:
+                    if word == "fault":
+                        headset.faults.fire(fault.strip(), now_s)
+                except KitchenError as error:
+                    print(error, file=sys.stderr, flush=True)
 
 
 def _tell_faults(headset: HeadsetState) -> None:

@@ -18,15 +18,15 @@ SILENT_S = 6
 
 @pytest.mark.parametrize(
     ("fault", "lost", "ended"),
-    [("die:@armed+0", "all", "signal"), ("kill_port:pv@armed+0", "hololens/pv", "ended_by_device")],
+    [("die", "all", "signal"), ("kill_port:pv", "hololens/pv", "ended_by_device")],
 )
 def test_what_dies_between_two_packets_is_a_fault_and_no_end(kitchen, runtime, tmp_path, fault, lost, ended):
     """With all streams dead we end it; else the headset ends the others."""
-    place = kitchen("--rings", "--fault", fault, seconds=0 if lost == "all" else 25)
+    place = kitchen("--rings", seconds=0 if lost == "all" else 25)
     command = [COMMAND, "record", "take", "--data", str(tmp_path), "--hololens", place.host, "--json"]
     with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
         wait_until_all_stream(recorder, runtime)
-        place.arm()
+        place.type(f"fault {fault}")
         if lost == "all":
             until(lambda: silent_s(runtime) > SILENT_S, "silence of every stream")
             recorder.send_signal(signal.SIGINT)

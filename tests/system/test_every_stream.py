@@ -35,6 +35,7 @@ NOT_READ_AT_ONCE = {
     "gyroscope": (NotKnown, "run `kitchensync sync`"),  # which measures its unit
     "extended_depth": (Unreadable, "no decoder is set"),
 }
+AFTER_THE_BURST_S = 2.5
 CALIBRATED = {*STREAMS[:9], "extended_audio", "extended_video"} - {"magnetometer"}
 
 
@@ -44,12 +45,12 @@ def recorded(*arguments: object) -> dict:
     return json.loads(done.stdout)
 
 
-def recorded_with_faults(place: Kitchen, runtime: Path, *arguments: object) -> dict:
-    """Record a kitchen until it ends; its faults count from when every stream has come."""
+def recorded_with_faults(place: Kitchen, runtime: Path, faults: list[str], *arguments: object) -> dict:
+    """Record a kitchen until it ends; faults are played when every stream has come."""
     command = [COMMAND, "record", "take", "--hololens", place.host, *map(str, arguments), "--json"]
     with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as recorder:
         wait_until_all_stream(recorder, runtime)
-        place.arm()
+        place.type(*(f"fault {fault}" for fault in faults))
         said, errors = recorder.communicate(timeout=200)
     assert said, errors
     return json.loads(said)
@@ -138,19 +139,19 @@ def test_two_headsets_in_one_recording(kitchen, runtime, tmp_path, loopback_host
 
 def test_faults_on_some_streams_leave_the_others_whole(kitchen, runtime, tmp_path):
     faults = [
-        "half_packet:pv@armed+0.5",
-        "garbage_size:depth_ahat@armed+0.5",
-        "garbage_payload:magnetometer@armed+0+1",
-        "time_jump:accelerometer@armed+1-5",
-        "duplicate_stamps:spatial_input@armed+0+0.5",
-        "slow_drip:eye_tracking@armed+0+1",
-        "burst:microphone@armed+0+1.5",
-        "garbage_payload:microphone@armed+2.5+0.5",
+        "half_packet:pv",
+        "garbage_size:depth_ahat",
+        "garbage_payload:magnetometer+1",
+        "time_jump:accelerometer-5",
+        "duplicate_stamps:spatial_input+0.5",
+        "slow_drip:eye_tracking+1",
+        "burst:microphone+1.5",
+        f"garbage_payload:microphone@{AFTER_THE_BURST_S}+0.5",
     ]
-    place = kitchen("--rings", *(part for fault in faults for part in ("--fault", fault)), seconds=15)
+    place = kitchen("--rings", seconds=15)
     data = tmp_path / "data"
     names = "pv,depth_ahat,magnetometer,accelerometer,spatial_input,eye_tracking,microphone,gyroscope"
-    answer = recorded_with_faults(place, runtime, "--data", data, "--streams", names)
+    answer = recorded_with_faults(place, runtime, faults, "--data", data, "--streams", names)
     truth = place.truth()
     for name in names.split(","):
         stored, sent = answer["streams"][f"hololens/{name}"], truth["streams"][f"hololens/{name}"]
@@ -182,10 +183,11 @@ def test_faults_on_some_streams_leave_the_others_whole(kitchen, runtime, tmp_pat
 
 
 def test_an_app_restart_is_a_gap_and_a_new_world_frame(kitchen, runtime, tmp_path):
-    place = kitchen("--rings", "--fault", "app_restart:@armed+0.5+1.5", seconds=15)
+    place = kitchen("--rings", seconds=15)
     data = tmp_path / "data"
     names = ("pv", "vlc_leftfront", "spatial_input", "gyroscope")
-    answer = recorded_with_faults(place, runtime, "--data", data, "--streams", ",".join(names))
+    streams = ("--streams", ",".join(names))
+    answer = recorded_with_faults(place, runtime, ["app_restart+1.5"], "--data", data, *streams)
     truth = place.truth()
     assert len(truth["world_frames"]) == 1
     restart_ticks = truth["world_frames"][0]["from_ticks"]

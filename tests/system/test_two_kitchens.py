@@ -111,7 +111,7 @@ def test_a_session_of_two_kitchens_by_browser_alone(kitchen, runtime, tmp_path, 
     """Preflight, start, follow, errors, battery, privacy pause, stop, card, next session."""
     north = kitchen("--rings", seconds=0)
     south_host = f"{loopback_host.rpartition('.')[0]}.1"  # which the first one never is
-    south = kitchen("--rings", "--fault", "headset_swap:@armed+0+15", seed=2, seconds=0, host=south_host)
+    south = kitchen("--rings", seed=2, seconds=0, host=south_host)
     rigs = [
         f"{place}={write_rig(tmp_path / f'{place}.toml', there.host, there.camera)}"
         for place, there in (("North", north), ("South", south))
@@ -132,7 +132,7 @@ def test_a_session_of_two_kitchens_by_browser_alone(kitchen, runtime, tmp_path, 
         operator.picture("cook", tablets["North"].page)
 
         operator.press("South", "swap", "Change it now")
-        south.arm()
+        south.type("fault headset_swap+15")
         operator.tile("South").get_by_text("0 of 3 streams are coming").wait_for()
         operator.press("South", "swapped", "The change is noted")
         operator.tile("South").get_by_text("3 of 3 streams are coming").wait_for()

@@ -136,10 +136,10 @@ class KitchenProcess:
             _, errors = self.process.communicate(timeout=60)
             raise AssertionError(f"not ready: {self.ready!r} {errors}")
 
-    def arm(self) -> None:
-        """Let the faults count that wait for it."""
+    def type(self, *lines: str) -> None:
+        """Write lines to its standard input: `fault NAME:ARGS` plays a fault at once."""
         assert self.process.stdin is not None
-        self.process.stdin.write("arm\n")
+        self.process.stdin.write("".join(f"{line}\n" for line in lines))
         self.process.stdin.flush()
 
     def open(self, stream: str, sent: bytes | None = None) -> Connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -30,15 +31,15 @@ def test_faults_that_are_not_known_or_not_whole(text: str) -> None:
         parse_faults([text])
 
 
-def test_an_armed_fault_waits_for_its_line(start_kitchen: Callable[..., Any]) -> None:
+def test_an_armed_fault_counts_from_when_every_stream_has_sent(start_kitchen: Callable[..., Any]) -> None:
     faults = ("drop_connection:gyroscope@armed+0.2", "die:@armed+60", "gopro_overheat@armed+60")
     options = [part for fault in faults for part in ("--fault", fault)]
     kitchen = start_kitchen("--seed", "2", *options)
-    with kitchen.open("gyroscope") as dropped:
+    with kitchen.open("accelerometer") as other, kitchen.open("gyroscope") as dropped:
         first = dropped.packet()
         before = [dropped.packet() for _ in range(5)]
-        kitchen.arm()
         after = dropped.packets()
+        assert other.packet()
     assert kitchen.interrupt() == 0
     told = {fault["name"]: fault for fault in kitchen.truth()["faults"]}
     assert set(told) == {"drop_connection", "die", "gopro_overheat"}
@@ -49,21 +50,32 @@ def test_an_armed_fault_waits_for_its_line(start_kitchen: Callable[..., Any]) ->
 
 
 def test_a_fault_that_was_never_armed_is_not_told(start_kitchen: Callable[..., Any]) -> None:
-    kitchen = start_kitchen("--seed", "2", "--seconds", "0.4", "--fault", "stall:gyroscope@armed+0.1+5")
-    with kitchen.open("gyroscope") as stream:
-        assert stream.packets()
-    assert kitchen.wait() == 0
+    kitchen = start_kitchen("--seed", "2", "--fault", "stall:gyroscope@armed+0.1+5")
+    assert kitchen.interrupt() == 0
     assert kitchen.truth()["faults"] == []
 
 
+@pytest.mark.parametrize(
+    ("text", "start_s"),
+    [
+        ("gopro_overheat", 7),
+        ("gopro_500+3", 7),
+        ("app_restart+2", 7),
+        ("time_jump:pv-5", 7),
+        ("gopro_slow:9", 0),
+    ],
+)
+def test_a_fault_at_once_needs_no_time(text: str, start_s: float) -> None:
+    plan = parse_faults([])
+    plan.fire(text, 7.0)
+    (fault,) = plan.every()
+    assert (fault.name, fault.start_s) == (re.split("[:+@]", text)[0], start_s)
+    with pytest.raises(BadFault):
+        plan.fire("no_fault", 7.0)
+
+
 def test_faults_happen_and_are_told(start_kitchen: Callable[..., Any]) -> None:
-    faults = (
-        "wrong_version:1.0.30",
-        "refuse_port:microphone",
-        "never_answer:magnetometer",
-        "drop_connection:gyroscope@armed+0",
-        "stall:hololens/accelerometer@armed+0.1+0.7",
-    )
+    faults = ("wrong_version:1.0.30", "refuse_port:microphone", "never_answer:magnetometer")
     options = [part for fault in faults for part in ("--fault", fault)]
     kitchen = start_kitchen("--seed", "2", *options)
     assert kitchen.refuses(3811)
@@ -74,7 +86,7 @@ def test_faults_happen_and_are_told(start_kitchen: Callable[..., Any]) -> None:
         with kitchen.open("gyroscope") as dropped:
             before = [dropped.packet() for _ in range(3)]
             accelerations = [stalled.packet()]
-            kitchen.arm()
+            kitchen.type("fault drop_connection:gyroscope", "fault stall:hololens/accelerometer@0.1+0.7")
             before += dropped.packets()
         with kitchen.open("gyroscope") as again:
             after = again.packet()
@@ -84,7 +96,7 @@ def test_faults_happen_and_are_told(start_kitchen: Callable[..., Any]) -> None:
         accelerations += stalled.packets()
     truth = kitchen.truth()
     told = {fault["name"]: fault for fault in truth["faults"]}
-    assert set(told) == {fault.partition(":")[0] for fault in faults}
+    assert set(told) == {fault.partition(":")[0] for fault in faults} | {"drop_connection", "stall"}
     drop = told["drop_connection"]
     assert drop["streams"] == ["hololens/gyroscope"]
     assert before[-1].ticks < drop["start_ticks"] <= after.ticks

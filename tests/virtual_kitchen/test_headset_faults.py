@@ -93,13 +93,11 @@ def test_a_slow_depth_camera_loses_nothing_and_a_killed_port_stays_dead(start_ki
     kitchen = start(start_kitchen, "research_mode_off")
     assert refused(kitchen.host, 3807)
     kitchen.kill()
-    kitchen = start(
-        start_kitchen, "depth_rate_drop:depth_ahat@armed+0+2", "kill_port:accelerometer@armed+0", seconds="0"
-    )
+    kitchen = start(start_kitchen, seconds="0")
     with Wire(kitchen.host, 3804, AHAT) as depth, Wire(kitchen.host, 3806, b"\x00") as killed:
         assert killed.packet(False)[0] > 0
         packets = [depth.packet(False) for _ in range(10)]
-        kitchen.arm()
+        kitchen.type("fault depth_rate_drop:depth_ahat+2", "fault kill_port:accelerometer")
         killed.rest()
         while not is_over(ticks := [packet[0] for packet in packets]):
             packets.append(depth.packet(False))
@@ -120,12 +118,12 @@ def test_a_slow_depth_camera_loses_nothing_and_a_killed_port_stays_dead(start_ki
 
 
 def test_a_headset_that_dies_answers_nowhere_and_ends_after_whole_packets(start_kitchen: Any) -> None:
-    kitchen = start(start_kitchen, "die:@armed+0", seconds="0")
+    kitchen = start(start_kitchen, seconds="0")
     with Wire(kitchen.host, 3807, b"\x00") as inertial, Wire(kitchen.host, 3806, b"\x00") as other:
         assert other.packet(False)[0] > 0
         before = [inertial.packet(False)[0] for _ in range(11)]
         armed_ns = time.monotonic_ns()
-        kitchen.arm()
+        kitchen.type("fault die")
         whole, rest = divmod(len(inertial.rest()), GYROSCOPE_BYTES)
         assert rest == 0
         other.rest()
@@ -162,13 +160,11 @@ def test_unthrottled_from_rings(start_kitchen: Any) -> None:
 
 
 def test_garbage_and_half_packets_are_told_apart_in_the_truth(start_kitchen: Any) -> None:
-    kitchen = start(
-        start_kitchen, "half_packet:gyroscope@armed+0", "garbage_payload:magnetometer@armed+0+1", seconds="0"
-    )
+    kitchen = start(start_kitchen, seconds="0")
     with Wire(kitchen.host, 3808, b"\x00") as noisy, Wire(kitchen.host, 3807, b"\x00") as cut:
         assert noisy.packet(False)[0] > 0
         assert [cut.packet(False)[0] for _ in range(11)]
-        kitchen.arm()
+        kitchen.type("fault half_packet:gyroscope", "fault garbage_payload:magnetometer+1")
         _, size = divmod(len(cut.rest()), GYROSCOPE_BYTES)
         assert 0 < size < GYROSCOPE_BYTES, "the last packet came by half"
         for _ in range(8):  # more than a second of them

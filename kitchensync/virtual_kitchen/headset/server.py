@@ -5,7 +5,6 @@ import socket
 import threading
 from collections.abc import Callable
 
-from kitchensync.virtual_kitchen.faults import is_waiting
 from kitchensync.virtual_kitchen.headset.cameras import VLC
 from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
@@ -121,8 +120,7 @@ class VirtualHeadset:
             self._say(_REPLAY.format(host=self._host, uuid=self._headset.replays))
         for port in self._ports:
             port.listen()
-        if self._headset.faults.whole():
-            self._restarter.start()
+        self._restarter.start()
 
     def _say(self, name: str) -> None:
         """Let whoever asks this computer, not the wire, know what the headset at this address is.
@@ -137,14 +135,15 @@ class VirtualHeadset:
     def _restart_when_due(self) -> None:
         """Close and open all ports as the app is closed and started again; a headset that died stays closed."""
         headset = self._headset
-        for fault in headset.faults.whole():
-            while not headset.kitchen.wait_started(_TICK_S):
-                if headset.stopping.is_set():
-                    return
-            while is_waiting(fault):
-                if headset.stopping.wait(_TICK_S):
-                    return
-            if not headset.wait_until(fault.start_s):
+        while not headset.kitchen.wait_started(_TICK_S):
+            if headset.stopping.is_set():
+                return
+        while not headset.kitchen.clock.nap(headset.stopping, _TICK_S):
+            fault = headset.faults.due_whole(headset.now_s() + 2 * _TICK_S * headset.kitchen.speed)
+            if fault is None:
+                continue
+            fault.done = True
+            if not headset.wait_until(fault.start_s) or self._are_ending.is_set():
                 return
             closed = [port for port in self._ports if not (isinstance(port, StreamPort) and port.has_ended)]
             for port in closed:
@@ -179,6 +178,12 @@ class VirtualHeadset:
     def client_seen_ns(self) -> int:
         """When a client was last connected to any port (host_ns), 0 before the first."""
         return max(port.client_seen_ns for port in (*self._streams, *self._commands))
+
+    @property
+    def streams_sending(self) -> int:
+        """Count the connected streams if every one of them has sent a packet, else 0."""
+        states = [port.has_sent for port in self._streams if port.has_sent is not None]
+        return len(states) if all(states) else 0
 
     def end_streams(self) -> None:
         """Let every stream end after a whole packet, and refuse its port from now on; 3809 stays."""

@@ -216,12 +216,21 @@ class StreamPort(ListeningPort):
         self._next_s = 0.0
         self._kept: tuple[tuple[object, ...], RingFeed] | None = None
         self._is_asked = False
+        self._sent_before: int | None = None
         self.has_ended = False
 
     @property
     def was_served(self) -> bool:
         """Return whether a client ever asked for the stream."""
         return self._is_asked
+
+    @property
+    def has_sent(self) -> bool | None:
+        """Whether this client was sent a packet; None without a client, and where a fault keeps it waiting."""
+        before = self._sent_before
+        return (
+            None if before is None else self._headset.kitchen.truth.stream(self._truth_name).packets > before
+        )
 
     def serve(self, client: socket.socket) -> None:
         """Read the configuration, start the world if this is the first data connection, and stream."""
@@ -267,8 +276,10 @@ class StreamPort(ListeningPort):
             if headset.faults.has("never_answer", self._stream.name):
                 headset.wait_for_end()
             else:
+                self._sent_before = truth.packets
                 sending.run(feed, self._next_s if headset.is_unthrottled else headset.now_s())
         finally:
+            self._sent_before = None
             self._next_s = sending.next_s
             if sending.killed or self._ended():
                 self.has_ended = True

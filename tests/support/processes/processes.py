@@ -32,9 +32,9 @@ class Kitchen:
     out: Path
     process: subprocess.Popen[str]
 
-    def arm(self) -> None:
-        """Let the moments of its `@armed+` faults count from now."""
-        self.process.stdin.write("arm\n")
+    def type(self, *lines: str) -> None:
+        """Write lines to its standard input: `fault NAME:ARGS` plays a fault at once."""
+        self.process.stdin.write("".join(f"{line}\n" for line in lines))
         self.process.stdin.flush()
 
     def truth(self) -> dict[str, Any]:
