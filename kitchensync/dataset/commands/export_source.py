@@ -13,11 +13,10 @@ import click
 
 from kitchensync.dataset.commands.options import GivenSource
 from kitchensync.dataset.source.given_data import given_folder, given_recordings
-from kitchensync.dataset.source.numbering import parse_numbering
 from kitchensync.dataset.tables.localization import parse_split
 from kitchensync.shell.answer import Answer
 from kitchensync.storage.names import is_recording, recordings_in
-from kitchensync.storage.options.given_path import given_path, reason_given
+from kitchensync.storage.options.given_path import reason_given
 from kitchensync.storage.options.outputs import written
 from kitchensync.task_graphs.formats.graph_files import read_text
 
@@ -50,13 +49,6 @@ def rate(text: str) -> str:
     raise click.BadParameter(f"{text!r}: no number of pictures a second, such as 25 or 30000/1001")
 
 
-NUMBERING = click.option(
-    "--numbering",
-    type=given_path(exists=True, dir_okay=False),
-    help="Table of published ids that `release` wrote [default: recordings keep their names].",
-)
-
-
 def _keep_reason(context: click.Context, parameter: click.Parameter, reason: str | None) -> None:
     context.meta[REASON] = reason_given(context, parameter, reason)
 
@@ -72,22 +64,21 @@ WITHOUT_CONSENT = click.option(
 
 
 def source(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare PATHS, `--numbering`, `--strict`, and `--without-consent`, which only `given` needs to know."""
+    """Declare PATHS, `--strict`, and `--without-consent`, which only `given` needs to know."""
     paths = click.argument("paths", nargs=-1, required=True, type=GivenSource())
-    options = (STRICT, WITHOUT_CONSENT, NUMBERING, paths)
+    options = (STRICT, WITHOUT_CONSENT, paths)
     return functools.reduce(lambda made, option: option(made), options, command)
 
 
-def given(paths: tuple[Path, ...], numbering: Path | None) -> GivenData:
+def given(paths: tuple[Path, ...]) -> GivenData:
     """Return the data set that PATHS are. Raises BadGraph, NotReleasable."""
     from kitchensync.storage.consent import Purpose, note_override
 
     if published := published_among(paths):
         return given_folder(published)
     found = list(dict.fromkeys(recording for path in paths for recording in recordings_in(path)))
-    ids = parse_numbering(numbering.read_text(encoding="utf-8"), numbering.name) if numbering else None
     reason = click.get_current_context().meta.get(REASON, "")
-    data = given_recordings(found, ids, without_consent=reason)
+    data = given_recordings(found, without_consent=reason)
     for one in data.own.values():
         note_override(one.path, Purpose.RELEASE_RAW, reason)
     return data

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.dataset.commands.export_source import CORRECTED, NUMBERING, STRICT, given
+from kitchensync.dataset.commands.export_source import CORRECTED, STRICT, given
 from kitchensync.dataset.commands.options import GivenSource
 from kitchensync.dataset.source.sums import refresh
 from kitchensync.dataset.splits.rule import Rule, divide, normal_only
@@ -33,7 +33,6 @@ SUPPLEMENT = "supplement"
 
 @click.command()
 @click.argument("folder", type=GivenSource())
-@NUMBERING
 @click.option("--kind", type=click.Choice(KINDS), required=True, help="What no two parts may share.")
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the lists.")
 @click.option(
@@ -51,7 +50,6 @@ SUPPLEMENT = "supplement"
 @answers("release-split/1")
 def split(
     folder: Path,
-    numbering: Path | None,
     kind: str,
     out: Path,
     force: bool,
@@ -65,7 +63,7 @@ def split(
 
     Writes <kind>_data_split_combined.json and _normal.json, the latter without recordings with errors; nothing where
     a part shares with the test part what the kind separates. FOLDER may also hold recordings: those that may be
-    released are divided, under the ids of --numbering. The published data set has its own rule; other data need
+    released are divided. The published data set has its own rule; other data need
     --ratio and --seed, or --rule. Kitchens, persons and recipes are given as wholes, the largest first: the seed
     decides between those of one size. The published program divides steps in the order of the list, for its shuffle
     has no effect: that is warned of, and --corrected --seed N shuffles them.
@@ -77,7 +75,7 @@ def split(
     if corrected and (kind != "steps" or rule or ratio):
         raise click.UsageError("--corrected is for the published rule of steps: give --kind steps alone")
     chosen = _rule(rule, ratio, seed, corrected)
-    given_set = given((folder,), numbering)
+    given_set = given((folder,))
     data = given_set.data
     if (chosen is None or chosen.name == "published") and data.is_own:
         raise click.UsageError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.dataset.commands.export_source import NUMBERING, given
+from kitchensync.dataset.commands.export_source import given
 from kitchensync.dataset.commands.options import GivenSource
 from kitchensync.dataset.statistics.narrators import ReleasedNarration, released_narrations_of
 from kitchensync.dataset.statistics.statistics_numbers import statistics
@@ -23,13 +23,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folder", type=GivenSource())
-@NUMBERING
 @output_file("html", "--html", metavar="FILE", help="Page with plots; it loads nothing from elsewhere.")
 @click.option("--csv", "tables", type=OutputFolder(), metavar="DIR", help="Folder of the tables.")
 @answers("release-stats/1")
-def stats(
-    folder: Path, numbering: Path | None, html: Path | None, force: bool, tables: Path | None
-) -> Answer:
+def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> Answer:
     """Count the data set in FOLDER: recordings and hours by recipe, errors, segments, windows.
 
     FOLDER may also hold recordings: those that may be released are counted as they would be. Hours are
@@ -42,7 +39,7 @@ def stats(
     """
     from kitchensync.dataset.statistics.statistics_page import as_page, as_tables
 
-    found = given((folder,), numbering)
+    found = given((folder,))
     narrated = _narrated(folder, found)
     said = {**statistics(found.data, _steps(folder, found), narrated), "warnings": found.warnings}
     if html is not None:

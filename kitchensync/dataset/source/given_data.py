@@ -31,17 +31,15 @@ class GivenData:
     own: dict[str, Ready] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
     without_consent: str = ""
-    has_table: bool = False
-    "Whether own recordings have the ids of a table of published ones."
 
     @property
     def by_recipe(self) -> list[AnnotatedRecording]:
-        """The recordings; without published ids their steps have the numbers of their recipes.
+        """The recordings; the steps of own ones have the numbers of their recipes.
 
         Such a number is the lowest node of the recipe's graph with that text: it depends on nothing else.
         """
         recordings = list(self.data.annotations.recordings)
-        return recordings if self.folder or self.has_table else [_by_recipe(one) for one in recordings]
+        return recordings if self.folder else [_by_recipe(one) for one in recordings]
 
     def open_own(self, recording: str) -> OwnRecording:
         """Open an own recording by its id in the data set."""
@@ -87,36 +85,22 @@ def given_folder(folder: Path) -> GivenData:
     return GivenData(read_data_set(folder), folder)
 
 
-def given_recordings(
-    paths: Iterable[Path], table: Numbering | None, *, without_consent: str = ""
-) -> GivenData:
-    """Read own recordings, one at a time; with a table of published ids under these, else under their own names.
+def given_recordings(paths: Iterable[Path], *, without_consent: str = "") -> GivenData:
+    """Read own recordings, one at a time, under their own names.
 
-    `without_consent` is why those are read too to which nobody agreed.
-
-    Raises NotReleasable when none may be used.
+    `without_consent` is why those are read too to which nobody agreed. Raises NotReleasable when none may be used.
     """
     left_out: list[LeftOut] = []
-    ids = table or Numbering()
-    published = frozenset(ids.recordings)
-    found = (read_member(path, ids, left_out, without_consent=without_consent) for path in paths)
-    ready = [_named(one, published if table else None, left_out) for one in found if one is not None]
-    own = {one.member.published_id: one for one in ready if one is not None}
+    ids, own = Numbering(), {}
+    for path in paths:
+        if one := read_member(path, ids, left_out, without_consent=without_consent):
+            annotated = replace(one.member.annotated, recording_id=path.name)
+            member = replace(one.member, published_id=path.name, annotated=annotated)
+            own[path.name] = replace(one, member=member)
     if not own:
         raise none_may(left_out)
     members = [one.member for one in own.values()]
     lengths = {member.published_id: member.cooked.film_s for member in members}
     facts = {member.published_id: dict(member.cooked.facts) for member in members}
     data = DataSet(annotations_of(members, ids), lengths, True, facts)
-    return GivenData(data, None, own, left_out, without_consent, has_table=table is not None)
-
-
-def _named(one: Ready, published: frozenset[str] | None, left_out: list[LeftOut]) -> Ready | None:
-    """Give a recording its own name where there is no table; None, and why, where the table lacks it."""
-    if published is None:
-        annotated = replace(one.member.annotated, recording_id=one.path.name)
-        return replace(one, member=replace(one.member, published_id=one.path.name, annotated=annotated))
-    if one.member.cooked.uuid in published:
-        return one
-    left_out.append({"recording": one.path.name, "why": "the table of --numbering gives it no id"})
-    return None
+    return GivenData(data, None, own, left_out, without_consent)

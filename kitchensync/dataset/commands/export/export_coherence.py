@@ -80,7 +80,6 @@ if TYPE_CHECKING:
 @answers("export-coherence/1")
 def coherence(
     paths: tuple[Path, ...],
-    numbering: Path | None,
     strict: bool,
     out: Path,
     force: bool,
@@ -121,7 +120,7 @@ def coherence(
         raise click.UsageError("--sample goes with --boundaries; the other form is as published")
     if actions and not boundaries:
         raise click.UsageError("--actions goes with --boundaries; the other form shows no other verb or noun")
-    found = given(paths, numbering)
+    found = given(paths)
     recordings = found.data.annotations.recordings
     parts = read_split(split, found) if split else {}
     part_of = {one: part for part, ids in parts.items() for one in ids}

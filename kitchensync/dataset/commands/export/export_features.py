@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 @answers("export-features/1")
 def features(
     paths: tuple[Path, ...],
-    numbering: Path | None,
     strict: bool,
     out: Path,
     force: bool,
@@ -61,7 +60,7 @@ def features(
     from kitchensync.dataset.source.given_films import open_film
 
     extractor, seconds = load_extractor(name), int(window)
-    found = given(paths, numbering)
+    found = given(paths)
     ids = [one.recording_id for one in found.data.annotations.recordings]
     made: dict[str, dict[str, int]] = {}
     absent = []

@@ -40,7 +40,6 @@ TABLE, TRAINING = "frames.csv", "normal_training.csv"
 @answers("export-frames/1")
 def frames(
     paths: tuple[Path, ...],
-    numbering: Path | None,
     strict: bool,
     out: Path,
     force: bool,
@@ -61,7 +60,7 @@ def frames(
     """
     from kitchensync.dataset.tables.step_rows import past_the_film
 
-    found = given(paths, numbering)
+    found = given(paths)
     recordings = found.data.annotations.recordings
     films = {one.recording_id: film_of(found, one.recording_id, Fraction(fps)) for one in recordings}
     trained = _training(found, split)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 @answers("export-localization/1")
 def localization(
     paths: tuple[Path, ...],
-    numbering: Path | None,
     strict: bool,
     splits: Path,
     out: Path,
@@ -61,7 +60,7 @@ def localization(
     """
     from kitchensync.dataset.tables.localization import Localization, faults_of, not_done
 
-    found = given(paths, numbering)
+    found = given(paths)
     parts, warnings = _read_splits(splits, found)
     form = Localization(found.data, fps, drop_missing)
     files = {f"{name}.json": form.file(split) for name, split in parts.items()}

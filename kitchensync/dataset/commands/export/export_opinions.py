@@ -21,7 +21,7 @@ from kitchensync.storage.options.output_options import output_file
 @source
 @output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
 @answers("export-opinions/1")
-def opinions(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Path, force: bool) -> Answer:
+def opinions(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answer:
     """Write the opinions that the desk kept with own recordings: one row a step decided, one a question rated.
 
     Steps: `kind` decision, `mistake` as annotated, `success` (yes or no) and `confidence` (1 to 5) of each person in
@@ -38,7 +38,7 @@ def opinions(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out:
     """
     from kitchensync.dataset.examples.opinion_rows import opinion_rows
 
-    found = given(paths, numbering)
+    found = given(paths)
     check_kept_in_recordings(found, "opinions")
     rows, agreement, without = opinion_rows(found)
     warnings = found.warnings

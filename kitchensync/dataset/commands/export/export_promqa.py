@@ -90,7 +90,6 @@ _MOST_BYTES = 64 << 20
 @answers("export-promqa/1")
 def promqa(
     paths: tuple[Path, ...],
-    numbering: Path | None,
     strict: bool,
     out: Path,
     force: bool,
@@ -138,7 +137,7 @@ def promqa(
         raise click.UsageError(
             "--verified questions are written already; leave --model and --show-requests out"
         )
-    chosen, found = _kinds(kinds), given(paths, numbering)
+    chosen, found = _kinds(kinds), given(paths)
     if verified:
         check_kept_in_recordings(found, "verified questions")
     films = _available(available) if available else None

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 @answers("export-seconds/1")
 def seconds(
     paths: tuple[Path, ...],
-    numbering: Path | None,
     strict: bool,
     out: Path,
     force: bool,
@@ -83,7 +82,7 @@ def seconds(
             "--corrected is for the recording's grid; by segment each entry has its own label"
         )
     asked = SubSegments(task, int(window), category, by_segment=grid == "segment", corrected=corrected)
-    found = given(paths, numbering)
+    found = given(paths)
     recordings = found.data.annotations.recordings
     rows = [row for one in recordings for row in asked.rows(one)]
     warnings = past_the_film(found.data) + found.warnings

@@ -24,14 +24,14 @@ LIST = output_file("out", "--out", required=True, metavar="FILE.json", help="Lis
 @source
 @TABLE
 @answers("export-steps/1")
-def steps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Path, force: bool) -> Answer:
+def steps(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answer:
     """Write a row for each step: recording, entry, step_id, start, end, error, seven categories, node and text.
 
     Times are seconds of the film, -1.0 where the step was not done. `error` is 1 where a step has any error; the
     columns preparation, measurement, order, timing, technique, temperature and missing are 1 where it has that one,
     so that an error of another kind has `error` alone. `entry` is the step's place in its recording, from 0.
-    `node` is the recipe's, `step_id` the lowest node of the recipe with that text; with --numbering, and in the
-    published form, it is the published one.
+    `node` is the recipe's, `step_id` the lowest node of the recipe with that text; in the published form it is the
+    published one.
 
     \b
     Example:
@@ -39,7 +39,7 @@ def steps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Pa
     """
     from kitchensync.dataset.tables.step_rows import COLUMNS, past_the_film, step_rows
 
-    found = given(paths, numbering)
+    found = given(paths)
     recordings = found.by_recipe
     rows = [row for one in recordings for row in step_rows(one)]
     write_output(out, csv_text(COLUMNS, rows).encode(), force=force)
@@ -53,7 +53,7 @@ def steps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Pa
 @source
 @LIST
 @answers("export-keysteps/1")
-def keysteps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Path, force: bool) -> Answer:
+def keysteps(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answer:
     """Write the steps of each recording without errors in the order in which they were done, with times.
 
     This is what procedure learning is trained with. Recordings with errors are left out and counted.
@@ -62,7 +62,7 @@ def keysteps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out:
     Example:
       kitchensync export keysteps our-kitchens --out keysteps.json
     """
-    found = given(paths, numbering)
+    found = given(paths)
     recordings = found.by_recipe
     made = [key_steps(one) for one in recordings if not one.is_error]
     write_list(out, made, force=force)
@@ -83,9 +83,7 @@ def keysteps(paths: tuple[Path, ...], numbering: Path | None, strict: bool, out:
     help="One question a step, whether it was performed; or seven, one for each category of error.",
 )
 @answers("export-prompts/1")
-def prompts(
-    paths: tuple[Path, ...], numbering: Path | None, strict: bool, out: Path, force: bool, ask: str
-) -> Answer:
+def prompts(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, ask: str) -> Answer:
     """Write questions for a model that sees the video, with the right answer, Yes or No.
 
     One question a step, whether the person performed it: a step that was done with an error, or not done, has the
@@ -96,7 +94,7 @@ def prompts(
     Example:
       kitchensync export prompts our-kitchens --ask categories --out prompts.json
     """
-    found = given(paths, numbering)
+    found = given(paths)
     recordings = found.by_recipe
     made = [row for one in recordings for row in ask_about(one, categories=ask == "categories")]
     write_list(out, made, force=force)

@@ -70,7 +70,6 @@ Rows = list[dict[str, Any]]
 @answers("export-windows/1")
 def windows(
     paths: tuple[Path, ...],
-    numbering: Path | None,
     strict: bool,
     out: Path,
     force: bool,
@@ -117,7 +116,7 @@ def windows(
     cases = out.with_suffix(".cases.json")
     for file in (out, cases) if verified else (out,):
         check_output(file, force=force)  # before a model is asked: answers cost money
-    found = given(paths, numbering)
+    found = given(paths)
     if verified:
         check_kept_in_recordings(found, "verified questions")
     recordings = found.by_recipe
