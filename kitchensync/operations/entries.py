@@ -48,7 +48,9 @@ def entries_of(
     frozen = state["recording"]
     nodes = [int(node) for node in frozen["order"]]
     nodes += sorted(int(node) for node in frozen["steps"] if int(node) not in nodes)
-    starts, plan = _starts(state), plan_of(state)
+    # A run of which only the end was touched began when the step before it ended, or cooking did.
+    ends = sorted(run["end"] for step in state["steps"].values() for run in step["runs"] if run["end"])
+    starts, plan = dict(zip(ends[1:], ends, strict=False)), plan_of(state)
     found = []
     for node in nodes:
         label = frozen["steps"][str(node)]["label"]
@@ -126,12 +128,6 @@ def _words(error: Mapping[str, Any]) -> str:
 def _error(error: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("error_id", "planned", "origin", "categories", "subtype", "outcome", "outcome_note", "removed")
     return {key: error[key] for key in (*kept, "recovery", "judged") if key in error}
-
-
-def _starts(state: State) -> dict[int, int]:
-    """When a run began of which only the end was touched: when the step before it ended, or cooking began."""
-    ends = sorted(run["end"] for step in state["steps"].values() for run in step["runs"] if run["end"])
-    return dict(zip(ends[1:], ends, strict=False))
 
 
 def _marked(node: int, accepted: AcceptedSteps) -> Iterator[Times]:

@@ -69,7 +69,10 @@ def error_rows(
     `recording` is its id, `state` the reduced log with what people judged. A moment that annotators marked
     replaces the one that was entered.
     """
-    reported_ns = _reported_ns(ops)
+    reported_ns: dict[str, int] = {}
+    for op in standing(ops):
+        if op["kind"] in ("error", "add_error"):
+            reported_ns.setdefault(op["body"]["error_id"], op["host_ns"])
     frozen, video = state["recording"], state["marked_video"]
 
     def place_of_frame(frames: int) -> FilmPlace:
@@ -93,15 +96,6 @@ def time_of(row: ErrorRow) -> float:
     """Return when an error happened, else when it was reported; infinity where neither is known."""
     known = (seconds for seconds in (row["at_s"], row["reported_s"]) if seconds is not None)
     return next(known, math.inf)
-
-
-def _reported_ns(ops: Iterable[Op]) -> dict[str, int]:
-    """Return when each error was entered while cooking or in the review, on the capture clock."""
-    found: dict[str, int] = {}
-    for op in standing(ops):
-        if op["kind"] in ("error", "add_error"):
-            found.setdefault(op["body"]["error_id"], op["host_ns"])
-    return found
 
 
 def _row(

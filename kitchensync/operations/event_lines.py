@@ -35,9 +35,13 @@ def event_lines(op: dict[str, Any], recording: dict[str, Any], earlier: dict[str
 
     `recording` is the body that was frozen at the choice; `earlier` maps operation ids to their kinds.
     """
+    # Whom a tablet named is left out: nobody is named in a recording's folder.
     facts = {
         "received_host_ns": op["received_host_ns"],
-        "clock": {"basis": op["basis"], **_of_time(op["clock"])},
+        "clock": {
+            "basis": op["basis"],
+            **{key: value for key, value in op["clock"].items() if key != "named_actor"},
+        },
     }
     if op["kind"] == "undo":
         return [
@@ -50,16 +54,7 @@ def event_lines(op: dict[str, Any], recording: dict[str, Any], earlier: dict[str
         ]
     if op["kind"] == "recording":
         return [(op["op_id"], "recipe", recording)]
-    return [(op["op_id"], op["kind"], {**_said(op["body"], recording), **facts})]
-
-
-def _of_time(clock: dict[str, Any]) -> dict[str, Any]:
-    """Leave out whom a tablet named: nobody is named in a recording's folder."""
-    return {key: value for key, value in clock.items() if key != "named_actor"}
-
-
-def _said(body: dict[str, Any], recording: dict[str, Any]) -> dict[str, Any]:
-    """The body, with step, text and category by name, as the report shows them."""
+    body = op["body"]
     fields = body.get("fields", {})
     node = body.get("node", fields.get("node"))
     said = dict(body)
@@ -72,4 +67,4 @@ def _said(body: dict[str, Any], recording: dict[str, Any]) -> dict[str, Any]:
         said |= {"category": fields["categories"][0], "category_name": " + ".join(names)}
     if fields.get("description"):
         said["note"] = fields["description"]
-    return said
+    return [(op["op_id"], op["kind"], {**said, **facts})]

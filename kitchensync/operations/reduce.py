@@ -30,37 +30,7 @@ def reduce_log(ops: Iterable[Op]) -> State:
     """Replay operations in the order of the log; those that have not arrived (`n` is None) stand last."""
     kept = _once(ops)
     void = _void(kept)
-    state = _empty()
-    versions: dict[tuple[str, str], list[Op]] = {}
-    cooked = {op["op_id"] for op in kept if _is_cooking(op)}
-    for op in kept:
-        if op["op_id"] in void:
-            continue
-        if op["kind"] in _HANDLERS:
-            _HANDLERS[op["kind"]](state, op)
-        _remember_versions(state, versions, op)
-        _remember_last(state, op)
-        _remember_undo(state, op, cooked)
-    _settle(state, versions)
-    state["count"] = len(kept)
-    return state
-
-
-def standing(ops: Iterable[Op]) -> list[Op]:
-    """Return the operations that count: each once, without those that an undo took back."""
-    kept = _once(ops)
-    void = _void(kept)
-    return [op for op in kept if op["op_id"] not in void]
-
-
-def removed_sounds(ops: Iterable[Op], state: State) -> set[str]:
-    """Return the hashes of the voice notes that were removed and no other note holds; `state` is that of `ops`."""
-    said = {op["body"]["sha256"] for op in ops if op["kind"] == "voice"}
-    return said - {voice["sha256"] for voice in state["voices"]}
-
-
-def _empty() -> State:
-    return {
+    state: State = {
         "recording": None,
         "instructed": None,
         "phase": PHASES[0],
@@ -84,6 +54,36 @@ def _empty() -> State:
         "redo": [],
         "count": 0,
     }
+    versions: dict[tuple[str, str], list[Op]] = {}
+    cooked = {op["op_id"] for op in kept if _is_cooking(op)}
+    for op in kept:
+        if op["op_id"] in void:
+            continue
+        if op["kind"] in _HANDLERS:
+            _HANDLERS[op["kind"]](state, op)
+        _remember_versions(state, versions, op)
+        _remember_last(state, op)
+        # What was taken back can be done again and the last one stands last; anything new ends that.
+        if _is_cooking(op):
+            state["redo"] = []
+        elif op["kind"] == "undo" and cooked.intersection(op["body"]["undoes"]):
+            state["redo"] = [*state["redo"], op["op_id"]]
+    _settle(state, versions)
+    state["count"] = len(kept)
+    return state
+
+
+def standing(ops: Iterable[Op]) -> list[Op]:
+    """Return the operations that count: each once, without those that an undo took back."""
+    kept = _once(ops)
+    void = _void(kept)
+    return [op for op in kept if op["op_id"] not in void]
+
+
+def removed_sounds(ops: Iterable[Op], state: State) -> set[str]:
+    """Return the hashes of the voice notes that were removed and no other note holds; `state` is that of `ops`."""
+    said = {op["body"]["sha256"] for op in ops if op["kind"] == "voice"}
+    return said - {voice["sha256"] for voice in state["voices"]}
 
 
 def _once(ops: Iterable[Op]) -> list[Op]:
@@ -299,14 +299,6 @@ def _remember_last(state: State, op: Op) -> None:
         state["last"] = (
             [*state["last"], op["op_id"]] if together in state["last"] and together else [op["op_id"]]
         )
-
-
-def _remember_undo(state: State, op: Op, cooked: set[str]) -> None:
-    """What was taken back and could be done again, the last one last; anything new ends that."""
-    if _is_cooking(op):
-        state["redo"] = []
-    elif op["kind"] == "undo" and cooked.intersection(op["body"]["undoes"]):
-        state["redo"] = [*state["redo"], op["op_id"]]
 
 
 def _is_cooking(op: Op) -> bool:

@@ -174,9 +174,6 @@ class FilmJobs:
             self._process = process
             if self._worker.end.is_set():
                 process.terminate()
-        return self._followed(process, job)
-
-    def _followed(self, process: subprocess.Popen[str], job: _Job | None) -> tuple[int, str]:
         assert process.stderr is not None
         looked_s = time.monotonic()
         with process.stdout or nullcontext(()) as lines, process.stderr:

@@ -33,16 +33,7 @@ EXPECTED = {
     "admin": "admin",
 }
 PUBLIC = {
-    *(
-        "/",
-        "/t/{path:path}",
-        "/q",
-        "/q/{_}",
-        "/sw.js",
-        "/locales/{language}.json",
-        "/doctor",
-        "/ca.crt",
-    ),
+    *("/", "/t/{path:path}", "/q", "/q/{_}", "/sw.js", "/locales/{language}.json", "/doctor", "/ca.crt"),
     *(
         "/desk/sign-in",
         "/api/v1/time",

@@ -34,9 +34,7 @@ from kitchensync.recipe_app.store.database import Database
 from kitchensync.recipe_app.web.door.access import LOGIN_HEADER
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotation_files import format_annotations
-from kitchensync.task_graphs.formats.annotations import (
-    CATEGORIES as CATEGORY_FILE,
-)
+from kitchensync.task_graphs.formats.annotations import CATEGORIES as CATEGORY_FILE
 from kitchensync.task_graphs.formats.annotations import (
     ERRORS,
     SPLITS,

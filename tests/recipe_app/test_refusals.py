@@ -49,13 +49,7 @@ IN_ENGLISH = {
     "operations/operation_kinds.py",
 }
 """Where only a command or a program is refused."""
-OURS = {
-    "none",
-    "consent",
-    "second",
-    *ROLES,
-    *(item.name for item in ITEMS),
-}
+OURS = {"none", "consent", "second", *ROLES, *(item.name for item in ITEMS)}
 """Words of ours among the values."""
 
 

@@ -72,7 +72,10 @@ def _start(
         )
     person = tools.records.row(tables.person, row["person"]) if row else None
     kitchen = tools.records.row(tables.kitchen, row["kitchen"]) if row else None
-    name = _folder_name(tools, state["recording"]["name"], recording)
+    # Nothing in the name of a take tells whether errors were planned.
+    recipe = state["recording"]["name"]
+    moment = datetime.datetime.fromtimestamp(tools.records.utc_ns() / 1e9, tz=datetime.UTC)
+    name = f"{recipe[:36]}-{moment:%Y%m%d-%H%M%S}-{recording[-4:]}"
     reasons = tools.capture.start(
         name,
         participant=person["pseudonym"] if person else "",
@@ -101,17 +104,13 @@ def _go_on_without(
 
 
 def _require_not_begun(state: dict[str, Any], folder: str | None) -> None:
-    _require_checklist(state)
-    if folder is not None:
-        raise NotNow("this recording has its folder {folder} already", folder=folder)
-
-
-def _require_checklist(state: dict[str, Any]) -> None:
-    """Nothing is recorded before everything is ticked; an admin may let points be open, but never the consent."""
+    # An admin may let points be open, but never the consent.
     _refuse_withdrawn(state)
     if not is_through(state):
         names = tuple(still_open(state, devices=True))
         raise NotNow("the checklist is not through ({names}); nothing is recorded before it is", names=names)
+    if folder is not None:
+        raise NotNow("this recording has its folder {folder} already", folder=folder)
 
 
 def _refuse_withdrawn(state: dict[str, Any]) -> None:
@@ -134,9 +133,3 @@ def override(tools: Collaborators, recording: str, *, reason: str, actor: str, o
     tools.records.note("checked", recording, body, actor=actor, op_id=op_id)
     tools.intake.file()
     return body
-
-
-def _folder_name(tools: Collaborators, recipe: str, recording: str) -> str:
-    """Name a take by recipe, time and the end of its id; nothing in it tells whether errors were planned."""
-    moment = datetime.datetime.fromtimestamp(tools.records.utc_ns() / 1e9, tz=datetime.UTC)
-    return f"{recipe[:36]}-{moment:%Y%m%d-%H%M%S}-{recording[-4:]}"

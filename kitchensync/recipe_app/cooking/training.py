@@ -36,14 +36,10 @@ def due(records: AppRecords, recipe: str, person: str) -> list[dict[str, Any]]:
     found = []
     for of, name in about:
         items = stated.get(subject_of(of, name), {}).get("items", [])
-        version = _version(of, name, items)
+        version = hashlib.sha256(json.dumps([of, name, items]).encode()).hexdigest()[:16]
         if items and version not in seen:
             found.append({"of": of, "about": name, "version": version, "items": items})
     return found
-
-
-def _version(of: str, name: str, items: list[str]) -> str:
-    return hashlib.sha256(json.dumps([of, name, items]).encode()).hexdigest()[:16]
 
 
 def _seen(records: AppRecords, person: str) -> set[str]:

@@ -36,7 +36,16 @@ def end_withdrawn(tools: Collaborators) -> None:
         return
     with tools.ending:  # who comes second finds it ended
         for recording, folder in _still_recorded(tools):
-            _abort(tools, recording, folder)
+            assert tools.capture is not None
+            try:
+                reasons = tools.capture.abort(folder, reason="withdrawn")
+            except (OSError, StorageError) as error:
+                reasons = [str(error)]
+            _log_once(
+                tools,
+                recording,
+                {"action": "abort", "folder": folder, "reasons": reasons, "why": "withdrawn"},
+            )
 
 
 def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) -> list[WithdrawnPlace]:
@@ -48,28 +57,24 @@ def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) ->
     if not tools.destroying.acquire(blocking=False):
         return []
     try:
-        return _carry_out(tools, own, place, key)
+        places: list[WithdrawnPlace] = []
+        for recording, folder in _due(tools, tools.folders.lab.grace_hours * HOUR_NS):
+            what, done = ToDestroy((recording,)), list[WithdrawnPlace]()
+            try:
+                for one in _destroyed(tools, own, recording, folder):
+                    done.append(one)  # one by one: what was destroyed before an error has its proof too
+                done += app_withdrawals.places_of(own, tools.records, place, what, person="", key=key)
+            except (OSError, StorageError) as error:
+                _log_once(
+                    tools, recording, {"action": "withdraw", "folder": folder, "reasons": [words_of(error)]}
+                )
+                done = [one for one in done if one.found]
+            if done:
+                app_withdrawals.note_done(own, done)
+            places += done
+        return places
     finally:
         tools.destroying.release()
-
-
-def _carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) -> list[WithdrawnPlace]:
-    places: list[WithdrawnPlace] = []
-    for recording, folder in _due(tools, tools.folders.lab.grace_hours * HOUR_NS):
-        what, done = ToDestroy((recording,)), list[WithdrawnPlace]()
-        try:
-            for one in _destroyed(tools, own, recording, folder):
-                done.append(one)  # one by one: what was destroyed before an error has its proof too
-            done += app_withdrawals.places_of(own, tools.records, place, what, person="", key=key)
-        except (OSError, StorageError) as error:
-            _log_once(
-                tools, recording, {"action": "withdraw", "folder": folder, "reasons": [words_of(error)]}
-            )
-            done = [one for one in done if one.found]
-        if done:
-            app_withdrawals.note_done(own, done)
-        places += done
-    return places
 
 
 def finish_open(tools: Collaborators, own: Path) -> list[WithdrawnPlace]:
@@ -135,15 +140,6 @@ def _still_recorded(tools: Collaborators) -> Iterator[tuple[str, str]]:
                 yield row["id"], row["folder"]
         except NotFound:
             continue  # it was deleted, as a withdrawn folder is in the end
-
-
-def _abort(tools: Collaborators, recording: str, folder: str) -> None:
-    assert tools.capture is not None
-    try:
-        reasons = tools.capture.abort(folder, reason="withdrawn")
-    except (OSError, StorageError) as error:
-        reasons = [str(error)]
-    _log_once(tools, recording, {"action": "abort", "folder": folder, "reasons": reasons, "why": "withdrawn"})
 
 
 def _log_once(tools: Collaborators, recording: str, done: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.event_lines import consent_of, event_lines, folder_of
-from kitchensync.operations.operation_kinds import ClientClock, Misfit, Operation, checked_body
+from kitchensync.operations.operation_kinds import Misfit, Operation, checked_body
 from kitchensync.operations.reduce import UNDOABLE
 from kitchensync.recipe_app.exchange.folders import Event, Folders
 from kitchensync.recipe_app.exchange.touch_clock import (
@@ -51,15 +51,6 @@ class Sender:
         said = {"imported": True} if self.imported else {}
         named = operation.actor and operation.actor != self.actor_of(operation)
         return {**said, "named_actor": operation.actor} if named else said
-
-
-def require_right(operation: Operation, ops: Sequence[dict[str, Any]], sender: Sender) -> None:
-    """Let an operation on the recording of these operations pass. Raises BadOperation."""
-    require_own(ops, sender)
-    require_consent_by_person(operation, ops, sender)
-    require_kept_by_person(operation, ops, sender)
-    require_correcting(ops, sender)
-    require_open_review(operation, ops)
 
 
 def require_own(ops: Sequence[dict[str, Any]], sender: Sender) -> None:
@@ -146,7 +137,11 @@ class Intake:
             except (BadOperation, NotFound) as error:
                 receipts[operation.op_id] = {"op_id": operation.op_id, "error": say(error)}
         for new, (stored, known) in zip(wanted, self.records.accept(wanted) if wanted else (), strict=True):
-            receipts[new.op_id] = _receipt(stored, known) if stored else _refused(new, say)
+            receipts[new.op_id] = (
+                _receipt(stored, known)
+                if stored
+                else {"op_id": new.op_id, "error": say(_unknown(new.subject))}
+            )
         if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in wanted}):
             self.file()
         return [receipts[operation.op_id] for operation in operations]
@@ -155,7 +150,12 @@ class Intake:
         if isinstance(operation, Misfit):
             operation.refuse()
         frozen = self._frozen(operation.recording, sender.device["kitchen"])
-        require_right(operation, self._known(operation.recording), sender)
+        ops = self._known(operation.recording)
+        require_own(ops, sender)
+        require_consent_by_person(operation, ops, sender)
+        require_kept_by_person(operation, ops, sender)
+        require_correcting(ops, sender)
+        require_open_review(operation, ops)
         body = checked_body(operation)
         node = body.get("node", body.get("fields", {}).get("node"))
         if node is not None and str(node) not in frozen["steps"]:
@@ -164,6 +164,8 @@ class Intake:
             raise BadOperation("checked: open points are allowed at the desk, by an admin")
         now_ns = self.records.now_ns()
         stamp = inside(self._stamp(operation, now_ns), begun_ns=self._begun_ns(frozen), now_ns=now_ns)
+        # What the client said about time is kept untouched: it may be evaluated again.
+        raw = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
         return NewOp(
             op_id=operation.op_id,
             device=sender.device["id"],
@@ -177,7 +179,15 @@ class Intake:
             basis=stamp.basis,
             received_host_ns=now_ns,
             received_utc_ns=self.records.utc_ns(),
-            clock=_raw_clock(operation) | sender.said_of(operation),
+            clock=(
+                raw
+                | (
+                    operation.clock.model_dump(exclude_none=True, exclude={"basis", "signature"})
+                    if operation.clock
+                    else {}
+                )
+            )
+            | sender.said_of(operation),
             seen=operation.seen,
         )
 
@@ -216,7 +226,8 @@ class Intake:
     def _stamp(self, operation: Operation, now_ns: int) -> Stamp:
         clock = operation.clock
         if clock is not None and was_answered(self._key, self.clock_id, clock.host_ns, clock.signature):
-            return stamp_exchange(_exchange(clock), now_ns=now_ns)
+            fields = clock.model_dump(include={"touch_ms", "sent_ms", "received_ms", "host_ns", "basis"})
+            return stamp_exchange(Exchange(**fields), now_ns=now_ns)
         if clock is not None and clock.wall_ms is not None:
             age_ms = self.records.utc_ns() / 1e6 - clock.wall_ms
             return stamp_wall(age_ms=age_ms, now_ns=now_ns)
@@ -298,10 +309,6 @@ def _bound(op: dict[str, Any]) -> str | None:
     return "end" if op["kind"] in ("end", "finish") or action is not None else None
 
 
-def _refused(new: NewOp, say: Callable[[Exception], str]) -> Receipt:
-    return {"op_id": new.op_id, "error": say(_unknown(new.subject))}
-
-
 def _unknown(recording: str) -> NotFound:
     return NotFound("no recording {name!r}; choose a recipe on the tablet to begin one", name=recording[:80])
 
@@ -309,18 +316,3 @@ def _unknown(recording: str) -> NotFound:
 def _receipt(stored: dict[str, Any], known: bool) -> Receipt:
     keys = ("op_id", "n", "host_ns", "uncertainty_ns", "basis")
     return {key: stored[key] for key in keys} | {"duplicate": known}
-
-
-def _exchange(clock: ClientClock) -> Exchange:
-    fields = clock.model_dump(include={"touch_ms", "sent_ms", "received_ms", "host_ns", "basis"})
-    return Exchange(**fields)
-
-
-def _raw_clock(operation: Operation) -> dict[str, Any]:
-    """What the client said about time, untouched: it may be evaluated again with better mathematics."""
-    raw = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
-    return raw | (
-        operation.clock.model_dump(exclude_none=True, exclude={"basis", "signature"})
-        if operation.clock
-        else {}
-    )

@@ -86,7 +86,10 @@ def _asked(
 
     The place is None where it stayed on this computer.
     """
-    body = _request_body(server, graph, step)
+    # All that leaves this computer to ask for hints of one step, besides the key.
+    schema = {"type": "json_schema", "json_schema": {"name": "hints", "strict": True, "schema": _SCHEMA}}
+    messages = [{"role": "user", "content": _prompt(graph, step)}]
+    body = chat_body(server, messages, response_format=schema)
     origin = f"{server.model} {hashlib.sha256(_prompt(graph, step).encode()).hexdigest()[:12]}"
     try:
         text, log = chat(server, body, "recipe text", environment)
@@ -100,13 +103,6 @@ def _asked(
     except (BadJson, ValueError, KeyError, TypeError, IndexError) as error:
         raise HintTrouble(f"the model's answer could not be read ({type(error).__name__})") from error
     return accepted(step, found, texts_after(graph, step.node)), log
-
-
-def _request_body(server: Endpoint, graph: Graph, step: Step) -> bytes:
-    """Return all that leaves this computer to ask for hints of one step, besides the key."""
-    schema = {"type": "json_schema", "json_schema": {"name": "hints", "strict": True, "schema": _SCHEMA}}
-    messages = [{"role": "user", "content": _prompt(graph, step)}]
-    return chat_body(server, messages, response_format=schema)
 
 
 def _prompt(graph: Graph, step: Step) -> str:

@@ -50,7 +50,20 @@ def text_from(
         "temperature": "0",
         "prompt": ". ".join(steps)[:MOST_PROMPT],
     }
-    content = _form(fields, _wav(spoken, hz), boundary)
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(hz)
+        file.writeframes(spoken.astype("<i2").tobytes())
+    sound = out.getvalue()
+    parts = [(f'name="{name}"', text.encode()) for name, text in fields.items()]
+    parts.append(('name="file"; filename="narration.wav"\r\nContent-Type: audio/wav', sound))
+    told = [
+        f"--{boundary}\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + body
+        for head, body in parts
+    ]
+    content = b"\r\n".join([*told, f"--{boundary}--\r\n".encode()])
     kind = f"multipart/form-data; boundary={boundary}"
     answer, _ = post(server, "/audio/transcriptions", content, WHAT, environment, kind)
     try:
@@ -63,23 +76,3 @@ def text_from(
     if len(line) > MOST_TEXT or not line.isprintable():
         raise NoAnswer("unreadable", f"its text is no line of at most {MOST_TEXT} letters")
     return line
-
-
-def _wav(spoken: npt.NDArray[np.int16], hz: int) -> bytes:
-    out = io.BytesIO()
-    with wave.open(out, "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(hz)
-        file.writeframes(spoken.astype("<i2").tobytes())
-    return out.getvalue()
-
-
-def _form(fields: Mapping[str, str], sound: bytes, boundary: str) -> bytes:
-    parts = [(f'name="{name}"', text.encode()) for name, text in fields.items()]
-    parts.append(('name="file"; filename="narration.wav"\r\nContent-Type: audio/wav', sound))
-    told = [
-        f"--{boundary}\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + body
-        for head, body in parts
-    ]
-    return b"\r\n".join([*told, f"--{boundary}--\r\n".encode()])

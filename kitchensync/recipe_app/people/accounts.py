@@ -252,7 +252,11 @@ class Accounts:
         with self.records.database.reading() as connection:
             device = _device_of(connection, device_token) if device_token else None
             login = self._login(connection, login_token) if login_token else None
-            if login is None or not self._holds(login, device):
+            if login is None or not (
+                self.has_desk(device)
+                if login["desk"]
+                else device is not None and bool(login["device"] == device["id"])
+            ):
                 return Visitor(device=device)
             found = select(tables.person).where(tables.person.c.id == login["person"], tables.person.c.active)
             person = connection.execute(found).first()
@@ -264,11 +268,6 @@ class Accounts:
     def has_desk(self, device: dict[str, Any] | None) -> bool:
         """Return whether the desk may be opened here: on no tablet but in the guided tour, which has one browser."""
         return device is None or self.demo
-
-    def _holds(self, login: dict[str, Any], device: dict[str, Any] | None) -> bool:
-        if login["desk"]:
-            return self.has_desk(device)
-        return device is not None and bool(login["device"] == device["id"])
 
     def _login(self, connection: Connection, token: str) -> dict[str, Any] | None:
         login = tables.login

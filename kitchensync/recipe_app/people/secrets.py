@@ -75,16 +75,14 @@ def new_code() -> str:
 
 def fast_hash(token: str) -> str:
     """Hash a random token or code."""
-    return hashlib.sha256(token.strip().upper().encode() if _is_code(token) else token.encode()).hexdigest()
+    if re.fullmatch(r"\s*[0-9A-Za-z]{4}-[0-9A-Za-z]{4}\s*", token):
+        token = token.strip().upper()
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def second_token(token: str) -> str:
     """Return the token that a page must send beside the session's: made of it, so that it need not be kept."""
     return hmac.new(token.encode(), b"csrf", hashlib.sha256).hexdigest()
-
-
-def _is_code(token: str) -> bool:
-    return re.fullmatch(r"\s*[0-9A-Za-z]{4}-[0-9A-Za-z]{4}\s*", token) is not None
 
 
 def check_pin(pin: str) -> None:

@@ -48,7 +48,11 @@ def marks_of(
     for op in ops:
         if op["kind"] == kind and op["actor"] == actor:
             found |= {edit["mark"]: _whole(edit) for edit in op["body"]["edits"]}
-    return sorted(found.values(), key=lambda mark: (_at(mark), mark["mark"]))
+
+    def place(mark: Mark) -> tuple[int, str]:
+        return next((mark[end] for end in ("start", "end") if mark[end] is not None), 0), mark["mark"]
+
+    return sorted(found.values(), key=place)
 
 
 def given_marks(recording: str, touched: Mapping[str, Touch]) -> list[Mark]:
@@ -128,10 +132,6 @@ def _whole(edit: Mark) -> Mark:
 
 def _name(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _at(mark: Mark) -> int:
-    return int(next((mark[end] for end in ("start", "end") if mark[end] is not None), 0))
 
 
 def _is_blank(recording: str, mark: str, end: str) -> bool:

@@ -115,10 +115,10 @@ def round_of(ops: Iterable[dict[str, Any]], review: Review) -> Round:
             break
     people = [*at_ns] if asked is None else asked
     found = {
-        one: PersonsWork(last.get(one) == review.submitted, _worked_ns(at_ns.get(one, []))) for one in people
+        one: PersonsWork(
+            last.get(one) == review.submitted,
+            sum(min(max(0, later - before), REST_NS) for before, later in pairwise(at_ns.get(one, []))),
+        )
+        for one in people
     }
     return Round(found, asked is not None, review.least, is_complete)
-
-
-def _worked_ns(at_ns: list[int]) -> int:
-    return sum(min(max(0, later - before), REST_NS) for before, later in pairwise(at_ns))

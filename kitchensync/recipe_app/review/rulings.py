@@ -62,7 +62,12 @@ def merged(recording: str, marked: Mapping[str, list[Mark]], fps: Fraction) -> l
     most = AGREED_S * fps
     brought = [_one(recording, group, len(marked), most) for group in groups]
     looked_at = {mark["mark"] for group in groups for mark in group}
-    arrived = {mark["mark"]: mark for marks in marked.values() for mark in marks if _is_unseen(mark)}
+    arrived = {
+        mark["mark"]: mark
+        for marks in marked.values()
+        for mark in marks
+        if not (mark["removed"] or mark["missing"] or mark["checked"])
+    }
     return brought + [
         mark | {"choices": {end: [] for end in ENDS}}
         for name, mark in arrived.items()
@@ -98,10 +103,6 @@ def _spans_s(
         span = (float(mark["start"] / fps), float((mark["end"] + 1) / fps))
         found.setdefault(labels[mark["node"]], []).append(span)
     return found
-
-
-def _is_unseen(mark: Mark) -> bool:
-    return not (mark["removed"] or mark["missing"] or mark["checked"])
 
 
 def _shared(group: list[Mark], mark: Mark) -> int:

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import func, select
 
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.store import oplog, tables
@@ -207,8 +207,13 @@ def _dump(place: str, key: bytes, writer: _Writer, tell: Tell) -> dict[str, Any]
             total = sum(connection.execute(count).scalar_one() for count in counted)
             done, last = 0, (0, oplog.FIRST)
             for table in KEPT:
-                for row in _rows(connection, table):
-                    line = json.dumps({"table": table.name, "row": _plain(row)}, ensure_ascii=False)
+                asked = select(table).order_by(*table.primary_key.columns)
+                for row in connection.execute(asked.execution_options(yield_per=100)).mappings():
+                    plain = {
+                        key: base64.b64encode(value).decode() if isinstance(value, bytes) else value
+                        for key, value in row.items()
+                    }
+                    line = json.dumps({"table": table.name, "row": plain}, ensure_ascii=False)
                     write(line.encode() + b"\n")
                     last = (row["n"], row["hash"]) if table is tables.op else last
                     done += 1
@@ -216,16 +221,6 @@ def _dump(place: str, key: bytes, writer: _Writer, tell: Tell) -> dict[str, Any]
     finally:
         database.close()
     return {"kind": "log", "operations": last[0], "last_hash": last[1]}
-
-
-def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
-    asked = select(table).order_by(*table.primary_key.columns).execution_options(yield_per=100)
-    for row in connection.execute(asked):
-        yield row._asdict()
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
 
 
 def check(path: Path) -> dict[str, Any]:
@@ -250,20 +245,18 @@ def opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
     with _damage_told(path), contextlib.ExitStack() as stack:
         with _unreadable_told(path):
             archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_file(path))))
-            _check_sizes(path, archive)
+            # Refuse what unpacks to more than a backup can. At most the stated sizes are read.
+            sizes = {one.filename: one.file_size for one in archive.infolist()}
+            unpacked, most = sum(sizes.values()), max(ALWAYS_TAKEN, MOST_RATIO * path.stat().st_size)
+            if unpacked > most or max(sizes.get(name, 0) for name in (MANIFEST, WITHDRAWALS)) > MOST_PARSED:
+                raise BadSetup(
+                    f"{path}: unpacks to {size_words(unpacked)}, no backup does; take another copy"
+                )
             manifest = parse_object(archive.read(MANIFEST))
         names = set(archive.namelist()) - {MANIFEST}
         if manifest.get("schema") != SCHEMA or set(manifest["files"]) != names:
             raise BadSetup(f"{path}: is no backup of this app ({SCHEMA})")
         yield archive, manifest
-
-
-def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
-    """Refuse a backup that unpacks to more than one can. The sizes it states are those that are read at most."""
-    sizes = {one.filename: one.file_size for one in archive.infolist()}
-    unpacked, most = sum(sizes.values()), max(ALWAYS_TAKEN, MOST_RATIO * path.stat().st_size)
-    if unpacked > most or max(sizes.get(name, 0) for name in (MANIFEST, WITHDRAWALS)) > MOST_PARSED:
-        raise BadSetup(f"{path}: unpacks to {size_words(unpacked)}, no backup does; take another copy")
 
 
 @contextlib.contextmanager

@@ -66,7 +66,20 @@ def open_database(place: Path | str, key: bytes | None = None) -> Database:
     try:
         engine = _engine(place).execution_options(**{KEY: key})
         with engine.connect() as connection:
-            migrate(connection)
+            # One process at a time makes every table, or applies what is new: all of it or nothing.
+            config = Config()
+            config.set_main_option("script_location", str(MIGRATIONS))
+            config.attributes["connection"] = connection
+            with connection.begin():
+                if connection.dialect.name == "postgresql":
+                    connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
+                else:
+                    connection.exec_driver_sql("BEGIN IMMEDIATE")
+                if inspect(connection).has_table(op.name):
+                    command.upgrade(config, "head")
+                else:
+                    metadata.create_all(connection)
+                    command.stamp(config, "head")
     except CommandError as error:
         raise BadSetup(f"{_shown(place)}: is of another version of the app ({error})") from error
     except (ArgumentError, ImportError) as error:
@@ -103,23 +116,6 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
     )
     for pragma in settings:
         connection.execute(f"PRAGMA {pragma}")
-
-
-def migrate(connection: Connection) -> None:
-    """Make every table, or apply what an earlier version's lack; one process at a time, all of it or nothing."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.attributes["connection"] = connection
-    with connection.begin():
-        if connection.dialect.name == "postgresql":
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
-        else:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        if inspect(connection).has_table(op.name):
-            command.upgrade(config, "head")
-        else:
-            metadata.create_all(connection)
-            command.stamp(config, "head")
 
 
 def _shown(place: Path | str) -> str:

@@ -110,22 +110,18 @@ def _without(connection: Connection, people: Sequence[str]) -> dict[str, Any] | 
     left = {part: [one for one in last[part] if one["person"] not in names] for part in ("sessions", "goals")}
     rest = {part: value for part, value in last.items() if part not in (*left, "study")}
     said = {part: [one for one in value if not _says(json.dumps(one), names)] for part, value in rest.items()}
-    return left | said | {"study": _file_without(last.get("study", ""), names)}
+    # The study file loses the tables of these people and the lines that name them.
+    lines, is_theirs = [], False
+    for line in last.get("study", "").splitlines(keepends=True):
+        if line.lstrip().startswith("["):
+            is_theirs = _says(line, names)
+        if not is_theirs and not _says(line, names):
+            lines.append(line)
+    return left | said | {"study": "".join(lines)}
 
 
 def _says(words: str, names: set[str]) -> bool:
     return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) for name in names)
-
-
-def _file_without(study: str, names: set[str]) -> str:
-    """Take the tables of these people and the lines that name them out of the text of a study file."""
-    kept, is_theirs = [], False
-    for line in study.splitlines(keepends=True):
-        if line.lstrip().startswith("["):
-            is_theirs = _says(line, names)
-        if not is_theirs and not _says(line, names):
-            kept.append(line)
-    return "".join(kept)
 
 
 def naming(records: AppRecords, pseudonym: str) -> int:

@@ -66,7 +66,10 @@ def restore(
         ]:
             raise BadSetup(f"{source}: holds {odd[0]!r}, which no backup of this app does")
         if isinstance(place, Path):
-            _refuse_taken(place)
+            # What a killed app left beside it is refused too: SQLite would write that over the backup.
+            for path in (place, *(place.with_name(place.name + end) for end in ("-wal", "-shm", "-journal"))):
+                if path.exists():
+                    raise BadSetup(f"{path}: is there already; move it away, or restore into another --data")
         if not (without_key or is_made_with(manifest, key)):
             raise BadSetup(
                 f"{source}: was made with another app.key, without which its log is not proven; put that one into "
@@ -83,13 +86,6 @@ def restore(
         except OSError as error:
             raise BadSetup(f"{target}: cannot be written ({error.strerror or error})") from error
     return manifest
-
-
-def _refuse_taken(place: Path) -> None:
-    """Refuse what is there, and what a killed app left beside it: SQLite would write that over the backup."""
-    for path in (place, *(place.with_name(place.name + end) for end in ("-wal", "-shm", "-journal"))):
-        if path.exists():
-            raise BadSetup(f"{path}: is there already; move it away, or restore into another --data")
 
 
 def _take_withdrawals(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], target: Path) -> None:
@@ -150,7 +146,10 @@ def _into_file(
                 _fill(source, archive, manifest, connection, key)
         finally:
             database.close()
-        _fold_in(made)
+        # Take the write-ahead log into the file, which then can be moved alone.
+        with contextlib.closing(sqlite3.connect(made)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute("PRAGMA journal_mode=DELETE")
         sync_path(made)
         made.chmod(0o600)
         put()
@@ -162,7 +161,16 @@ def _look(source: Path, made: Path, manifest: dict[str, Any]) -> None:
     """Prove a copied file before its tables are brought up to date."""
     with contextlib.closing(sqlite3.connect(made)) as connection:
         try:
-            _refuse_programs(source, connection)
+            # Refuse what SQLite would run by itself: views, triggers, virtual tables, calls of functions.
+            # Of our definitions the parentheses are those of columns, inside them those of types and keys.
+            for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
+                bare, most = _QUOTED.sub("", sql or ""), {"table": 2, "index": 1}.get(kind, -1)
+                depths = itertools.accumulate({"(": 1, ")": -1}.get(c, 0) for c in bare)
+                is_virtual = bare.upper().startswith("CREATE VIRTUAL")
+                if is_virtual or "--" in bare or "/*" in bare or max(depths, default=0) > most:
+                    raise BadSetup(
+                        f"{source}: its database has a {kind} {str(name)[:40]!r} that is none of this app's"
+                    )
             found = connection.execute("PRAGMA integrity_check").fetchone()[0]
             last = connection.execute("SELECT n, hash FROM op ORDER BY n DESC LIMIT 1").fetchone()
         except sqlite3.DatabaseError as error:
@@ -172,31 +180,9 @@ def _look(source: Path, made: Path, manifest: dict[str, Any]) -> None:
     _require_end(source, manifest, last or (0, oplog.FIRST))
 
 
-def _refuse_programs(source: Path, connection: sqlite3.Connection) -> None:
-    """Refuse what SQLite would run by itself: views, triggers, virtual tables, calls of functions in a definition.
-
-    Of ours the parentheses are those of columns, inside them those of types and keys. Raises BadSetup, sqlite3.Error.
-    """
-    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
-        bare, most = _QUOTED.sub("", sql or ""), {"table": 2, "index": 1}.get(kind, -1)
-        depths = itertools.accumulate({"(": 1, ")": -1}.get(c, 0) for c in bare)
-        is_virtual = bare.upper().startswith("CREATE VIRTUAL")
-        if is_virtual or "--" in bare or "/*" in bare or max(depths, default=0) > most:
-            raise BadSetup(
-                f"{source}: its database has a {kind} {str(name)[:40]!r} that is none of this app's"
-            )
-
-
 def _require_end(source: Path, manifest: dict[str, Any], end: tuple[int, str]) -> None:
     if tuple(end) != (manifest["operations"], manifest["last_hash"]):
         raise BadSetup(f"{source}: the chain of the log is broken at its end; take another copy")
-
-
-def _fold_in(made: Path) -> None:
-    """Take the write-ahead log into the file, which then can be moved alone."""
-    with contextlib.closing(sqlite3.connect(made)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("PRAGMA journal_mode=DELETE")
 
 
 def _into_server(

@@ -77,7 +77,15 @@ class _Assignment:
                 goal, cook = min(
                     options, key=lambda option: self._preference(option[0], option[1], kitchen, slot.begin)
                 )
-                self._assign(goal, cook, kitchen, slot)
+                number = goal.count - self.left[goal] + 1
+                self.sessions.append(PlannedSession(goal, cook.name, kitchen.name, slot, number))
+                self.left[goal] -= 1
+                if goal.strategy == NORMAL and goal.recipe in self.orders:
+                    self.orders[goal.recipe] -= 1
+                done = CookedSession(
+                    goal.recipe, goal.strategy, goal.display, cook.name, kitchen.name, slot.begin, goal.part
+                )
+                self.cooked[cook.name].append(done)
                 people.add(cook.name)
                 rigs.add(kitchen.rig)
 
@@ -96,7 +104,9 @@ class _Assignment:
         ]
         for cook in cooks:
             day = slot.begin.date()
-            today = [one for one in self.cooked[cook.name] if self._day(one) == day]
+            today = [
+                one for one in self.cooked[cook.name] if one.start.astimezone(self.study.zone).date() == day
+            ]
             if len(today) >= rules.most_a_day:
                 continue
             times = Counter(one.recipe for one in self.cooked[cook.name])
@@ -105,9 +115,6 @@ class _Assignment:
             for goal in goals:
                 if goal.recipe not in excluded and study.may(goal, cook):
                     yield goal, cook
-
-    def _day(self, one: CookedSession) -> object:
-        return one.start.astimezone(self.study.zone).date()
 
     def _preference(
         self, goal: StudyGoal, cook: Cook, kitchen: StudyKitchen, begin: datetime
@@ -126,17 +133,6 @@ class _Assignment:
             -self.left[goal] / goal.count,
             self.rng.random(),
         )
-
-    def _assign(self, goal: StudyGoal, cook: Cook, kitchen: StudyKitchen, slot: TimeSlot) -> None:
-        number = goal.count - self.left[goal] + 1
-        self.sessions.append(PlannedSession(goal, cook.name, kitchen.name, slot, number))
-        self.left[goal] -= 1
-        if goal.strategy == NORMAL and goal.recipe in self.orders:
-            self.orders[goal.recipe] -= 1
-        done = CookedSession(
-            goal.recipe, goal.strategy, goal.display, cook.name, kitchen.name, slot.begin, goal.part
-        )
-        self.cooked[cook.name].append(done)
 
 
 def neighbours(cooked: list[CookedSession], begin: datetime) -> set[str]:

@@ -35,7 +35,11 @@ def why_missing(goal: StudyGoal, plan: StudyPlan, study: Study) -> str:
     return (
         _nobody(goal, cooks, study)
         or _no_kitchen(goal, kitchens)
-        or _no_script(goal, study)
+        or (
+            ""
+            if study.is_possible(goal)
+            else f"{goal.recipe} has no wrong order that leaves the steps in place that keep people safe"
+        )
         or _no_order(goal, plan, study)
         or _all_times(goal, cooks, plan, study)
         or _no_hour(goal, cooks, kitchens, plan, study)
@@ -59,12 +63,6 @@ def _no_kitchen(goal: StudyGoal, kitchens: list[StudyKitchen]) -> str:
         if goal.kitchen
         else f"no kitchen belongs to the part {goal.part}"
     )
-
-
-def _no_script(goal: StudyGoal, study: Study) -> str:
-    if study.is_possible(goal):
-        return ""
-    return f"{goal.recipe} has no wrong order that leaves the steps in place that keep people safe"
 
 
 def _no_order(goal: StudyGoal, plan: StudyPlan, study: Study) -> str:

@@ -46,8 +46,15 @@ def make_plan(
         without_wrong_order=_without_wrong_order(study, graphs),
     )
     made = plan_study(study, seed=seed)
-    known = _kinds(cooked, kept)
-    new = entries_of(made, study, graphs, used, _counted(known), _used_scripts(cooked, kept), seed=seed)
+    # The kinds of errors that sessions were for, or will be; an empty name where nobody knows.
+    names = [KINDS_IN_TURN[number] for one in cooked for number in one.categories if number < OTHER]
+    unknown = [one for one in cooked if one.session.strategy == PLANNED and not one.categories]
+    known = [*names, *(one.category for one in kept if one.category), *("" for _ in unknown)]
+    # A session whose kind nobody knows had the next one in turn.
+    found = Counter(kind for kind in known if kind)
+    for _ in range(known.count("")):
+        found[rarest(found)] += 1
+    new = entries_of(made, study, graphs, used, found, _used_scripts(cooked, kept), seed=seed)
     entries = sorted([*kept, *new], key=lambda one: (one.start, one.kitchen))
     return {
         "goals": [asdict(goal) for goal in study.goals],
@@ -57,7 +64,7 @@ def make_plan(
         "notes": [
             *_changed_clocks(study),
             *_changed_recipes(graphs, kept),
-            *_lengths(minutes),
+            *([f"sessions last {minutes} minutes: nine of ten recordings were no longer"] if minutes else []),
             *_uneven(study, new),
         ],
     }
@@ -70,10 +77,6 @@ def _minutes(study: Study, cooked: Sequence[CookedRecording]) -> int | None:
         return None
     nine_of_ten_s = lengths[ceil(0.9 * len(lengths)) - 1]
     return STEP_MINUTES * ceil(nine_of_ten_s / 60 / STEP_MINUTES)
-
-
-def _lengths(minutes: int | None) -> list[str]:
-    return [f"sessions last {minutes} minutes: nine of ten recordings were no longer"] if minutes else []
 
 
 def _used(cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]) -> dict[str, list[Order]]:
@@ -98,21 +101,6 @@ def _used_scripts(
     for entry in kept:
         used[entry.recipe][entry.script] += 1
     return used
-
-
-def _kinds(cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]) -> list[str]:
-    """Return the kinds of errors that sessions were for, or will be; an empty name where nobody knows."""
-    names = [KINDS_IN_TURN[number] for one in cooked for number in one.categories if number < OTHER]
-    unknown = [one for one in cooked if one.session.strategy == PLANNED and not one.categories]
-    return [*names, *(one.category for one in kept if one.category), *("" for _ in unknown)]
-
-
-def _counted(kinds: Sequence[str]) -> Counter[str]:
-    """Count kinds; a session of which nobody knows had the next one in turn."""
-    found = Counter(kind for kind in kinds if kind)
-    for _ in range(kinds.count("")):
-        found[rarest(found)] += 1
-    return found
 
 
 def _orders(graphs: Mapping[str, Graph], used: Mapping[str, Sequence[Order]]) -> dict[str, OrdersLeft]:

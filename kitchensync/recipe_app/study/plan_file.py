@@ -108,10 +108,7 @@ def entries_of(
     drawn = {
         recipe: iter(
             draw_diverse(
-                graphs[recipe],
-                count=wanted.count(recipe),
-                seed=seed,
-                recorded=used.get(recipe, ()),
+                graphs[recipe], count=wanted.count(recipe), seed=seed, recorded=used.get(recipe, ())
             ).orders
         )
         for recipe in dict.fromkeys(wanted)

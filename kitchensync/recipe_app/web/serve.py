@@ -36,13 +36,7 @@ from kitchensync.recipe_app.web.door.connections import MOST_HEAD, BoundedServer
 from kitchensync.shell.end_signals import ending_at_signals
 from kitchensync.shell.host_clock import host_ns, utc_anchor
 from kitchensync.shell.loopback import is_loopback_address
-from kitchensync.storage.installation.key import (
-    KEY_FILE,
-    check_own_folder,
-    kept_key,
-    own_key,
-    take_folder,
-)
+from kitchensync.storage.installation.key import KEY_FILE, check_own_folder, kept_key, own_key, take_folder
 from kitchensync.storage.installation.own_list import OWN_LIST
 from kitchensync.storage.lab import share
 from kitchensync.storage.names import APP_FOLDER

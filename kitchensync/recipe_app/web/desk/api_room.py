@@ -87,12 +87,12 @@ def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
         "paused": paused,
         "swapping": _is_swapping(path),
         "seconds": tools.folders.seconds(one["recording"], tools.records.utc_ns()),
-        **(_cooking(tools, row) if row else {"id": None, "title": one["recording"]}),
+        **(
+            ({key: row[key] for key in ("id", "phase", "steps", "steps_done")} | who_cooks(tools, row))
+            if row
+            else {"id": None, "title": one["recording"]}
+        ),
     }
-
-
-def _cooking(tools: Collaborators, row: dict[str, Any]) -> dict[str, Any]:
-    return {key: row[key] for key in ("id", "phase", "steps", "steps_done")} | who_cooks(tools, row)
 
 
 def _row(tools: Collaborators, folder: str) -> dict[str, Any] | None:
@@ -134,7 +134,15 @@ def steer(tools: Tools, visitor: Asking, folder: str, body: RoomControl) -> dict
     if row is not None and action in ("stop", "abort"):
         return steering.steer(tools, row["id"], action, actor=visitor.actor, reason=body.text)
     if row is not None and action in ("pause", "resume"):
-        return _pause(tools, row["id"], folder, visitor.actor, body)
+        # The pause of what a tablet cooks to is in the tablet's log, and the tablet shows it.
+        recording = row["id"]
+        if tools.folders.state(folder) != "recording":
+            raise NotNow("nothing is being recorded here")
+        tools.records.note(body.action, recording, {}, actor=visitor.actor, op_id=body.op_id)
+        if body.action == "pause":
+            tools.pictures.forget((tools.folders.data / folder).absolute())
+        tools.intake.file()
+        return {"folder": folder, "reasons": []}
     by = visitor.person["pseudonym"] if visitor.person else ""
     if action == "stop":
         reasons = capture.stop(folder, by=by)
@@ -143,19 +151,6 @@ def steer(tools: Tools, visitor: Asking, folder: str, body: RoomControl) -> dict
     else:
         reasons = capture.tell(folder, action, body.text)
     return {"folder": folder, "reasons": reasons}
-
-
-def _pause(
-    tools: Collaborators, recording: str, folder: str, actor: str, body: RoomControl
-) -> dict[str, Any]:
-    """Pause what a tablet cooks to: it is in the same log as the tablet's own, and the tablet shows it."""
-    if tools.folders.state(folder) != "recording":
-        raise NotNow("nothing is being recorded here")
-    tools.records.note(body.action, recording, {}, actor=actor, op_id=body.op_id)
-    if body.action == "pause":
-        tools.pictures.forget((tools.folders.data / folder).absolute())
-    tools.intake.file()
-    return {"folder": folder, "reasons": []}
 
 
 ROUTES = [

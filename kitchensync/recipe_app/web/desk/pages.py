@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,6 @@ from kitchensync.recipe_app.web.i18n import (
     LANGUAGE_COOKIE,
     LANGUAGES,
     ONLY_IN_TEMPLATES,
-    Words,
     catalogue,
     words_of,
 )
@@ -62,19 +60,16 @@ templates.env.finalize = shown_in_page
 def render(request: Request, name: str, status: int = 200, /, **fields: Any) -> Response:
     """Render a template in the language of the request."""
     words = words_of(request)
-    common = {"t": words, "languages": LANGUAGES, "path": request.url.path, "when": _when(words)}
-    answer = templates.TemplateResponse(request, name, {**common, **fields}, status_code=status)
-    if request.query_params.get("lang"):
-        answer.set_cookie(LANGUAGE_COOKIE, words.language, samesite="strict", max_age=31_536_000)
-    return answer
 
-
-def _when(words: Words) -> Any:
     def when(utc_ns: int) -> str:
         moment = datetime.datetime.fromtimestamp(utc_ns / 1e9, tz=datetime.UTC).astimezone()
         return f"{format_datetime(moment, 'medium', locale=words.locale)} {moment.tzname()}"
 
-    return when
+    common = {"t": words, "languages": LANGUAGES, "path": request.url.path, "when": when}
+    answer = templates.TemplateResponse(request, name, {**common, **fields}, status_code=status)
+    if request.query_params.get("lang"):
+        answer.set_cookie(LANGUAGE_COOKIE, words.language, samesite="strict", max_age=31_536_000)
+    return answer
 
 
 def start(visitor: Asking) -> Response:
@@ -130,14 +125,19 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
     person = tools.records.row(tables.person, row["person"]) if row else None
     health = health_of(tools, row["folder"] if row else None)
     steerable = tools.capture is not None
+    kept = kept_cards(tools.folders.data / row["folder"]) if row and row["folder"] else {}
+    devices = health["folder"] is not None or steerable
+    words, said = words_of(request), {"consent": "consent.title", "second": "checklist.second"}
     fields = {
         "recording": recording,
         "state": state,
         "row": row,
         "person": person,
         "visitor": visitor,
-        "names": _names(tools),
-        "open_points": _open_points(request, state, devices=health["folder"] is not None or steerable),
+        "names": {row["id"]: row["name"] for row in tools.records.rows(tables.device)},
+        "open_points": [
+            words(said.get(name, f"check.{name}")) for name in still_open(state, devices=devices)
+        ],
         "health": health,
         "steerable": steerable,
         "on_shelf": row is not None and row["recipe"] in {one.name for one in tools.shelf.recipes()},
@@ -150,7 +150,7 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
         "study": visitor.may(Access.STUDY),
         "grace_hours": tools.folders.lab.grace_hours,
         "beside": _beside(tools, row) if row else [None, None],
-        "card": _card(tools, row),
+        "card": (kept.get(FINAL) or kept.get(FIRST)),
         "aborted": tools.folders.why_aborted(row["folder"] if row else None),
         "lacking": tools.folders.lacking_consent(row["folder"] if row else None),
     }
@@ -170,12 +170,6 @@ def _beside(tools: Collaborators, row: dict[str, Any]) -> list[str | None]:
         return [connection.scalar(select(name).where(side).order_by(*order).limit(1)) for side, order in ways]
 
 
-def _card(tools: Collaborators, row: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the newest card that was made of a recording."""
-    kept = kept_cards(tools.folders.data / row["folder"]) if row and row["folder"] else {}
-    return kept.get(FINAL) or kept.get(FIRST)
-
-
 def _studied(
     request: Request,
     tools: Collaborators,
@@ -187,34 +181,7 @@ def _studied(
     """What only those see who may read every recording."""
     plan = plan_of(state)
     numbers = numbered_steps(state, plan)
-    return {
-        "last_n": ops[-1]["n"],
-        "plan": plan,
-        "numbers": numbers,
-        "spans": spans(state),
-        "line": timeline(state, numbers),
-        "began_ns": began(state),
-        "against": tools.judge.against(row) if row else None,
-        "places": tools.folders.places(row["folder"] if row else None),
-        "said": _said(words_of(request), state),
-        "categories": CATEGORIES,
-        "ops": ops,
-        "said_kinds": SAID_KINDS,
-        "sounds": voices.arrived(tools.records, recording),
-    }
-
-
-def _open_points(request: Request, state: dict[str, Any], *, devices: bool) -> list[str]:
-    words, said = words_of(request), {"consent": "consent.title", "second": "checklist.second"}
-    return [words(said.get(name, f"check.{name}")) for name in still_open(state, devices=devices)]
-
-
-def _names(tools: Collaborators) -> dict[str, str]:
-    return {row["id"]: row["name"] for row in tools.records.rows(tables.device)}
-
-
-def _said(words: Words, state: dict[str, Any]) -> Callable[[str, Any], str]:
-    """Say a version of a field of an error in words."""
+    words = words_of(request)
 
     def said(field: str, value: Any) -> str:
         if field == "categories":
@@ -227,7 +194,21 @@ def _said(words: Words, state: dict[str, Any]) -> Callable[[str, Any], str]:
             return str(state["recording"]["steps"][str(value)]["text"])
         return str(value or "–")
 
-    return said
+    return {
+        "last_n": ops[-1]["n"],
+        "plan": plan,
+        "numbers": numbers,
+        "spans": spans(state),
+        "line": timeline(state, numbers),
+        "began_ns": began(state),
+        "against": tools.judge.against(row) if row else None,
+        "places": tools.folders.places(row["folder"] if row else None),
+        "said": said,
+        "categories": CATEGORIES,
+        "ops": ops,
+        "said_kinds": SAID_KINDS,
+        "sounds": voices.arrived(tools.records, recording),
+    }
 
 
 def script(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:

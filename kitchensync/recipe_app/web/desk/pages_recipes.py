@@ -11,7 +11,6 @@ from fastapi.responses import Response
 
 from kitchensync.recipe_app.cooking import mise_en_place, recipe_pictures, training
 from kitchensync.recipe_app.cooking.choosing import frozen
-from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.stated_facts import OF_RECIPES, RECIPE, latest
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.recorded_evidence import contradicted, cooked
@@ -60,9 +59,13 @@ def recipes(
         fact: sorted({word for one in usable for word in stated.get(one.name, {}).get(fact, [])})
         for fact in OF_RECIPES
     }
+    put_in = recipe_pictures.of_all(tools.records)
+    usable = [found for found in everything if not isinstance(found, UnusableRecipe)]
     fields = {
         "line_kinds": LINE_KINDS,
-        "cards": _cards(tools, everything),
+        "cards": {
+            found.name: recipe_pictures.of_result(found, put_in.get(found.name, {})) for found in usable
+        },
         "recipes": found[(page - 1) * PAGE : page * PAGE],
         "count": len(found),
         "page": page,
@@ -74,13 +77,6 @@ def recipes(
         "numbers": {row["graph_hash"]: row["version"] for row in tools.records.rows(tables.recipe)},
     }
     return render(request, "desk/recipes.html", visitor=visitor, **fields)
-
-
-def _cards(tools: Collaborators, everything: list[Any]) -> dict[str, str]:
-    """Return the address of each recipe's picture."""
-    put_in = recipe_pictures.of_all(tools.records)
-    usable = [found for found in everything if not isinstance(found, UnusableRecipe)]
-    return {found.name: recipe_pictures.of_result(found, put_in.get(found.name, {})) for found in usable}
 
 
 def _has_words(recipe: Recipe, words: str) -> bool:

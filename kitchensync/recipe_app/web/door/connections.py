@@ -48,11 +48,6 @@ class Connection(Protocol):
         """Close it at once."""
 
 
-def most_connections() -> int:
-    """Return how many there may be: half of the files that this process may have open, at most 512."""
-    return min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-
-
 class Connections:
     """All of a server. Where there are too many, the oldest idle one of whoever has the most makes room."""
 
@@ -238,10 +233,11 @@ class BoundedServer(uvicorn.Server):
     async def startup(self, sockets: Any = None) -> None:
         """Serve on the sockets."""
         await self.lifespan.startup()
+        # At most half of the files that this process may have open are connections.
         loop, context, connections = (
             asyncio.get_running_loop(),
             self.config.ssl,
-            Connections(most_connections(), MOST_OF_ONE),
+            Connections(min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), MOST_OF_ONE),
         )
 
         def protocol() -> BoundedProtocol:

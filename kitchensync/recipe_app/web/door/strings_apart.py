@@ -36,10 +36,6 @@ def strings_in(path: Path) -> dict[str, Any]:
         raise OSError(f"the upload cannot be read: {error}") from error
     if told.said is None:
         raise NotStrings(REFUSED)
-    return _joined(told)
-
-
-def _joined(told: ChildAnswer) -> dict[str, Any]:
     found: dict[str, Any] = {}
     texts = iter(told.blobs)
     for group, name in told.said:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -52,24 +52,19 @@ def _items(work: RecordingWork) -> Items:
         raise NotNow("mark the steps of this recording first: who knows its errors looks for them")
     state = reduce_log(work.ops)
     words = state["recording"]["steps"]
-    bound_s = _touch_bound(work)
-    return {
-        error["error_id"]: {key: error.get(key) for key in SHOWN}
-        | {"step": words.get(str(error["node"]), {}).get("text", "")}
-        | {"tablet_ns": error["at"], "tablet_bound_s": bound_s(error["at"])}
-        for error in state["errors"].values()
-        if not error["removed"]
-    }
-
-
-def _touch_bound(work: RecordingWork) -> Callable[[int], float]:
-    """Return what gives the bound of a touch in the video, seconds: of the tablet's clock and of the alignment."""
+    # The bound of a touch in the video is that of the tablet's clock and of the alignment, seconds.
     uncertain_s = {op["host_ns"]: op["uncertainty_ns"] / 1e9 for op in work.ops}
     facts = _film(work) or {"touches": []}
     doubts_s = ((touch["ended_ns"], touch["doubt"] / Fraction(*facts["fps"])) for touch in facts["touches"])
     aligned_s = [float(doubt_s) - uncertain_s.get(host_ns, 0.0) for host_ns, doubt_s in doubts_s]
     alignment_s = max(0.0, min(aligned_s, default=0.0))
-    return lambda host_ns: uncertain_s.get(host_ns, 0.0) + alignment_s
+    return {
+        error["error_id"]: {key: error.get(key) for key in SHOWN}
+        | {"step": words.get(str(error["node"]), {}).get("text", "")}
+        | {"tablet_ns": error["at"], "tablet_bound_s": uncertain_s.get(error["at"], 0.0) + alignment_s}
+        for error in state["errors"].values()
+        if not error["removed"]
+    }
 
 
 def _film(work: RecordingWork) -> dict[str, Any] | None:

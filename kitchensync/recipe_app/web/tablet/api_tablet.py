@@ -12,13 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.event_lines import folder_of
-from kitchensync.recipe_app.cooking import (
-    checklist,
-    mise_en_place,
-    recipe_pictures,
-    steering,
-    training,
-)
+from kitchensync.recipe_app.cooking import checklist, mise_en_place, recipe_pictures, steering, training
 from kitchensync.recipe_app.cooking.capture_link import FRESH_NS
 from kitchensync.recipe_app.cooking.choosing import frozen, help_for
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
@@ -183,7 +177,14 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
         if planned:
             content |= {"session": body.session, "category": planned.category}
         else:
-            content |= _instead(tools, visitor)
+            # Which planned session somebody chose something else for is counted.
+            now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
+            due = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
+            content |= (
+                {"instead_of": due[0].session}
+                if due and due[0].entry.start < now + next_sessions.LATE
+                else {}
+            )
         with tools.records.changing() as connection:
             if planned:
                 next_sessions.take(connection, tools.records, body.session, body.op_id, actor=visitor.actor)
@@ -196,13 +197,6 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
 
 def _pseudonym(visitor: Visitor) -> str:
     return str(visitor.person["pseudonym"]) if visitor.person else ""
-
-
-def _instead(tools: Collaborators, visitor: Visitor) -> dict[str, str]:
-    """Report which planned session somebody chose something else for, so that it is counted."""
-    now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
-    due = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
-    return {"instead_of": due[0].session} if due and due[0].entry.start < now + next_sessions.LATE else {}
 
 
 def next_for(tools: Tools, visitor: Asking) -> dict[str, Any]:
@@ -236,11 +230,13 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
     graph = parse_graph_json(version["graph"], name=body["source"])
     devices = body["folder"] is not None or tools.capture is not None
     ops = tools.records.ops(recording)
+    kitchen = device["kitchen"]
+    rows = tools.records.rows(tables.device, tables.device.c.kitchen == kitchen)
     return {
         "recording": recording,
         "ops": _shown(ops),
         "places": tools.folders.places(body["folder"]),
-        "devices": _names_of_tablets(tools, device["kitchen"]),
+        "devices": {row["id"]: row["name"] for row in rows},
         "pause": tools.folders.pause,
         "grace_hours": tools.folders.lab.grace_hours,
         "slate": tools.folders.lab.slate,
@@ -255,11 +251,6 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
         "training": training.due(tools.records, body["name"], ops[0]["actor"]),
         **help_for(graph, seed=body["seed"], category=body.get("category", "")),
     }
-
-
-def _names_of_tablets(tools: Collaborators, kitchen: str) -> dict[str, str]:
-    rows = tools.records.rows(tables.device, tables.device.c.kitchen == kitchen)
-    return {row["id"]: row["name"] for row in rows}
 
 
 def _shown(ops: list[dict[str, Any]]) -> list[dict[str, Any]]:
