@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from kitchensync.operations.entries import counts
 from kitchensync.operations.reduce import standing
-from kitchensync.operations.step_runs import Op, State
+from kitchensync.operations.session_state import ErrorState, FrozenStep, Op, State
 from kitchensync.storage.recording_files.annotation_forms import MOMENTS
 from kitchensync.storage.timeline.film_times import FilmPlace
 from kitchensync.task_graphs.categories import TAGS
@@ -100,8 +100,8 @@ def time_of(row: ErrorRow) -> float:
 
 def _row(
     recording: str,
-    error: Mapping[str, Any],
-    steps: Mapping[str, Any],
+    error: ErrorState,
+    steps: Mapping[str, FrozenStep],
     reported_ns: int | None,
     place_of: PlaceOf,
     place_of_frame: PlaceOf,
@@ -114,7 +114,7 @@ def _row(
             frame = moments[moment]  # the last one of an error belongs to it
             found = None if frame is None else place_of_frame(frame if moment == "end" else frame - 1)
         else:
-            host_ns = error.get(moment) if moment != "at" or is_set else None
+            host_ns = cast("int | None", error.get(moment)) if moment != "at" or is_set else None
             found = None if host_ns is None else place_of(host_ns)
         return None if found is None or found.outside else found
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from kitchensync.dataset.films.review_film import UNPLACED, facts_of
 from kitchensync.recipe_app.one_worker import OneWorker
@@ -19,6 +19,20 @@ HEIGHTS = (360, 720)
 LOOK_S = 1.0
 NICE = 10
 PROGRAM = "kitchensync.dataset.films.review_film"
+
+
+class FilmState(TypedDict):
+    """How a small video is, as pages show it; `left_s` is the time left where a rate is known."""
+
+    state: str
+    "`waiting` for `wait`, `copying`, `synchronizing`, `making`, `ready` with `facts`, `failed`, `none`, `absent`."
+    wait: NotRequired[str]
+    done: NotRequired[int]
+    whole: NotRequired[int]
+    left_s: NotRequired[float | None]
+    why: NotRequired[str]
+    on_card: NotRequired[bool]
+    facts: NotRequired[dict[str, Any]]
 
 
 @dataclass
@@ -40,8 +54,8 @@ class _Job:
         """Begin another stage of the work."""
         self.state, self.done, self.whole, self.began_s = state, 0, 0, time.monotonic()
 
-    def facts(self) -> dict[str, Any]:
-        """Return the state as pages show it; `left_s` is the time left where a rate is known."""
+    def facts(self) -> FilmState:
+        """Return the state as pages show it."""
         if self.state == "waiting":
             return {"state": self.state, "wait": self.wait}
         left_s = seconds_left(self.done, self.whole, time.monotonic() - self.began_s)
@@ -64,7 +78,7 @@ class FilmJobs:
         self._lock = self._worker.lock
         self._process: subprocess.Popen[str] | None = None
 
-    def state(self, recording: Path, height: int) -> dict[str, Any]:
+    def state(self, recording: Path, height: int) -> FilmState:
         """Report how a film is: `ready` with its facts, `failed` and why, `none`, or how far its job is."""
         facts = facts_of(recording, height)
         with self._lock:

@@ -9,8 +9,8 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.storage.consent import OFFERED
 
@@ -68,7 +68,7 @@ ITEMS = (
 )
 
 
-def still_open(state: dict[str, Any], *, devices: bool) -> list[str]:
+def still_open(state: State, *, devices: bool) -> list[str]:
     """Return the names of what is not ticked; `consent` and `second` (the second person) are among them."""
     consent = state["consent"] or {}
     agreed = consent.get("accepted") is True and consent.get("version") == CONSENT_VERSION
@@ -77,7 +77,7 @@ def still_open(state: dict[str, Any], *, devices: bool) -> list[str]:
     return found if (state["checked"] or {}).get("confirmed_by") else [*found, "second"]
 
 
-def is_through(state: dict[str, Any]) -> bool:
+def is_through(state: State) -> bool:
     """Return whether devices may record: all is ticked, or an admin let points be open, but never the consent."""
     open_points, checked = still_open(state, devices=True), state["checked"] or {}
     return bool(checked) and (not open_points or bool(checked["override"] and "consent" not in open_points))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any
 
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.folders import is_set_aside
-from kitchensync.recipe_app.film_jobs import seconds_left
+from kitchensync.recipe_app.film_jobs import FilmState, seconds_left
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.recording_files.kept_session_card import is_on_card
@@ -19,7 +18,7 @@ COPYING = ("stopping", "fetching small copies", "fetching")
 """States of a camera whose recording has ended and whose video is not here yet."""
 
 
-def film_state(tools: Collaborators, folder: Path, height: int) -> dict[str, Any]:
+def film_state(tools: Collaborators, folder: Path, height: int) -> FilmState:
     """Report how the small video is, and have it made where the camera's is here. Raises NotFound, StorageError.
 
     `state` is ready, waiting, copying, synchronizing, making, failed, or absent where no camera filmed it.
@@ -33,7 +32,7 @@ def film_state(tools: Collaborators, folder: Path, height: int) -> dict[str, Any
     return tools.films.state(folder, height)
 
 
-def _before_it_is_here(tools: Collaborators, folder: Path) -> dict[str, Any] | None:
+def _before_it_is_here(tools: Collaborators, folder: Path) -> FilmState | None:
     """Report the way of the camera's video to this computer; None once it is here."""
     manifest = tools.folders.known_manifest(folder.name)
     is_here = any(folder.glob("*/*.MP4"))
@@ -48,7 +47,7 @@ def _before_it_is_here(tools: Collaborators, folder: Path) -> dict[str, Any] | N
     return None if is_here else {"state": "absent"}
 
 
-def _copying(tools: Collaborators, name: str) -> dict[str, Any] | None:
+def _copying(tools: Collaborators, name: str) -> FilmState | None:
     """Report how much the recorder has copied from its cameras; None where it copies nothing."""
     watch = tools.capture or tools.watch
     live = (watch.live(name) if watch is not None else None) or {}

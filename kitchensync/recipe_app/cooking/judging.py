@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from kitchensync.operations.reduce import State
+from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.exchange.published_graphs import CollectionGraphs
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.event_lines import folder_of
+from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.cooking.cards import unread_card
 from kitchensync.recipe_app.cooking.checklist import (
     CHECKLIST_VERSION,
@@ -103,7 +104,7 @@ def _go_on_without(
     return {"folder": None, "reasons": []}
 
 
-def _require_not_begun(state: dict[str, Any], folder: str | None) -> None:
+def _require_not_begun(state: State, folder: str | None) -> None:
     # An admin may let points be open, but never the consent.
     _refuse_withdrawn(state)
     if not is_through(state):
@@ -113,7 +114,7 @@ def _require_not_begun(state: dict[str, Any], folder: str | None) -> None:
         raise NotNow("this recording has its folder {folder} already", folder=folder)
 
 
-def _refuse_withdrawn(state: dict[str, Any]) -> None:
+def _refuse_withdrawn(state: State) -> None:
     if state["withdrawn"]:
         raise NotNow("this recording is withdrawn; begin another one")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.event_lines import consent_of, event_lines, folder_of
 from kitchensync.operations.operation_kinds import Misfit, Operation, checked_body
 from kitchensync.operations.reduce import UNDOABLE
+from kitchensync.operations.session_state import Frozen, Op
 from kitchensync.recipe_app.exchange.folders import Event, Folders
 from kitchensync.recipe_app.exchange.touch_clock import (
     Exchange,
@@ -53,7 +54,7 @@ class Sender:
         return {**said, "named_actor": operation.actor} if named else said
 
 
-def require_own(ops: Sequence[dict[str, Any]], sender: Sender) -> None:
+def require_own(ops: Sequence[Op], sender: Sender) -> None:
     """Refuse a tablet that neither began nor joined this recording, unless its person is signed in there."""
     chosen = _chosen(ops)
     known = {chosen["body"].get("device", sender.device["id"]), *(op["device"] for op in ops)}
@@ -61,7 +62,7 @@ def require_own(ops: Sequence[dict[str, Any]], sender: Sender) -> None:
         raise BadOperation("this recording is of another tablet; sign in here as the person who cooks")
 
 
-def require_consent_by_person(operation: Operation, ops: Sequence[dict[str, Any]], sender: Sender) -> None:
+def require_consent_by_person(operation: Operation, ops: Sequence[Op], sender: Sender) -> None:
     """Refuse an answer to the form of consent by anybody but the signed-in person whose recording it is."""
     person = _chosen(ops)["actor"]
     if operation.kind == "consent" and (
@@ -70,20 +71,20 @@ def require_consent_by_person(operation: Operation, ops: Sequence[dict[str, Any]
         raise BadOperation("consent: only the person who cooks may answer; sign in and answer the form again")
 
 
-def require_kept_by_person(operation: Operation, ops: Sequence[dict[str, Any]], sender: Sender) -> None:
+def require_kept_by_person(operation: Operation, ops: Sequence[Op], sender: Sender) -> None:
     """Refuse to take a withdrawal back for anybody but the signed-in person whose recording it is."""
     is_person = sender.actor and sender.actor_of(operation) == _chosen(ops)["actor"]
     if operation.kind == "keep" and (sender.imported or not is_person):
         raise BadOperation("only the person who cooks may take a withdrawal back; sign in as that person")
 
 
-def require_correcting(ops: Sequence[dict[str, Any]], sender: Sender) -> None:
+def require_correcting(ops: Sequence[Op], sender: Sender) -> None:
     """Refuse what a dump adds to a recording that is finished, from somebody who may not correct at the desk."""
     if sender.imported and not sender.corrects and any(op["kind"] == "finish" for op in ops):
         raise BadOperation("this recording is finished; a researcher takes in what changes it")
 
 
-def require_open_review(operation: Operation, ops: Sequence[dict[str, Any]]) -> None:
+def require_open_review(operation: Operation, ops: Sequence[Op]) -> None:
     """Refuse changes whose author had received the closing of the review. Raises BadOperation."""
     changes = [op for op in ops if op["kind"] == "close_review"]
     # A change made offline before the tablet received the closing is kept, however late it arrives, because its
@@ -97,7 +98,7 @@ def require_open_review(operation: Operation, ops: Sequence[dict[str, Any]]) -> 
         raise BadOperation("the review of this recording is closed; ask at the desk to open it again")
 
 
-def _chosen(ops: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _chosen(ops: Sequence[Op]) -> Op:
     return next(op for op in ops if op["kind"] == "recording")
 
 
@@ -196,7 +197,7 @@ class Intake:
         ops = self.records.ops(recording)  # another process may have destroyed it
         return {**self._frozen(recording, kitchen), "folder": folder_of(ops)}
 
-    def _frozen(self, recording: str, kitchen: str | None) -> dict[str, Any]:
+    def _frozen(self, recording: str, kitchen: str | None) -> Frozen:
         body = self.records.frozen(recording)
         if body is None or kitchen not in (None, body["kitchen"]):
             raise _unknown(recording)
@@ -212,13 +213,13 @@ class Intake:
         self._frozen(recording, sender.device["kitchen"])
         require_own(self._known(recording), sender)
 
-    def _known(self, recording: str) -> list[dict[str, Any]]:
+    def _known(self, recording: str) -> list[Op]:
         """Return the operations so far; once cooking has ended also what the desk added, which no memory holds."""
         kept = self.records.kept(recording)
         is_over = any(op["kind"] in ("end", "finish") for op in kept)
         return self.records.ops(recording) if is_over or not kept else kept
 
-    def _begun_ns(self, frozen: dict[str, Any]) -> int:
+    def _begun_ns(self, frozen: Frozen) -> int:
         """When a recording was chosen, on this run's clock; 0 where it was in an earlier run."""
         begun = frozen.get("begun", {})
         return int(begun["host_ns"]) if begun.get("clock_id") == self.clock_id else 0
@@ -253,13 +254,13 @@ class Intake:
             self.records.filed(filed)
         return len(waiting) - len(filed)
 
-    def _file(self, op: dict[str, Any]) -> None:
+    def _file(self, op: Op) -> None:
         ops = self.records.ops(op["subject"])
         body = next((one["body"] for one in ops if one["kind"] == "recording"), None)
         if body is None:
             return  # destroyed meanwhile
         earlier = {one["op_id"]: one["kind"] for one in ops}
-        lines = event_lines(op, body, earlier)
+        lines = event_lines(op, cast("Frozen", body), earlier)
         stamps = (op["host_ns"], op["uncertainty_ns"])
         folder = folder_of(ops)
         if folder is None:
@@ -281,7 +282,7 @@ class Intake:
             said = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}
             self.folders.put(folder, {"recipe": recipe, "script": said} | self._who(op))
 
-    def _who(self, op: dict[str, Any]) -> dict[str, Any]:
+    def _who(self, op: Op) -> dict[str, Any]:
         """Return person and kitchen of a recording that the desk put into the list: no device was told them."""
         if "began_utc_ns" not in op["body"]:
             return {}
@@ -289,7 +290,7 @@ class Intake:
         kitchen = self.records.row(tables.kitchen, op["body"]["kitchen"])
         return {"pseudonym": person and person["pseudonym"], "place": kitchen and kitchen["name"]}
 
-    def _agree(self, folder: str, op: dict[str, Any]) -> None:
+    def _agree(self, folder: str, op: Op) -> None:
         """Let the manifest say what the person agrees to now."""
         person = self.records.row(tables.person, op["actor"])
         facts = {
@@ -301,7 +302,7 @@ class Intake:
         self.folders.agree(folder, consent_of(op["subject"], op["body"]), facts)
 
 
-def _bound(op: dict[str, Any]) -> str | None:
+def _bound(op: Op) -> str | None:
     """Return whether an operation is at the start or at the end of a recording."""
     action = op["body"].get("action") if op["kind"] == "capture" else None
     if op["kind"] == "recording" or action == "start":
@@ -313,6 +314,6 @@ def _unknown(recording: str) -> NotFound:
     return NotFound("no recording {name!r}; choose a recipe on the tablet to begin one", name=recording[:80])
 
 
-def _receipt(stored: dict[str, Any], known: bool) -> Receipt:
+def _receipt(stored: Op, known: bool) -> Receipt:
     keys = ("op_id", "n", "host_ns", "uncertainty_ns", "basis")
-    return {key: stored[key] for key in keys} | {"duplicate": known}
+    return {key: stored.get(key) for key in keys} | {"duplicate": known}

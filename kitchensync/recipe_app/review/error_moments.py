@@ -15,6 +15,7 @@ from pydantic import Field
 
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.operation_kinds import Strict
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.review.judged_answers import Answers, last_given
 from kitchensync.recipe_app.review.marks import Frame
 from kitchensync.recipe_app.review.rulings import AGREED_S
@@ -34,7 +35,7 @@ class GivenMoment(Strict):
     frame: Frame | None
 
 
-def moments_of(ops: Iterable[dict[str, Any]], kind: str, actor: str | None = None) -> Moments:
+def moments_of(ops: Iterable[Op], kind: str, actor: str | None = None) -> Moments:
     """Return the last moments of one person, or of everybody who ruled."""
     return last_given(ops, kind, actor, "moment", "frame")
 

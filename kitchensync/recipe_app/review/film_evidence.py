@@ -18,6 +18,7 @@ from kitchensync.dataset.grounding.object_questions import reasoning
 from kitchensync.dataset.measures.span_agreement import Span, agreement, common, merged
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.operation_kinds import OnScreen, OpId, Strict
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.review.marks import Mark, StepEdit
 from kitchensync.recipe_app.review.rounds import Review
 from kitchensync.recipe_app.review.rulings import finished
@@ -97,7 +98,7 @@ def given_evidence(recording: str, items: Iterable[Item]) -> list[Mark]:
     return [StepEdit(mark=digest[:16], node=node).model_dump() for node, digest in digests]
 
 
-def answers_given(ops: Iterable[dict[str, Any]], actor: str, items: Iterable[Item]) -> dict[str, str]:
+def answers_given(ops: Iterable[Op], actor: str, items: Iterable[Item]) -> dict[str, str]:
     """Return the answers of one person: those that were asked about where they changed none."""
     found = {one["item"]: one["answer"] for one in items}
     for op in ops:

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.operation_kinds import Node, Strict
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.review.rounds import Review
 
 STEPS = Review("steps", "edit_step", "submit_steps")
@@ -40,9 +41,7 @@ class StepEdit(Strict):
     missing: bool = False
 
 
-def marks_of(
-    ops: Iterable[dict[str, Any]], actor: str, given: list[Mark], kind: str = STEPS.edited
-) -> list[Mark]:
+def marks_of(ops: Iterable[Op], actor: str, given: list[Mark], kind: str = STEPS.edited) -> list[Mark]:
     """Return the marks of one person: those they were given, then what their edits made of them, in time order."""
     found = {mark["mark"]: mark for mark in given}
     for op in ops:
@@ -74,9 +73,7 @@ def given_marks(recording: str, touched: Mapping[str, Touch]) -> list[Mark]:
     return found
 
 
-def touched_marks(
-    recording: str, touches: Iterable[Touch], ops: Iterable[dict[str, Any]]
-) -> dict[str, Touch]:
+def touched_marks(recording: str, touches: Iterable[Touch], ops: Iterable[Op]) -> dict[str, Touch]:
     """Return what the touches say of each mark, by its id: no boundary is left open.
 
     The id is that of the touch, wherever in the film it is placed: the same for everybody and after every alignment.

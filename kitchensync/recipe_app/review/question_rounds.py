@@ -17,6 +17,7 @@ from pydantic import Field
 
 from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.operations.operation_kinds import Line, Strict
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.review.rounds import Review
 
 QUESTIONS = Review("questions", "judge_question", "submit_questions", asks="exactly")
@@ -69,9 +70,7 @@ class Decided:
     tags: tuple[str, ...] = ()
 
 
-def verdicts_of(
-    ops: Iterable[dict[str, Any]], kind: str, actor: str | None = None
-) -> dict[str, QuestionVerdict]:
+def verdicts_of(ops: Iterable[Op], kind: str, actor: str | None = None) -> dict[str, QuestionVerdict]:
     """Return the last word of a person, or of whoever ruled, on each question."""
     said = (op["body"] for op in ops if op["kind"] == kind and actor in (None, op["actor"]))
     return {one["item"]: QuestionVerdict.model_validate(one) for one in said}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.cooking.judging import performed
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords
@@ -13,7 +14,6 @@ from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.scoring.evidence import EdgeEvidence, Observation, weigh_edges
 from kitchensync.task_graphs.scoring.judge import Prerequisites, judge, match_texts
 
-State = dict[str, Any]
 LOOKED_BACK = ("review", "done")
 """Phases of a recording in which nobody cooks any more."""
 MOST_RECORDINGS = 200

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from kitchensync.operations.errors import NotNow
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.errors import NotAllowed
 
 ASSIGNED = "assign_review"
@@ -94,7 +95,7 @@ class Round:
             )
 
 
-def round_of(ops: Iterable[dict[str, Any]], review: Review) -> Round:
+def round_of(ops: Iterable[Op], review: Review) -> Round:
     """Return the round of a recording from its operations, in the order of the log.
 
     It ends where all have submitted: whoever changes an answer then has seen those of others.

@@ -9,12 +9,13 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from sqlalchemy import Connection, Table, delete, insert, select
 
 from kitchensync.operations.event_lines import folder_of
-from kitchensync.operations.reduce import State, reduce_log
+from kitchensync.operations.reduce import reduce_log
+from kitchensync.operations.session_state import Frozen, Op, State
 from kitchensync.recipe_app.store import oplog, projections, tables
 from kitchensync.recipe_app.store.database import Database
 from kitchensync.recipe_app.store.oplog import SERVER, NewOp
@@ -73,9 +74,8 @@ class GroupedWrites(Generic[T, R]):
             asked.results = [next(results) for _ in asked.items]
 
 
-Op = dict[str, Any]
 BATCH = 500
-GONE: Op = {}
+GONE = cast("Op", {})
 KEPT = 256
 """Recordings whose operations are kept in memory."""
 
@@ -246,10 +246,11 @@ class AppRecords:
         with self._lock:
             return self._kept.get(subject, [])
 
-    def frozen(self, recording: str) -> dict[str, Any] | None:
+    def frozen(self, recording: str) -> Frozen | None:
         """Return what was frozen when a recording was chosen, which never changes; None where there is none."""
         ops = self.kept(recording) or self.ops(recording)
-        return next((op["body"] for op in ops if op["kind"] == "recording"), None)
+        body = next((op["body"] for op in ops if op["kind"] == "recording"), None)
+        return cast("Frozen | None", body)
 
     def begun(self, recording: str) -> list[Op]:
         """Return the operations of a recording. Raises NotFound where none was begun."""

@@ -13,10 +13,11 @@ import json
 import secrets
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, tuple_, update
 
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.store.tables import op as table
 
 FIRST = "0" * 64
@@ -70,7 +71,7 @@ class NewOp:
     seen: int = 0
 
 
-def append(connection: Connection, new: NewOp) -> tuple[dict[str, Any], bool]:
+def append(connection: Connection, new: NewOp) -> tuple[Op, bool]:
     """Append an operation, or find it there; return it as stored and whether it was there before.
 
     Call inside `Database.writing`.
@@ -79,7 +80,7 @@ def append(connection: Connection, new: NewOp) -> tuple[dict[str, Any], bool]:
     return stored, known
 
 
-def append_all(connection: Connection, new: Sequence[NewOp]) -> list[tuple[dict[str, Any], bool]]:
+def append_all(connection: Connection, new: Sequence[NewOp]) -> list[tuple[Op, bool]]:
     """Append operations in their order, in four statements however many they are.
 
     For each the stored operation and whether it was there before. A device that lost its memory counts some numbers
@@ -89,7 +90,7 @@ def append_all(connection: Connection, new: Sequence[NewOp]) -> list[tuple[dict[
     n, previous = head(connection)
     key = _key(connection)
     rows: list[dict[str, Any]] = []
-    results: list[tuple[dict[str, Any], bool]] = []
+    results: list[tuple[Op, bool]] = []
     lowest: dict[str, int] = {}
     for one in new:
         if (found := stored.get(one.op_id)) is not None:
@@ -109,9 +110,7 @@ def append_all(connection: Connection, new: Sequence[NewOp]) -> list[tuple[dict[
     return results
 
 
-def _there(
-    connection: Connection, new: Sequence[NewOp]
-) -> tuple[dict[str, dict[str, Any]], set[tuple[str, int]]]:
+def _there(connection: Connection, new: Sequence[NewOp]) -> tuple[dict[str, Op], set[tuple[str, int]]]:
     """Find the operations that are stored already, and the sequence numbers that were used already."""
     ids, places = [one.op_id for one in new], [(one.device, one.seq) for one in new]
     same = connection.execute(select(table).where(table.c.op_id.in_(ids)))
@@ -168,15 +167,15 @@ def next_seq(connection: Connection, device: str = SERVER) -> int:
     )
 
 
-def ops_of(connection: Connection, subject: str, *, after: int = 0) -> list[dict[str, Any]]:
+def ops_of(connection: Connection, subject: str, *, after: int = 0) -> list[Op]:
     """Return the operations on one subject in the order of the log."""
     asked = select(table).where(table.c.subject == subject, table.c.n > after, IS_KEPT).order_by(table.c.n)
     return [as_op(row) for row in connection.execute(asked)]
 
 
-def ops_beyond(connection: Connection, known: Mapping[str, int]) -> dict[str, list[dict[str, Any]]]:
+def ops_beyond(connection: Connection, known: Mapping[str, int]) -> dict[str, list[Op]]:
     """Return, for each subject, its operations after the number that is known of it, in one statement."""
-    found: dict[str, list[dict[str, Any]]] = {subject: [] for subject in known}
+    found: dict[str, list[Op]] = {subject: [] for subject in known}
     fresh = [subject for subject, after in known.items() if not after]
     later = {subject: after for subject, after in known.items() if after}
     asked: list[ColumnElement[bool]] = [table.c.subject.in_(fresh)] if fresh else []
@@ -189,7 +188,7 @@ def ops_beyond(connection: Connection, known: Mapping[str, int]) -> dict[str, li
     return found
 
 
-def everything(connection: Connection) -> Iterator[dict[str, Any]]:
+def everything(connection: Connection) -> Iterator[Op]:
     """Yield the whole log in its order, without what was destroyed."""
     for row in _in_order(connection, IS_KEPT):
         yield as_op(row)
@@ -202,7 +201,7 @@ def _in_order(connection: Connection, *wanted: ColumnElement[bool]) -> Iterator[
         yield from rows
 
 
-def newest(connection: Connection, *, before: int | None, count: int, **equal: str) -> list[dict[str, Any]]:
+def newest(connection: Connection, *, before: int | None, count: int, **equal: str) -> list[Op]:
     """Return a page of the log, newest first; of some columns only what equals, where something is given."""
     wanted = [table.c[name] == value for name, value in equal.items() if value]
     wanted += [] if before is None else [table.c.n < before]
@@ -273,11 +272,12 @@ def _text(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def as_op(row: Row[Any]) -> dict[str, Any]:
+def as_op(row: Row[Any]) -> Op:
     """Return a row of the log as an operation."""
     return _as_op(row._asdict())
 
 
-def _as_op(values: dict[str, Any]) -> dict[str, Any]:
+def _as_op(values: dict[str, Any]) -> Op:
     said = {name: json.loads(values[name] or "{}") for name in ("body", "clock")}
-    return {name: value for name, value in values.items() if name not in ("salt", "content_hash")} | said
+    known = {name: value for name, value in values.items() if name not in ("salt", "content_hash")}
+    return cast("Op", known | said)

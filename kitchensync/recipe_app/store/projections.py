@@ -11,10 +11,10 @@ from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from kitchensync.operations.event_lines import folder_of
-from kitchensync.operations.reduce import State, reduce_log, removed_sounds
+from kitchensync.operations.reduce import reduce_log, removed_sounds
+from kitchensync.operations.session_state import ErrorState, Op, State
 from kitchensync.recipe_app.store import oplog, tables
 
-Op = dict[str, Any]
 OpsOf = Callable[[Connection, str], list[Op]]
 
 
@@ -169,18 +169,18 @@ def _row(state: State, first: Op, ops: list[Op]) -> dict[str, Any]:
     }
 
 
-def happened(error: State) -> bool:
+def happened(error: ErrorState) -> bool:
     """Return whether an error was made: logged or added by hand, or planned and reviewed as done."""
     return not error["planned"] or error["outcome"] in ("as_planned", "differently")
 
 
-def _error(subject: str, found: State) -> dict[str, Any]:
+def _error(subject: str, found: ErrorState) -> dict[str, Any]:
     same = ("error_id", "node", "origin", "planned", "outcome", "description", "text")
     return {
         "recording": subject,
         "categories": json.dumps(found["categories"]),
         "host_ns": found["at"],
-        **{name: found[name] for name in same},
+        **{name: found.get(name) for name in same},
     }
 
 

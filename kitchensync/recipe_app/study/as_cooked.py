@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from kitchensync.operations.filed_log import filed_operations
-from kitchensync.operations.reduce import State, reduce_log
+from kitchensync.operations.reduce import reduce_log
+from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.study.already_cooked import CookedRecording
 from kitchensync.recipe_app.study.error_scripts import hash_of_errors
 from kitchensync.recipe_app.study.wanted import PLANNED

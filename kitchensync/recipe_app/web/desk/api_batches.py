@@ -21,7 +21,7 @@ from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.bodies import EmptyBody, Id
 from kitchensync.recipe_app.web.desk.pages import exported, render, required_release
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.i18n import Words, words_of
 from kitchensync.storage.errors import StorageError
 from kitchensync.task_graphs.errors import NotFound, RecipeError
@@ -40,7 +40,7 @@ class BatchOf(Strict):
     recordings: Annotated[list[Id], Field(min_length=1, max_length=MOST)]
 
 
-def do_batch(request: Request, tools: Tools, body: BatchOf) -> dict[str, Any]:
+def do_batch(request: Request, tools: Tools, body: BatchOf) -> JsonObject:
     """Have a command done with recordings, one after the other; the answer says at once what is refused."""
     words = words_of(request)
     tools.batches.ask([_row(tools, words, one, body.verb) for one in dict.fromkeys(body.recordings)])
@@ -59,14 +59,14 @@ def _row(tools: Collaborators, words: Words, recording: str, verb: str) -> Row:
     return Row(recording, name, verb, (tools.folders.data / row["folder"]).absolute())
 
 
-def batch_state(request: Request, tools: Tools) -> dict[str, Any]:
+def batch_state(request: Request, tools: Tools) -> JsonObject:
     """Report how far the batches are, a row for each recording, with its state in words."""
     words = words_of(request)
     rows = [row | {"word": words(f"batch.state.{row['state']}")} for row in tools.batches.rows()]
     return {"busy": tools.batches.is_busy(), "rows": rows}
 
 
-def give_up_batch(request: Request, tools: Tools, body: EmptyBody) -> dict[str, Any]:
+def give_up_batch(request: Request, tools: Tools, body: EmptyBody) -> JsonObject:
     """Do not begin what still waits; what is under way goes on to its end."""
     tools.batches.give_up()
     return batch_state(request, tools)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request
 from fastapi.responses import Response
@@ -14,7 +14,7 @@ from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.web.bodies import LiveMark
 from kitchensync.recipe_app.web.desk.api_room import is_paused, was_paused
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.errors import StorageError
@@ -39,7 +39,7 @@ def live_page(request: Request, tools: Tools, visitor: Asking, recording: str) -
     return render(request, "desk/live.html", visitor=visitor, **fields)
 
 
-def live(tools: Tools, recording: str) -> dict[str, Any]:
+def live(tools: Tools, recording: str) -> JsonObject:
     """Say everything that is known of the devices now; without a running recorder only its one word."""
     folder = _folder(tools, recording)
     watch = tools.capture or tools.watch
@@ -66,7 +66,7 @@ def pictures(
     stream: Annotated[list[str], Query(max_length=MOST_STREAMS)],
     after_ms: Annotated[int, Query(ge=0)] = 0,
     wait_ms: Annotated[int, Query(ge=0, le=1000)] = 0,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Give the newest pictures of streams being recorded that came after `after_ms`; none in a privacy pause.
 
     Waits so long for the first. Raises NotFound, NotNow, Withdrawn, NotPermitted.
@@ -102,7 +102,7 @@ def pictures(
     }
 
 
-def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> dict[str, Any]:
+def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> JsonObject:
     """Keep what an operator remarks now: it stands in the recording's events at this time."""
     folder = _folder(tools, recording)
     if folder is None or health_of(tools, folder)["health"] not in STEERED:

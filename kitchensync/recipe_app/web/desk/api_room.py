@@ -18,7 +18,7 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import roles_of
 from kitchensync.recipe_app.web.bodies import Preflight, RoomControl
 from kitchensync.recipe_app.web.desk.pages import kitchens_of, render, who_cooks
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.privacy import FOR_EVER, Pauses, pauses_of
@@ -44,7 +44,7 @@ def _todo(tools: Collaborators) -> dict[str, Any]:
     }
 
 
-def room(tools: Tools) -> dict[str, Any]:
+def room(tools: Tools) -> JsonObject:
     """Report how every recording is that this computer makes into the app's folder; where nobody knows, `unknown`.
 
     `ended` is what ended today, and what of it is to be done.
@@ -58,7 +58,7 @@ def room(tools: Tools) -> dict[str, Any]:
     return {"recordings": [_shown(tools, one) for one in ours], "ended": ended}
 
 
-def preflight(tools: Tools, body: Preflight) -> dict[str, Any]:
+def preflight(tools: Tools, body: Preflight) -> JsonObject:
     """Look over this computer and a kitchen's devices; not while something is recorded, which it would disturb."""
     capture = _capture(tools)
     if capture.room():
@@ -126,7 +126,7 @@ def _is_swapping(recording: Path) -> bool:
     return bool(swaps) and swaps[-1][1] - swaps[-1][0] == LONGEST_NS
 
 
-def steer(tools: Tools, visitor: Asking, folder: str, body: RoomControl) -> dict[str, Any]:
+def steer(tools: Tools, visitor: Asking, folder: str, body: RoomControl) -> JsonObject:
     """Stop, abort, mark, pause or resume a recording, or let its films stay on the cards for now."""
     capture = _capture(tools)
     tools.folders.state(folder)  # raises NotFound: it is none of ours

@@ -18,6 +18,7 @@ from kitchensync.operations.errors import NotNow
 from kitchensync.operations.event_lines import consent_of, folder_of
 from kitchensync.operations.operation_kinds import KINDS
 from kitchensync.operations.planned_steps import numbered_steps, plan_of
+from kitchensync.operations.session_state import Op, State
 from kitchensync.operations.step_runs import began, spans, timeline
 from kitchensync.recipe_app.cooking import checklist
 from kitchensync.recipe_app.cooking.cards import unread_card
@@ -31,7 +32,7 @@ from kitchensync.recipe_app.people.pseudonyms import suggest
 from kitchensync.recipe_app.people.roles import ROLES, Access
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import roles_of
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.i18n import (
     LANGUAGE_COOKIE,
     LANGUAGES,
@@ -92,7 +93,7 @@ def service_worker(request: Request) -> Response:
     return answer
 
 
-def messages(language: str) -> dict[str, Any]:
+def messages(language: str) -> JsonObject:
     """Every message of a language that a script may show."""
     if language not in {*LANGUAGES, "xx"}:
         known = ", ".join(LANGUAGES)
@@ -174,9 +175,9 @@ def _studied(
     request: Request,
     tools: Collaborators,
     recording: str,
-    state: dict[str, Any],
+    state: State,
     row: dict[str, Any] | None,
-    ops: list[dict[str, Any]],
+    ops: list[Op],
 ) -> dict[str, Any]:
     """What only those see who may read every recording."""
     plan = plan_of(state)
@@ -216,7 +217,7 @@ def script(request: Request, tools: Tools, visitor: Asking, recording: str) -> R
     return printed(request, visitor, tools.records.state(recording))
 
 
-def printed(request: Request, visitor: Asking, state: dict[str, Any]) -> Response:
+def printed(request: Request, visitor: Asking, state: State) -> Response:
     """Show a script to print, of a recording's state or of a drawn one with the same ``recording`` and ``errors``."""
     text = {int(node): step["text"] for node, step in state["recording"]["steps"].items()}
     plan = plan_of(state)

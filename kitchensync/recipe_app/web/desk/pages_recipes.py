@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query, Request
 from fastapi.responses import Response
 
+from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.cooking import mise_en_place, recipe_pictures, training
 from kitchensync.recipe_app.cooking.choosing import frozen
 from kitchensync.recipe_app.exchange.stated_facts import OF_RECIPES, RECIPE, latest
@@ -147,7 +148,7 @@ def recipe_script(
         one["error_id"]: {**one["fields"], "text": "", "planned": True, "removed": False}
         for one in drawn["planned"]
     }
-    return printed(request, visitor, {"recording": drawn, "errors": errors})
+    return printed(request, visitor, cast("State", {"recording": drawn, "errors": errors}))
 
 
 ROUTES = [

@@ -17,7 +17,7 @@ from kitchensync.recipe_app.study.calendar_file import calendar, weeks_page
 from kitchensync.recipe_app.study.study_file import BadStudy
 from kitchensync.recipe_app.web.bodies import EditedStudy, StudyPlanFile
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 
 PLAN = RequestBody(8 << 20, at_once=1)
@@ -50,13 +50,13 @@ def plan(request: Request, tools: Tools, visitor: Asking) -> Response:
     return render(request, "desk/plan.html", visitor=visitor, **fields)
 
 
-def take_plan(tools: Tools, visitor: Asking, body: StudyPlanFile) -> dict[str, Any]:
+def take_plan(tools: Tools, visitor: Asking, body: StudyPlanFile) -> JsonObject:
     """Take in a study's plan: tablets offer everybody their next session; refused as `edit_study` is."""
     said = body.model_dump(exclude={"seen"})
     return {"sessions": next_sessions.keep_plan(tools.records, said, seen=body.seen, actor=visitor.actor)}
 
 
-def edit_study(tools: Tools, visitor: Asking, body: EditedStudy) -> dict[str, Any]:
+def edit_study(tools: Tools, visitor: Asking, body: EditedStudy) -> JsonObject:
     """Keep a study and plan it anew from now; refused where somebody else changed it since it was seen."""
     made = study_at_desk.plan_anew(tools, body.study, locked=set(body.locked))
     kept = next_sessions.keep_plan(tools.records, made, seen=body.seen, actor=visitor.actor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
@@ -36,6 +36,10 @@ CSRF_HEADER = "x-kitchensync-csrf"
 
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _ANONYMOUS = frozenset((Access.PUBLIC, Access.DEVICE))
+
+
+JsonObject = Mapping[str, object]
+"""An answer as JSON, which nothing in the app reads again."""
 
 
 class SignInFirst(NotAllowed):

@@ -34,7 +34,7 @@ from kitchensync.recipe_app.review.rounds import round_of
 from kitchensync.recipe_app.store.shelf import Recipe, shelve
 from kitchensync.recipe_app.web.bodies import EmptyBody, OrderEdges
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.drawing import draw
@@ -67,7 +67,7 @@ def graphs_page(request: Request, tools: Tools, visitor: Asking, recipe: str) ->
     return render(request, "desk/graphs.html", visitor=visitor, recipe=found, may=may)
 
 
-def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
+def graphs(tools: Tools, visitor: Asking, recipe: str) -> JsonObject:
     """Say the steps and what one drew; when all have submitted, what differs and how they agree."""
     found, work = _begin(tools, visitor, recipe)
     graph, mine = found.graph, drawn(work.ops, visitor.actor)
@@ -95,7 +95,7 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
     }
 
 
-def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: DrawnGraph) -> dict[str, Any]:
+def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: DrawnGraph) -> JsonObject:
     """Keep all edges that somebody drew so far, and the steps that fasten."""
     found, work = _begin(tools, visitor, recipe)
     if work.subject != body.seen:
@@ -107,7 +107,7 @@ def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: DrawnGraph) -> 
     return {"edges": len(edges)}
 
 
-def submit_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> dict[str, Any]:
+def submit_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> JsonObject:
     """Say that one's graph is drawn; none of its steps need wait for another."""
     _, work = _begin(tools, visitor, recipe)
     work.here.require_open(visitor.actor)
@@ -115,19 +115,19 @@ def submit_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) ->
     return {"edges": len(drawn(work.ops, visitor.actor))}
 
 
-def assign_graphs(tools: Tools, visitor: Asking, recipe: str, body: Asked) -> dict[str, Any]:
+def assign_graphs(tools: Tools, visitor: Asking, recipe: str, body: Asked) -> JsonObject:
     """Ask people to draw this version of a recipe; from then on only they may."""
     _, work = _begin(tools, visitor, recipe)
     return ask_people(work, body, Access.STUDY)
 
 
-def rule_edge(tools: Tools, visitor: Asking, recipe: str, body: RuledEdge) -> dict[str, Any]:
+def rule_edge(tools: Tools, visitor: Asking, recipe: str, body: RuledEdge) -> JsonObject:
     """Keep whether an edge holds that some drew and others did not; not by one of those who drew."""
     _rule(tools, visitor, recipe, RULED, body, lambda work: body.edge in differing(_people(work)))
     return {"edge": body.edge}
 
 
-def rule_fastening(tools: Tools, visitor: Asking, recipe: str, body: RuledFastening) -> dict[str, Any]:
+def rule_fastening(tools: Tools, visitor: Asking, recipe: str, body: RuledFastening) -> JsonObject:
     """Keep whether a step fastens that some marked and others did not; not by one of those who drew."""
     _rule(
         tools, visitor, recipe, RULED_FASTENING, body, lambda work: body.step in differing(_fastening(work))
@@ -135,7 +135,7 @@ def rule_fastening(tools: Tools, visitor: Asking, recipe: str, body: RuledFasten
     return {"step": body.step}
 
 
-def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> dict[str, Any]:
+def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> JsonObject:
     """Make the answers that all gave or that were ruled to hold the newest version of the recipe."""
     found, work = _begin(tools, visitor, recipe)
     work.here.require_ruler(visitor.actor)

@@ -31,6 +31,7 @@ from kitchensync.recipe_app.review.judged_answers import (
 )
 from kitchensync.recipe_app.review.marks import STEPS
 from kitchensync.recipe_app.review.rounds import round_of
+from kitchensync.recipe_app.web.door.access import JsonObject
 from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
 
 BEGIN = on_recording(ERRORS.review)
@@ -60,8 +61,8 @@ def _items(work: RecordingWork) -> Items:
     alignment_s = max(0.0, min(aligned_s, default=0.0))
     return {
         error["error_id"]: {key: error.get(key) for key in SHOWN}
-        | {"step": words.get(str(error["node"]), {}).get("text", "")}
-        | {"tablet_ns": error["at"], "tablet_bound_s": uncertain_s.get(error["at"], 0.0) + alignment_s}
+        | {"step": words[str(error["node"])]["text"] if str(error["node"]) in words else ""}
+        | {"tablet_ns": error["at"], "tablet_bound_s": uncertain_s.get(error["at"] or 0, 0.0) + alignment_s}
         for error in state["errors"].values()
         if not error["removed"]
     }
@@ -139,14 +140,14 @@ def _accepted_error(work: RecordingWork, item: str, found: dict[str, Any]) -> di
     }
 
 
-def judge(work: Begun, body: JudgedError) -> dict[str, Any]:
+def judge(work: Begun, body: JudgedError) -> JsonObject:
     """Keep one answer or one moment."""
     items = _items(work)
     work.here.require_open(work.actor)
     return _keep(work, body, ERRORS.review.edited, items, work.mine(moments_of))
 
 
-def rule_error(work: Begun, body: JudgedError) -> dict[str, Any]:
+def rule_error(work: Begun, body: JudgedError) -> JsonObject:
     """Keep the answer or the moment that holds where people differ; not by one of those who judged."""
     items = _items(work)
     work.here.require_ruler(work.actor)

@@ -37,6 +37,7 @@ from kitchensync.recipe_app.review.film_evidence import (
     standing,
 )
 from kitchensync.recipe_app.review.marks import Mark, marks_of, require_finished
+from kitchensync.recipe_app.web.door.access import JsonObject
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
 from kitchensync.storage.consent import Purpose
@@ -111,7 +112,7 @@ def _accepted(work: RecordingWork, items: list[Item]) -> dict[str, Any]:
     return {"questions": [record_of(item, passes, how, fps) for item, passes, how in found]}
 
 
-def ask_evidence(work: Begun, body: EvidenceToAsk) -> dict[str, Any]:
+def ask_evidence(work: Begun, body: EvidenceToAsk) -> JsonObject:
     """Ask about objects in the film, once, so that everybody marks the same questions."""
     if items := _items(work):
         return {"questions": len(items)}
@@ -137,7 +138,7 @@ def ask_evidence(work: Begun, body: EvidenceToAsk) -> dict[str, Any]:
     return {"questions": len(asked)}
 
 
-def mark_evidence(work: Begun, body: EvidenceEdits) -> dict[str, Any]:
+def mark_evidence(work: Begun, body: EvidenceEdits) -> JsonObject:
     """Keep what one action changed."""
     items, people = _items(work), work.here.people
     work.here.require_open(work.actor)
@@ -150,7 +151,7 @@ def mark_evidence(work: Begun, body: EvidenceEdits) -> dict[str, Any]:
     return {"kept": len(body.edits) + len(body.answers)}
 
 
-def rule_evidence(work: Begun, body: EvidenceRuling) -> dict[str, Any]:
+def rule_evidence(work: Begun, body: EvidenceRuling) -> JsonObject:
     """Keep whose pass of a question holds; not by one of those who marked."""
     work.here.require_ruler(work.actor)
     found = {item["item"]: passes for item, passes, _ in _standing(work, _items(work))}

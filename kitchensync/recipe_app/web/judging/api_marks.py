@@ -31,7 +31,7 @@ from kitchensync.recipe_app.review.rulings import RULED, merged, pairs_of_people
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.bodies import EmptyBody
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Route
+from kitchensync.recipe_app.web.door.access import JsonObject, Route
 from kitchensync.recipe_app.web.judging.review_routes import (
     Asked,
     RecordingWork,
@@ -116,12 +116,12 @@ def _people(work: RecordingWork) -> dict[str, Any]:
     }
 
 
-def assign(work: Begun, body: Asked) -> dict[str, Any]:
+def assign(work: Begun, body: Asked) -> JsonObject:
     """Ask people to mark a recording; from then on only they may."""
     return ask_people(work, body, Access.ANNOTATE)
 
 
-def marks(work: Begun) -> dict[str, Any]:
+def marks(work: Begun) -> JsonObject:
     """Report what somebody marked so far; nobody sees the marks of others here."""
     given = _given(work)
     work.here.require_member(work.actor)
@@ -130,7 +130,7 @@ def marks(work: Begun) -> dict[str, Any]:
     return {"marks": mine, "submitted": submitted, "complete": work.here.is_complete}
 
 
-def marks_of_person(work: Begun, person: str) -> dict[str, Any]:
+def marks_of_person(work: Begun, person: str) -> JsonObject:
     """Report what somebody else marked, when everybody of the round has submitted."""
     given = _given(work)
     work.here.require_complete()
@@ -141,14 +141,14 @@ def marks_of_person(work: Begun, person: str) -> dict[str, Any]:
     return {"marks": marks_of(work.ops, person, given)}
 
 
-def edit(work: Begun, body: Edits) -> dict[str, Any]:
+def edit(work: Begun, body: Edits) -> JsonObject:
     """Keep what one action changed."""
     facts = work.facts()
     work.here.require_open(work.actor)
     return _keep(work, body, STEPS.edited, facts)
 
 
-def submit(work: Begun, body: EmptyBody) -> dict[str, Any]:
+def submit(work: Begun, body: EmptyBody) -> JsonObject:
     """Take what somebody marked as a version of the recording's steps."""
     given = _given(work)
     work.here.require_open(work.actor)
@@ -157,25 +157,25 @@ def submit(work: Begun, body: EmptyBody) -> dict[str, Any]:
     return {"version": version, "annotation": annotation_of(work.actor)}
 
 
-def accept_marks(work: Begun, body: EmptyBody) -> dict[str, Any]:
+def accept_marks(work: Begun, body: EmptyBody) -> JsonObject:
     """Make what one submitted the step times of the recording, which releases use."""
     return _accept(work, annotation_of(work.actor))
 
 
-def ruling(work: Begun) -> dict[str, Any]:
+def ruling(work: Begun) -> JsonObject:
     """Report what people agree on, and what each gave where they do not; with what was ruled so far."""
     given = _given_to_rule(work)
     mine = marks_of(work.ops, work.actor, _without_choices(given), RULED)
     return {"marks": mine, "submitted": False, "choices": {mark["mark"]: mark["choices"] for mark in given}}
 
 
-def rule(work: Begun, body: Edits) -> dict[str, Any]:
+def rule(work: Begun, body: Edits) -> JsonObject:
     """Keep what one action of who rules changed."""
     work.here.require_ruler(work.actor)
     return _keep(work, body, RULED, work.facts())
 
 
-def submit_ruling(work: Begun, body: EmptyBody) -> dict[str, Any]:
+def submit_ruling(work: Begun, body: EmptyBody) -> JsonObject:
     """Make what was ruled a version of the steps, and the recording's step times."""
     work.here.require_ruler(work.actor)
     mine = marks_of(work.ops, work.actor, _without_choices(_given_to_rule(work)), RULED)

@@ -35,7 +35,7 @@ from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.marks import annotation_of
 from kitchensync.recipe_app.web.bodies import EmptyBody
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.api_films import film_facts, film_folder
 from kitchensync.storage.consent import Purpose, require_consent
@@ -58,7 +58,7 @@ def narration_page(request: Request, tools: Tools, visitor: Asking, recording: s
     return render(request, "desk/narrate.html", visitor=visitor, recording=recording)
 
 
-def narrations(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
+def narrations(tools: Tools, visitor: Asking, recording: str) -> JsonObject:
     """Report what somebody told of a film so far, with verb and noun; nobody sees what others told here."""
     folder, steps = film_folder(tools, recording), _steps(tools, recording)
     ops = tools.records.ops(recording)
@@ -90,7 +90,7 @@ def _asks_server(folder: Path) -> bool:
     return True
 
 
-def tell(tools: Tools, visitor: Asking, recording: str, body: NarrationAction) -> dict[str, Any]:
+def tell(tools: Tools, visitor: Asking, recording: str, body: NarrationAction) -> JsonObject:
     """Keep what one action says of a narration: that it begins at a picture, its text, its end, that it goes."""
     folder = film_folder(tools, recording)
     said = body.change.model_dump(exclude={"sha256", "ending"})
@@ -102,7 +102,7 @@ def tell(tools: Tools, visitor: Asking, recording: str, body: NarrationAction) -
 
 async def add_sound(
     request: Request, tools: Tools, visitor: Asking, recording: str, narration: Name, at: int
-) -> dict[str, Any]:
+) -> JsonObject:
     """Keep what was spoken since the last part; `at` is where it begins in the sound, bytes."""
     content, media_type = await request.body(), request.headers.get("content-type", "")[:60]
     return await run_in_threadpool(_add, tools, visitor.actor, recording, narration, media_type, at, content)
@@ -117,9 +117,7 @@ def _add(
     return {"bytes": there}
 
 
-def end_sound(
-    tools: Tools, visitor: Asking, recording: str, narration: Name, body: EmptyBody
-) -> dict[str, Any]:
+def end_sound(tools: Tools, visitor: Asking, recording: str, narration: Name, body: EmptyBody) -> JsonObject:
     """Finish a sound, whether the browser said so or was closed, and say what was understood."""
     folder = film_folder(tools, recording)
     one = _mine(tools, visitor.actor, recording, narration)
@@ -146,7 +144,7 @@ def sound(tools: Tools, visitor: Asking, recording: str, narration: Name) -> Res
     return FileResponse(file, media_type="audio/mp4" if file.suffix == ".m4a" else f"audio/{file.suffix[1:]}")
 
 
-def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: EmptyBody) -> dict[str, Any]:
+def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: EmptyBody) -> JsonObject:
     """Keep what somebody told as a version in the recording's folder, which releases use."""
     folder = film_folder(tools, recording)
     facts = film_facts(tools, folder)

@@ -24,7 +24,7 @@ from kitchensync.recipe_app.review.opinions import (
     questions_to_rate,
     steps_to_decide,
 )
-from kitchensync.recipe_app.web.door.access import Asking, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Tools
 from kitchensync.recipe_app.web.judging.review_routes import Judged, RecordingWork, routes, work_on
 from kitchensync.storage.consent import Purpose
 
@@ -75,7 +75,7 @@ def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
     return {"items": [*items.values()], "answers": answers, **_compared(work, items)}
 
 
-def ask_opinions(work: Begun, body: OpinionsToAsk) -> dict[str, Any]:
+def ask_opinions(work: Begun, body: OpinionsToAsk) -> JsonObject:
     """Ask about every step whose success a picture can show, or the questions given; once, the same of everybody."""
     if items := _items(work):
         return {"items": len(items)}
@@ -94,7 +94,7 @@ def ask_opinions(work: Begun, body: OpinionsToAsk) -> dict[str, Any]:
     return {"items": len(asked)}
 
 
-def think(work: Begun, body: Judged) -> dict[str, Any]:
+def think(work: Begun, body: Judged) -> JsonObject:
     """Keep one answer."""
     items = _items(work)
     work.here.require_open(work.actor)

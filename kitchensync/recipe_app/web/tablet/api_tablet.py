@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.event_lines import folder_of
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.cooking import checklist, mise_en_place, recipe_pictures, steering, training
 from kitchensync.recipe_app.cooking.capture_link import FRESH_NS
 from kitchensync.recipe_app.cooking.choosing import frozen, help_for
@@ -27,7 +28,7 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.shelf import Recipe, UnusableRecipe, keep_version
 from kitchensync.recipe_app.study import next_sessions
 from kitchensync.recipe_app.web.bodies import Choose, Control, OperationBatch
-from kitchensync.recipe_app.web.door.access import Asking, Device, Route, Tools, require
+from kitchensync.recipe_app.web.door.access import Asking, Device, JsonObject, Route, Tools, require
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.storage.consent import OFFERED
@@ -44,7 +45,7 @@ Language = Annotated[str, Query(max_length=3)]
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 
 
-def recipes(request: Request, tools: Tools) -> dict[str, Any]:
+def recipes(request: Request, tools: Tools) -> JsonObject:
     """List the recipes with what is said of them in the page's language, and the files that are none."""
     everything = tools.shelf.everything()
     facts, pictures = latest(tools.records, RECIPE), recipe_pictures.of_all(tools.records)
@@ -68,7 +69,7 @@ def recipes(request: Request, tools: Tools) -> dict[str, Any]:
     }
 
 
-def order(tools: Tools, recipe: str, seed: Seed | None = None, language: Language = "") -> dict[str, Any]:
+def order(tools: Tools, recipe: str, seed: Seed | None = None, language: Language = "") -> JsonObject:
     """Show the order that a seed draws, a new one where none is sent, in a language of the recipe; keep nothing."""
     found = tools.shelf.get(recipe)
     drawn = frozen(found, strategy="normal", display="steps", seed=seed, language=language)
@@ -93,7 +94,7 @@ def recipe_picture(tools: Tools, sha256: Sha256) -> Response:
     return Response(found, media_type="image/jpeg", headers=kept)
 
 
-def running(tools: Tools, visitor: Asking) -> dict[str, Any]:
+def running(tools: Tools, visitor: Asking) -> JsonObject:
     """List the recordings that are made now, which of them nobody cooks in yet, and those filmed elsewhere.
 
     On a tablet without those of another kitchen's tablets.
@@ -132,7 +133,7 @@ def _of_other_kitchens(tools: Collaborators, folders: list[str], kitchen: str) -
     return {row["folder"] for row in tools.records.rows(table, *theirs)}
 
 
-def recordings(tools: Tools, visitor: Asking) -> dict[str, Any]:
+def recordings(tools: Tools, visitor: Asking) -> JsonObject:
     """List this person's recordings in this kitchen, newest first."""
     table = tables.recording
     conditions = [table.c.person == visitor.actor]
@@ -154,7 +155,7 @@ def recordings(tools: Tools, visitor: Asking) -> dict[str, Any]:
     return {"recordings": [{key: row[key] for key in keys} for row in rows]}
 
 
-def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[str, Any]:
+def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> JsonObject:
     """Begin a recording: freeze what was chosen; the same operation asked again finds the same recording."""
     known = [op for op in tools.records.ops(body.op_id) if op["kind"] == "recording"]
     if not known:
@@ -199,7 +200,7 @@ def _pseudonym(visitor: Visitor) -> str:
     return str(visitor.person["pseudonym"]) if visitor.person else ""
 
 
-def next_for(tools: Tools, visitor: Asking) -> dict[str, Any]:
+def next_for(tools: Tools, visitor: Asking) -> JsonObject:
     """List this person's next sessions of the study's plan, the nearest first."""
     now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
     found = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
@@ -221,7 +222,7 @@ def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | Non
     return folder
 
 
-def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
+def bundle(tools: Tools, device: Device, recording: str) -> JsonObject:
     """Give everything that a recording needs without network: what is shown, hints, timers, lists, all operations."""
     body = tools.intake.recording(recording, kitchen=device["kitchen"])
     version = tools.records.row(tables.recipe, body["graph_hash"])
@@ -253,14 +254,14 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
     }
 
 
-def _shown(ops: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _shown(ops: list[Op]) -> list[dict[str, Any]]:
     keys = ("op_id", "n", "device", "seen", "kind", "body", "host_ns", "uncertainty_ns", "actor")
-    return [{key: op[key] for key in keys} for op in ops]
+    return [{key: op.get(key) for key in keys} for op in ops]
 
 
 def ops_since(
     tools: Tools, device: Device, recording: str, after: Annotated[int, Query(ge=0, le=2**53)] = 0
-) -> dict[str, Any]:
+) -> JsonObject:
     """Give the operations of a recording after a number of the log: what other devices did."""
     tools.intake.recording(recording, kitchen=device["kitchen"])
     return {"ops": [op for op in _shown(tools.records.ops(recording)) if op["n"] > after]}
@@ -282,7 +283,7 @@ def post_ops(
     return JSONResponse({"receipts": receipts}, background=later)
 
 
-def health(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
+def health(tools: Tools, device: Device, recording: str) -> JsonObject:
     """Report how the devices are: one word and reasons; `standalone` where none belong to the recording."""
     folder = tools.intake.recording(recording, kitchen=device["kitchen"])["folder"]
     return health_of(tools, folder)
@@ -318,7 +319,7 @@ def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
 
 async def steer(
     request: Request, tools: Tools, visitor: Asking, device: Device, recording: str, body: Control
-) -> dict[str, Any]:
+) -> JsonObject:
     """Start, stop or abort the devices; `reasons` say why not, nothing means that it is done.
 
     To start, somebody must be signed in; an expired sign-in never keeps a recording from ending.
@@ -362,7 +363,7 @@ def sound_answer(tools: Collaborators, recording: str, sha256: str) -> Response:
 
 async def put_voice(
     request: Request, tools: Tools, visitor: Asking, device: Device, recording: str, sha256: Sha256
-) -> dict[str, Any]:
+) -> JsonObject:
     """Keep the sound of a voice note under the hash of its bytes."""
     content = await request.body()
     media_type = request.headers.get("content-type", "")[:60]
