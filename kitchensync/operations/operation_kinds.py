@@ -339,6 +339,10 @@ def checked(model: type[Strict], kind: str, body: dict[str, Any]) -> dict[str, A
     try:
         return model.model_validate(body).model_dump(exclude_none=True)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "body"
-        raise BadOperation(f"{kind}: {place}: {first['msg']}") from error
+        raise BadOperation(f"{kind}: {first_problem(error)}") from error
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return where a value does not fit, and why, in one line."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}"

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from kitchensync.operations.operation_kinds import first_problem
 from kitchensync.recipe_app.study.wanted import (
     STRATEGIES,
     Cook,
@@ -112,15 +113,19 @@ def _parsed(text: str, name: str) -> _File:
     try:
         return _File(**tomllib.loads(text))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise BadStudy(name, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise BadStudy(name, first_problem(error)) from error
     except (ValueError, RecursionError, TypeError) as error:
         raise BadStudy(name, f"cannot be read ({error})") from error
 
 
 def _study(read: _File, recipes: Sequence[str], name: str) -> Study:
+    try:
+        zone = ZoneInfo(read.study.zone)
+    except (KeyError, ValueError, OSError) as error:
+        why = f"study.zone: there is no time zone {read.study.zone!r}; one is Europe/Berlin"
+        raise BadStudy(name, why) from error
     study = Study(
-        _zone(read.study.zone, name),
+        zone,
         read.study.begin,
         read.study.days,
         read.study.session_minutes or UNKNOWN_MINUTES,
@@ -148,13 +153,6 @@ def _study(read: _File, recipes: Sequence[str], name: str) -> Study:
                 name, f"goals: {goal.name}: kitchen {home.name} does not belong to the part {goal.part}"
             )
     return study
-
-
-def _zone(name: str, file: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        raise BadStudy(file, f"study.zone: there is no time zone {name!r}; one is Europe/Berlin") from error
 
 
 def _kitchen(name: str, table: _Kitchen, file: str) -> StudyKitchen:

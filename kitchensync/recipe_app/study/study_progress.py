@@ -112,13 +112,6 @@ def _row(of: StudyGoal | CookedSession, by: Sequence[str]) -> Row:
     return tuple(str(getattr(of, name)) for name in by)
 
 
-def _picture(width: int, height: int, inside: str) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="sans-serif" font-size="14"><rect width="100%" height="100%" fill="#fff"/>{inside}</svg>\n'
-    )
-
-
 def as_csv(rows: Mapping[Row, CoverageCounts], by: Sequence[str]) -> str:
     """Return the counts as a table with a header."""
     out = io.StringIO()
@@ -155,4 +148,8 @@ def as_picture(rows: Mapping[Row, CoverageCounts]) -> str:
             f'<text x="760" y="{y + 15}">{said}</text>'
         )
     head = "from light to dark: wanted, planned, recorded; within it, downwards: aligned, annotated, may be released"
-    return _picture(860, 70 + len(rows) * high, f'<text x="20" y="28">{head}</text>{"".join(lines)}')
+    size = f'width="860" height="{70 + len(rows) * high}" viewBox="0 0 860 {70 + len(rows) * high}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="14">'
+        f'<rect width="100%" height="100%" fill="#fff"/><text x="20" y="28">{head}</text>{"".join(lines)}</svg>\n'
+    )

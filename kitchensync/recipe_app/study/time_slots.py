@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import count
@@ -43,14 +44,12 @@ def slots_of(study: Study) -> list[TimeSlot]:
     return found
 
 
-def _begins(study: Study, day: date, first: time) -> list[datetime]:
+def _begins(study: Study, day: date, first: time) -> Iterator[datetime]:
     step = timedelta(minutes=study.session_minutes + study.changeover_minutes)
-    found: list[datetime] = []
     for number in count():
         local = datetime.combine(day, first) + number * step
         if local.date() != day:
-            return found
+            return
         aware = local.replace(tzinfo=study.zone)
         if aware.astimezone(UTC).astimezone(study.zone).replace(tzinfo=None) == local:
-            found.append(aware)
-    return found
+            yield aware
