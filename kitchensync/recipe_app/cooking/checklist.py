@@ -20,12 +20,11 @@ FORM = "consent_form"
 KEYS = ("consent.text", "consent.agree", "consent.scopes", *(f"consent.scope.{scope}" for scope in OFFERED))
 
 
-def _words() -> dict[str, dict[str, str]]:
-    catalogues = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(LOCALES.glob("*.json"))}
-    return {language: {key: words[key] for key in KEYS} for language, words in catalogues.items()}
-
-
-WORDS = _words()
+WORDS: dict[str, dict[str, str]] = {
+    path.stem: {key: words[key] for key in KEYS}
+    for path in sorted(LOCALES.glob("*.json"))
+    if (words := json.loads(path.read_text("utf-8")))
+}
 CONSENT_VERSION = hashlib.sha256(json.dumps(WORDS, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -33,11 +32,6 @@ def keep_form(records: AppRecords) -> None:
     """Note the words of the form the first time they are shown to somebody."""
     if not records.ops(CONSENT_VERSION):
         records.note(FORM, CONSENT_VERSION, {"words": WORDS}, actor="")
-
-
-def words_of_form(records: AppRecords, version: str) -> dict[str, dict[str, str]] | None:
-    """Return the words of a version by language and key; None where it was never shown here."""
-    return next((op["body"]["words"] for op in records.ops(version) if op["kind"] == FORM), None)
 
 
 CHECKLIST_VERSION = "2026-11"

@@ -292,11 +292,10 @@ class Intake:
 
     def _agree(self, folder: str, op: Op) -> None:
         """Let the manifest say what the person agrees to now."""
-        person = self.records.row(tables.person, op["actor"])
         facts = {
             "version": op["body"]["version"],
             "language": op["body"].get("language", ""),
-            "person": person["pseudonym"] if person else "",
+            "person": self.records.pseudonym(op["actor"]),
             "utc_ns": op["received_utc_ns"],
         }
         self.folders.agree(folder, consent_of(op["subject"], op["body"]), facts)

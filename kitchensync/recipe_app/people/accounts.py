@@ -45,6 +45,11 @@ class Visitor:
         """The person's id, for the log."""
         return str(self.person["id"]) if self.person else ""
 
+    @property
+    def pseudonym(self) -> str:
+        """The person's pseudonym, as recordings and versions name people."""
+        return str(self.person["pseudonym"]) if self.person else ""
+
     def may(self, access: Access) -> bool:
         """Return whether this request holds an access."""
         return allowed(access, device=self.device is not None, roles=self.roles, desk=self.desk)

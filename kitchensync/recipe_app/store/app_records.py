@@ -272,6 +272,11 @@ class AppRecords:
             row = connection.execute(select(table).where(column == key)).first()
         return row._asdict() if row else None
 
+    def pseudonym(self, person: str) -> str:
+        """Return what a person is called; nothing for who is not known."""
+        row = self.row(tables.person, person)
+        return str(row["pseudonym"]) if row else ""
+
     def rows(
         self, table: Table, *conditions: Any, order: Any = None, limit: int = 1000
     ) -> list[dict[str, Any]]:

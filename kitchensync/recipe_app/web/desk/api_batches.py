@@ -20,7 +20,7 @@ from kitchensync.recipe_app.exchange.desk_batches import REFUSED, Row
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.bodies import EmptyBody, Id
-from kitchensync.recipe_app.web.desk.pages import exported, render, required_release
+from kitchensync.recipe_app.web.desk.pages import attachment, exported, render, required_release
 from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.i18n import Words, words_of
 from kitchensync.storage.errors import StorageError
@@ -115,7 +115,7 @@ def export_many(request: Request, tools: Tools, visitor: Asking, recording: Chos
         archive.writestr("left_out.json", json.dumps(left_out, indent=1, ensure_ascii=False))
     if not given:
         raise NotNow("nothing of these recordings may leave: nobody agreed to it")
-    return _zip(packed.getvalue(), "recordings.zip")
+    return attachment(packed.getvalue(), "application/zip", "recordings.zip")
 
 
 def export_recipes(tools: Tools, recipe: Chosen) -> Response:
@@ -125,12 +125,7 @@ def export_recipes(tools: Tools, recipe: Chosen) -> Response:
         for name in dict.fromkeys(recipe):
             found = tools.shelf.get(name)
             archive.writestr(f"{found.name}.json", given_back(found.graph))
-    return _zip(packed.getvalue(), "recipes.zip")
-
-
-def _zip(content: bytes, name: str) -> Response:
-    named = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type="application/zip", headers=named)
+    return attachment(packed.getvalue(), "application/zip", "recipes.zip")
 
 
 ROUTES = [

@@ -65,7 +65,7 @@ def read(tools: Tools, visitor: Asking, recording: str, body: CardIsRead) -> Jso
     folder, found = _found(tools, recording)
     if not folder or (found["state"] == "none" and not found["said"]):
         raise NotNow("this recording has no card")
-    return {"read": read_card(tools, folder, visitor.person["pseudonym"] if visitor.person else "")}
+    return {"read": read_card(tools, folder, visitor.pseudonym)}
 
 
 ROUTES = [

@@ -33,6 +33,7 @@ from kitchensync.recipe_app.web.bodies import (
     PairingCode,
     TabletDump,
 )
+from kitchensync.recipe_app.web.desk.pages import attachment
 from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.i18n import words_of
@@ -157,8 +158,7 @@ def add_collection(tools: Tools, visitor: Asking, body: NewCollection) -> JsonOb
 def export_collection(tools: Tools, collection: str) -> Response:
     """Give the files of a collection back, packed: byte for byte as they came, but for what was corrected."""
     packed = published.as_zip(published.give_back(collection, tools.records).files)
-    named = {"content-disposition": 'attachment; filename="annotations.zip"'}
-    return Response(packed, media_type="application/zip", headers=named)
+    return attachment(packed, "application/zip", "annotations.zip")
 
 
 def steer(tools: Tools, visitor: Asking, recording: str, body: DeskControl) -> JsonObject:

@@ -16,6 +16,7 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store.shelf import Recipe, shelve
 from kitchensync.recipe_app.web.bodies import NewRecipe, NewWording, OrderEdges, WrittenRecipe
+from kitchensync.recipe_app.web.desk.pages import attachment
 from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody, spool
 from kitchensync.recipe_app.web.i18n import words_of
@@ -110,8 +111,7 @@ def _edited(tools: Collaborators, recipe: str, body: OrderEdges) -> Recipe:
 def export_recipe(tools: Tools, recipe: str) -> Response:
     """Give a recipe as a file: a published graph in the layout in which it came, any other as `graph/1`."""
     found = tools.shelf.get(recipe)
-    named = {"content-disposition": f'attachment; filename="{found.name}.json"'}
-    return Response(given_back(found.graph), media_type="application/json", headers=named)
+    return attachment(given_back(found.graph), "application/json", f"{found.name}.json")
 
 
 def add_wording(tools: Tools, visitor: Asking, recipe: str, body: NewWording) -> JsonObject:

@@ -143,11 +143,10 @@ def steer(tools: Tools, visitor: Asking, folder: str, body: RoomControl) -> Json
             tools.pictures.forget((tools.folders.data / folder).absolute())
         tools.intake.file()
         return {"folder": folder, "reasons": []}
-    by = visitor.person["pseudonym"] if visitor.person else ""
     if action == "stop":
-        reasons = capture.stop(folder, by=by)
+        reasons = capture.stop(folder, by=visitor.pseudonym)
     elif action == "abort":
-        reasons = capture.abort(folder, reason=body.text, by=by)
+        reasons = capture.abort(folder, reason=body.text, by=visitor.pseudonym)
     else:
         reasons = capture.tell(folder, action, body.text)
     return {"folder": folder, "reasons": reasons}

@@ -228,7 +228,8 @@ def consent(request: Request, tools: Tools, visitor: Asking, recording: str) -> 
     """What was agreed to, in the very words that were shown, to print; empty boxes where nobody answered yet."""
     given = next((op for op in reversed(tools.records.ops(recording)) if op["kind"] == "consent"), None)
     answer = given["body"] if given else {"version": checklist.CONSENT_VERSION}
-    words = checklist.words_of_form(tools.records, answer["version"]) or checklist.WORDS
+    kept = (op["body"] for op in tools.records.ops(answer["version"]) if op["kind"] == checklist.FORM)
+    words = next((body["words"] for body in kept), checklist.WORDS)
     person = tools.records.row(tables.person, given["actor"]) if given else None
     reference, scopes = consent_of(recording, answer)
     fields = {
@@ -262,15 +263,18 @@ def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
     return render(request, "desk/devices.html", visitor=visitor, **fields)
 
 
+def attachment(content: str | bytes, media_type: str, name: str) -> Response:
+    """Give a file to save."""
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=media_type, headers=headers)
+
+
 def export(tools: Tools, visitor: Asking, recording: str) -> Response:
     """Everything of a recording as one file: what was frozen, every operation, what they add up to, every sound."""
     required_release(tools, recording)
     name, content = exported(tools, recording)
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
     note_download(tools.records, recording, actor=visitor.actor)
-    return Response(
-        json.dumps(content, indent=1, ensure_ascii=False), media_type="application/json", headers=headers
-    )
+    return attachment(json.dumps(content, indent=1, ensure_ascii=False), "application/json", name)
 
 
 def exported(tools: Collaborators, recording: str) -> tuple[str, dict[str, Any]]:

@@ -16,7 +16,7 @@ from kitchensync.recipe_app.study import study_progress as progress
 from kitchensync.recipe_app.study.calendar_file import calendar, weeks_page
 from kitchensync.recipe_app.study.study_file import BadStudy
 from kitchensync.recipe_app.web.bodies import EditedStudy, StudyPlanFile
-from kitchensync.recipe_app.web.desk.pages import render
+from kitchensync.recipe_app.web.desk.pages import attachment, render
 from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 
@@ -100,12 +100,12 @@ def coverage(
 def coverage_csv(tools: Tools, by: Words = ["recipe", "strategy"]) -> Response:  # noqa: B006
     """The same as a table."""
     names, found = _covered(tools, by)
-    return _file(progress.as_csv(found.rows, names), "text/csv", "coverage.csv")
+    return attachment(progress.as_csv(found.rows, names), "text/csv", "coverage.csv")
 
 
 def coverage_svg(tools: Tools, by: Words = ["recipe", "strategy"]) -> Response:  # noqa: B006
     """The same as a picture."""
-    return _file(progress.as_picture(_covered(tools, by)[1].rows), "image/svg+xml", "coverage.svg")
+    return attachment(progress.as_picture(_covered(tools, by)[1].rows), "image/svg+xml", "coverage.svg")
 
 
 def _covered(tools: Tools, by: list[str]) -> tuple[list[str], progress.StudyCoverage]:
@@ -119,18 +119,13 @@ def _covered(tools: Tools, by: list[str]) -> tuple[list[str], progress.StudyCove
 def plan_calendar(tools: Tools) -> Response:
     """The sessions of the plan for calendars."""
     entries = [one.entry for one in next_sessions.sessions_of(tools.records)]
-    return _file(calendar(entries), "text/calendar", "plan.ics")
+    return attachment(calendar(entries), "text/calendar", "plan.ics")
 
 
 def plan_weeks(tools: Tools) -> Response:
     """The sessions of the plan as a page to print, a week a sheet."""
     entries = [one.entry for one in next_sessions.sessions_of(tools.records)]
-    return _file(weeks_page(entries, study_at_desk.zone_of(tools), "Plan"), "text/html", "plan.html")
-
-
-def _file(content: str, kind: str, name: str) -> Response:
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type=kind, headers=headers)
+    return attachment(weeks_page(entries, study_at_desk.zone_of(tools), "Plan"), "text/html", "plan.html")
 
 
 ROUTES = [

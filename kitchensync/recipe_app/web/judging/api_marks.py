@@ -219,7 +219,9 @@ def _version(work: RecordingWork, marks: list[Mark], annotation: int) -> int:
     facts = work.facts()
     require_finished(marks, facts["frames"])
     labels = {step["node"]: step["label"] for step in facts["steps"]}
-    return keep_marks(work.folder, facts, annotation, work.by, regions_of(marks, labels), marks)
+    return keep_marks(
+        work.folder, facts, annotation, work.visitor.pseudonym, regions_of(marks, labels), marks
+    )
 
 
 def _accept(work: RecordingWork, annotation: int) -> dict[str, Any]:

@@ -149,13 +149,12 @@ def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: Empty
     folder = film_folder(tools, recording)
     facts = film_facts(tools, folder)
     mine = narrations_of(tools.records.ops(recording), visitor.actor)
-    by = visitor.person["pseudonym"] if visitor.person else ""
     film = {"fps": facts["fps"], "frames": facts["frames"], "sha256": facts["sha256"]}
     kept = [
         one | {"sound": _sound(folder, visitor.actor, one["narration"], one.get("ending", "")).name}
         for one in mine
     ]
-    version = keep_narrations(folder, by, film, kept)
+    version = keep_narrations(folder, visitor.pseudonym, film, kept)
     tools.records.note(SUBMITTED, recording, {"version": version}, actor=visitor.actor)
     return {"version": version, "narrations": len(kept)}
 

@@ -75,11 +75,6 @@ class ReviewWork:
         """The id of who asks."""
         return self.visitor.actor
 
-    @property
-    def by(self) -> str:
-        """Who asks, as versions name their author."""
-        return self.visitor.person["pseudonym"] if self.visitor.person else ""
-
     def mine(self, answers: Callable[[Ops, str, str], T]) -> T:
         """Return what who asks answered, as `answers` reads it from the operations of a kind and a person."""
         return answers(self.ops, self.review.edited, self.actor)
@@ -206,7 +201,7 @@ def routes(
         if needs_film:
             work.facts()
         work.here.require_complete()
-        content = {"author": work.by, "kept_utc_ns": time.time_ns(), **accepted(work, asked)}
+        content = {"author": work.visitor.pseudonym, "kept_utc_ns": time.time_ns(), **accepted(work, asked)}
         return {"version": add_judged(work.folder, work.review.what, content), counted: len(asked)}
 
     path = f"/api/v1/desk/recordings/{{recording}}/{of}"

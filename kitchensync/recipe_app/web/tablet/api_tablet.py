@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import BackgroundTasks, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
+from sqlalchemy import ColumnElement
 from starlette.concurrency import run_in_threadpool
 
 from kitchensync.operations.errors import NotNow
@@ -22,7 +24,6 @@ from kitchensync.recipe_app.exchange.dumps import keep_voice
 from kitchensync.recipe_app.exchange.intake import Sender
 from kitchensync.recipe_app.exchange.stated_facts import RECIPE, latest
 from kitchensync.recipe_app.narration import voices
-from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.shelf import Recipe, UnusableRecipe, keep_version
@@ -101,14 +102,18 @@ def running(tools: Tools, visitor: Asking) -> JsonObject:
     """
     names = tools.folders.running()
     if visitor.device is not None:
-        others = _of_other_kitchens(tools, names, visitor.device["kitchen"])
+        others = _live_in(tools, names, tables.recording.c.kitchen != visitor.device["kitchen"])
         names = [name for name in names if name not in others]
     live = [name for name in names if tools.folders.state(name) == "recording"]
-    cooked = _cooked_in(tools, live)
-    free = [name for name in live if name not in cooked and _goes_on(health_of(tools, name))]
+    cooked = _live_in(tools, live, COOKED_IN)
+    healths = {name: health_of(tools, name) for name in live if name not in cooked}
     return {
         "running": live,
-        "free": free,
+        "free": [
+            name
+            for name, health in healths.items()
+            if health["health"] != "unknown" and health["alarm"] != "stopped"
+        ],
         "adopted": [name for name in names if name not in live and not _is_put_in(tools, name)],
     }
 
@@ -119,18 +124,14 @@ def _is_put_in(tools: Collaborators, folder: str) -> bool:
     return any("began_utc_ns" in (tools.records.frozen(row["id"]) or {}) for row in rows)
 
 
-def _cooked_in(tools: Collaborators, folders: list[str]) -> set[str]:
-    """Folders that are being recorded and in which a session is past its checklist."""
-    table = tables.recording
-    begun = (table.c.folder.in_(folders), table.c.phase.in_(("follow", "review")))
-    return {row["folder"] for row in tools.records.rows(table, *begun)}
-
-
-def _of_other_kitchens(tools: Collaborators, folders: list[str], kitchen: str) -> set[str]:
-    """Folders that are being recorded for a tablet of another kitchen; what was filmed elsewhere is anybody's."""
+def _live_in(tools: Collaborators, folders: list[str], *where: ColumnElement[bool]) -> set[str]:
+    """Folders that are being recorded and belong to a recording of this kind."""
     table, live = tables.recording, [name for name in folders if tools.folders.state(name) == "recording"]
-    theirs = (table.c.folder.in_(live), table.c.kitchen != kitchen)
-    return {row["folder"] for row in tools.records.rows(table, *theirs)}
+    return {row["folder"] for row in tools.records.rows(table, table.c.folder.in_(live), *where)}
+
+
+COOKED_IN = tables.recording.c.phase.in_(("follow", "review"))
+"""A session is past its checklist."""
 
 
 def recordings(tools: Tools, visitor: Asking) -> JsonObject:
@@ -161,7 +162,7 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> JsonO
     if not known:
         planned = None
         if body.session:
-            planned = next_sessions.session_named(tools.records, body.session, _pseudonym(visitor))
+            planned = next_sessions.session_named(tools.records, body.session, visitor.pseudonym)
         recipe = tools.shelf.get(planned.recipe if planned else body.recipe)
         keep_version(tools.records, recipe, actor=visitor.actor)
         checklist.keep_form(tools.records)
@@ -180,7 +181,7 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> JsonO
         else:
             # Which planned session somebody chose something else for is counted.
             now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
-            due = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
+            due = next_sessions.next_of(tools.records, visitor.pseudonym, now)
             content |= (
                 {"instead_of": due[0].session}
                 if due and due[0].entry.start < now + next_sessions.LATE
@@ -196,25 +197,23 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> JsonO
     return bundle(tools, device, body.op_id)
 
 
-def _pseudonym(visitor: Visitor) -> str:
-    return str(visitor.person["pseudonym"]) if visitor.person else ""
-
-
 def next_for(tools: Tools, visitor: Asking) -> JsonObject:
     """List this person's next sessions of the study's plan, the nearest first."""
     now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
-    found = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
+    found = next_sessions.next_of(tools.records, visitor.pseudonym, now)
     return {"sessions": [{"session": one.session, **one.entry.model_dump(mode="json")} for one in found]}
 
 
 def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | None:
-    if folder is not None and (not tools.folders.joinable(folder) or _is_put_in(tools, folder)):
+    if folder is None:
+        return None
+    if not tools.folders.joinable(folder) or _is_put_in(tools, folder):
         raise NotNow("{folder} is not recording any more; choose without a recording", folder=folder)
-    if folder is not None and _of_other_kitchens(tools, [folder], kitchen):
+    if _live_in(tools, [folder], tables.recording.c.kitchen != kitchen):
         raise NotNow(
             "{folder} is being recorded in another kitchen; choose without a recording", folder=folder
         )
-    if folder is not None and tools.folders.state(folder) == "recording" and _cooked_in(tools, [folder]):
+    if _live_in(tools, [folder], COOKED_IN):
         raise NotNow(
             "somebody cooks in {folder} already; finish that first, or choose without a recording",
             folder=folder,
@@ -285,12 +284,7 @@ def post_ops(
 
 def health(tools: Tools, device: Device, recording: str) -> JsonObject:
     """Report how the devices are: one word and reasons; `standalone` where none belong to the recording."""
-    folder = tools.intake.recording(recording, kitchen=device["kitchen"])["folder"]
-    return health_of(tools, folder)
-
-
-def _goes_on(health: dict[str, Any]) -> bool:
-    return health["health"] != "unknown" and health["alarm"] != "stopped"
+    return health_of(tools, tools.intake.recording(recording, kitchen=device["kitchen"])["folder"])
 
 
 def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
@@ -326,15 +320,10 @@ async def steer(
     """
     if body.action == "start":
         await require(request, Access.COOK)
-    return await run_in_threadpool(_steer, tools, visitor.actor, device, recording, body)
-
-
-def _steer(
-    tools: Collaborators, actor: str, device: dict[str, Any], recording: str, body: Control
-) -> dict[str, Any]:
-    tools.intake.require_own(recording, Sender(device, actor))
+    await run_in_threadpool(tools.intake.require_own, recording, Sender(device, visitor.actor))
     reason = "" if body.action == "start" else body.reason  # nobody but the desk begins without a stream
-    return steering.steer(tools, recording, body.action, actor=actor, reason=reason)
+    steer_devices = partial(steering.steer, actor=visitor.actor, reason=reason)
+    return await run_in_threadpool(steer_devices, tools, recording, body.action)
 
 
 def slate(tools: Tools, visitor: Asking, device: Device, recording: str) -> Response:
@@ -367,17 +356,9 @@ async def put_voice(
     """Keep the sound of a voice note under the hash of its bytes."""
     content = await request.body()
     media_type = request.headers.get("content-type", "")[:60]
-    await run_in_threadpool(
-        _keep_voice, tools, Sender(device, visitor.actor), recording, sha256, media_type, content
-    )
+    await run_in_threadpool(tools.intake.require_own, recording, Sender(device, visitor.actor))
+    await run_in_threadpool(keep_voice, tools.records, recording, sha256, media_type, content)
     return {"sha256": sha256, "bytes": len(content)}
-
-
-def _keep_voice(
-    tools: Collaborators, sender: Sender, recording: str, sha256: str, media_type: str, content: bytes
-) -> None:
-    tools.intake.require_own(recording, sender)
-    keep_voice(tools.records, recording, sha256, media_type, content)
 
 
 ROUTES = [
