@@ -76,7 +76,6 @@ class FilmJobs:
         self._prepared: set[Path] = set()
         self._worker: OneWorker[tuple[Path, int]] = OneWorker("small films", self._work)
         self._lock = self._worker.lock
-        self._process: subprocess.Popen[str] | None = None
 
     def state(self, recording: Path, height: int) -> FilmState:
         """Report how a film is: `ready` with its facts, `failed` and why, `none`, or how far its job is."""
@@ -119,11 +118,6 @@ class FilmJobs:
 
     def close(self) -> None:
         """Give up what waits, end what is under way."""
-        self._worker.end.set()
-        with self._lock:
-            process = self._process
-        if process is not None:
-            process.terminate()
         self._worker.close()
 
     def _work(self, key: tuple[Path, int]) -> None:
@@ -173,38 +167,26 @@ class FilmJobs:
 
     def _run(self, module: list[str], job: _Job | None) -> tuple[int, str]:
         """Run a module to its end; return its exit code and why it failed. A `job` hears how far it is."""
+        command = ["nice", "-n", str(NICE), sys.executable, "-P", "-m", *module]
+        stdout, looked_s = subprocess.PIPE if job is not None else subprocess.DEVNULL, time.monotonic()
         try:
-            process = subprocess.Popen(
-                ["nice", "-n", str(NICE), sys.executable, "-P", "-m", *module],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE if job is not None else subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
+            with self._worker.running(command, stdout, subprocess.PIPE) as process:
+                assert process.stderr is not None
+                with process.stdout or nullcontext(()) as lines, process.stderr:
+                    for line in lines:
+                        assert job is not None
+                        done, whole = map(int, line.split())
+                        if done < job.done:  # the second video, of the front camera
+                            job.enter("making")
+                        job.done, job.whole = done, whole
+                        if time.monotonic() - looked_s > LOOK_S:
+                            looked_s = time.monotonic()
+                            if self._gives_up(job):
+                                process.terminate()
+                    said = process.stderr.read().strip().splitlines()
+                code = process.wait()
         except OSError as error:
             return 1, f"no film can be made now: {(error.strerror or str(error)).lower()}"
-        with self._lock:
-            self._process = process
-            if self._worker.end.is_set():
-                process.terminate()
-        assert process.stderr is not None
-        looked_s = time.monotonic()
-        with process.stdout or nullcontext(()) as lines, process.stderr:
-            for line in lines:
-                assert job is not None
-                done, whole = map(int, line.split())
-                if done < job.done:  # the second video, of the front camera
-                    job.enter("making")
-                job.done, job.whole = done, whole
-                if time.monotonic() - looked_s > LOOK_S:
-                    looked_s = time.monotonic()
-                    if self._gives_up(job):
-                        process.terminate()
-            said = process.stderr.read().strip().splitlines()
-        code = process.wait()
-        with self._lock:
-            self._process = None
         if code == 0:
             return code, ""
         return code, said[-1][:600] if said else f"the process that made the film ended with {code}"

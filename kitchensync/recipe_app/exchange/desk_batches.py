@@ -36,13 +36,8 @@ class Row:
 
     def plain(self) -> dict[str, str]:
         """Return the row without what only this computer has to know."""
-        return {
-            "recording": self.recording,
-            "name": self.name,
-            "verb": self.verb,
-            "state": self.state,
-            "said": self.said,
-        }
+        shown = ("recording", "name", "verb", "state", "said")
+        return {key: str(getattr(self, key)) for key in shown}
 
 
 class DeskBatches:
@@ -52,7 +47,6 @@ class DeskBatches:
         self._is_recording = is_recording
         self._rows: list[Row] = []
         self._worker: OneWorker[Row] = OneWorker("batches of the desk", self._work)
-        self._process: subprocess.Popen[str] | None = None
 
     def rows(self) -> list[dict[str, str]]:
         """Return what was asked for, oldest first, with what came of it."""
@@ -83,11 +77,6 @@ class DeskBatches:
 
     def close(self) -> None:
         """Give up what waits, end what is under way."""
-        self._worker.end.set()
-        with self._worker.lock:
-            process = self._process
-        if process is not None:
-            process.terminate()
         self._worker.close()
 
     def _set(self, row: Row, state: str, said: str = "") -> None:
@@ -106,23 +95,10 @@ class DeskBatches:
         """Run the command; return how it ended and what it said."""
         command = [sys.executable, "-P", "-m", "kitchensync", row.verb, str(row.path), "--json"]
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                start_new_session=True,
-            )
+            with self._worker.running(command, subprocess.PIPE, subprocess.DEVNULL) as process:
+                said, _ = process.communicate()
         except OSError as error:
             return FAILED, (error.strerror or str(error)).lower()
-        with self._worker.lock:
-            self._process = process
-            if self._worker.end.is_set():
-                process.terminate()
-        said, _ = process.communicate()
-        with self._worker.lock:
-            self._process = None
         return outcome_of(process.returncode, said)
 
 

@@ -105,6 +105,7 @@ def _chosen(ops: Sequence[Op]) -> Op:
 log = logging.getLogger(__name__)
 
 Receipt = dict[str, Any]
+RECEIPT = ("op_id", "n", "host_ns", "uncertainty_ns", "basis")
 
 
 class Intake:
@@ -138,11 +139,9 @@ class Intake:
             except (BadOperation, NotFound) as error:
                 receipts[operation.op_id] = {"op_id": operation.op_id, "error": say(error)}
         for new, (stored, known) in zip(wanted, self.records.accept(wanted) if wanted else (), strict=True):
-            receipts[new.op_id] = (
-                _receipt(stored, known)
-                if stored
-                else {"op_id": new.op_id, "error": say(_unknown(new.subject))}
-            )
+            receipt: Receipt = {key: stored.get(key) for key in RECEIPT} | {"duplicate": known}
+            refused = {"op_id": new.op_id, "error": say(_unknown(new.subject))}
+            receipts[new.op_id] = receipt if stored else refused
         if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in wanted}):
             self.file()
         return [receipts[operation.op_id] for operation in operations]
@@ -280,15 +279,12 @@ class Intake:
         if op["kind"] == "recording":
             recipe = {key: body[key] for key in ("name", "graph_hash", "order", "seed", "source")}
             said = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}
-            self.folders.put(folder, {"recipe": recipe, "script": said} | self._who(op))
-
-    def _who(self, op: Op) -> dict[str, Any]:
-        """Return person and kitchen of a recording that the desk put into the list: no device was told them."""
-        if "began_utc_ns" not in op["body"]:
-            return {}
-        person = self.records.row(tables.person, op["actor"])
-        kitchen = self.records.row(tables.kitchen, op["body"]["kitchen"])
-        return {"pseudonym": person and person["pseudonym"], "place": kitchen and kitchen["name"]}
+            who = {}
+            if "began_utc_ns" in body:  # the desk put it into the list: no device was told person and kitchen
+                kitchen = self.records.row(tables.kitchen, body["kitchen"])
+                person = self.records.pseudonym(op["actor"]) or None
+                who = {"pseudonym": person, "place": kitchen and kitchen["name"]}
+            self.folders.put(folder, {"recipe": recipe, "script": said} | who)
 
     def _agree(self, folder: str, op: Op) -> None:
         """Let the manifest say what the person agrees to now."""
@@ -311,8 +307,3 @@ def _bound(op: Op) -> str | None:
 
 def _unknown(recording: str) -> NotFound:
     return NotFound("no recording {name!r}; choose a recipe on the tablet to begin one", name=recording[:80])
-
-
-def _receipt(stored: Op, known: bool) -> Receipt:
-    keys = ("op_id", "n", "host_ns", "uncertainty_ns", "basis")
-    return {key: stored.get(key) for key in keys} | {"duplicate": known}

@@ -52,11 +52,6 @@ _SCHEMA = {
 }
 
 
-def server_of(environment: Mapping[str, str], *, tries: int = 1) -> Endpoint | None:
-    """Read the server from the environment, None when it is not named there. Raises OSError, ValueError."""
-    return endpoint_of("hints", environment, tries=tries)
-
-
 class HintTrouble(Exception):
     """A server gave no hints that can be read."""
 
@@ -66,7 +61,7 @@ def model_hints(
 ) -> tuple[list[Hint], str]:
     """Return the model's accepted hints of a step and a note: why there are none, or who was told the recipe."""
     try:
-        server = server_of(environment)
+        server = endpoint_of("hints", environment)
     except (OSError, ValueError) as error:
         return [], f"no model asked: {error}; the rules answered alone"
     if server is None:

@@ -156,7 +156,8 @@ class Accounts:
 
     def accept_invite(self, code: str, password: str) -> str:
         """Set the password of the invited person; return their id. Raises NotAllowed, BadOperation."""
-        secrets.check_password(password)
+        if not secrets.SHORTEST_PASSWORD <= len(password) <= 200:
+            raise BadOperation("a password has at least {least} characters", least=secrets.SHORTEST_PASSWORD)
         hashed = secrets.slow_hash(password)
         with self.records.changing() as connection:
             person = self._use_ticket(connection, "invite", code)

@@ -91,9 +91,3 @@ def check_pin(pin: str) -> None:
         raise BadOperation("a PIN has six digits")
     if len(set(pin)) == 1 or pin in "01234567890" or pin in "09876543210":
         raise BadOperation("this PIN is one that anybody tries first; choose another")
-
-
-def check_password(password: str) -> None:
-    """Refuse a short password. Raises BadOperation."""
-    if not SHORTEST_PASSWORD <= len(password) <= 200:
-        raise BadOperation("a password has at least {least} characters", least=SHORTEST_PASSWORD)

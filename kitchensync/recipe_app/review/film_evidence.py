@@ -19,6 +19,7 @@ from kitchensync.dataset.measures.span_agreement import Span, agreement, common,
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.operation_kinds import OnScreen, OpId, Strict
 from kitchensync.operations.session_state import Op
+from kitchensync.recipe_app.review.judged_answers import require_none_left
 from kitchensync.recipe_app.review.marks import Mark, StepEdit
 from kitchensync.recipe_app.review.rounds import Review
 from kitchensync.recipe_app.review.rulings import finished
@@ -118,8 +119,7 @@ def require_evidence(
         if any(not (first <= mark["start"] <= mark["end"] <= last) for mark in finished(mine)):
             raise NotNow("not submitted: evidence lies outside the clip of its question")
         left += not mine or not answers[item["item"]].strip()
-    if left:
-        raise NotNow("not submitted: {count} questions are not answered yet", count=left)
+    require_none_left(left)
 
 
 def clip_pictures(item: Item, fps: Fraction) -> tuple[int, int]:

@@ -75,11 +75,6 @@ def last_given(
     return last
 
 
-def require_all(answers: Answers, items: Iterable[str], form: AnswerForm) -> None:
-    """Raise NotNow unless everything was answered."""
-    require_none_left(open_of(answers, items, form))
-
-
 def require_none_left(left: int) -> None:
     """Raise NotNow where questions are left."""
     if left:

@@ -35,10 +35,7 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """Give a transaction that nobody else writes beside; committed at the end, else rolled back."""
         with self._writer, self.engine.connect() as connection, connection.begin():
-            if self.engine.dialect.name == "postgresql":
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
-            else:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            _let_one_write(connection)
             yield connection
 
     @contextlib.contextmanager
@@ -52,6 +49,13 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
+
+
+def _let_one_write(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
+    else:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def open_database(place: Path | str, key: bytes | None = None) -> Database:
@@ -71,10 +75,7 @@ def open_database(place: Path | str, key: bytes | None = None) -> Database:
             config.set_main_option("script_location", str(MIGRATIONS))
             config.attributes["connection"] = connection
             with connection.begin():
-                if connection.dialect.name == "postgresql":
-                    connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
-                else:
-                    connection.exec_driver_sql("BEGIN IMMEDIATE")
+                _let_one_write(connection)
                 if inspect(connection).has_table(op.name):
                     command.upgrade(config, "head")
                 else:

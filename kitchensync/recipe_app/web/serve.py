@@ -99,8 +99,8 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         stack.enter_context(_repeated("filing", FILE_AGAIN_S, file))
         stack.enter_context(_repeated("small videos", FILE_AGAIN_S, partial(prepare_ended, tools)))
         stack.enter_context(_repeated("withdrawals", OPEN_AGAIN_S, partial(finish_open, tools, own)))
-        url, *others = addresses(setup.host, listener.getsockname()[1], secure)
-        for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):
+        urls = addresses(setup.host, listener.getsockname()[1], secure)
+        for line in _welcome(tools, urls, secure, data):
             say(line)
         server = BoundedServer(_config(tools, secure, setup.trusted_proxy))
 
@@ -109,7 +109,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
 
         # Also before the server listens to signals itself; after its orderly end it raises them again.
         stack.enter_context(ending_at_signals(end))
-        say(f"ready app={url}")
+        say(f"ready app={urls[0]}")
         server.run(sockets=[listener])
 
 
@@ -147,7 +147,11 @@ def clock_id() -> str:
     return hashlib.sha256(boot.encode()).hexdigest()[:12]
 
 
-def _welcome(tools: Collaborators, url: str, data: Path) -> Iterator[str]:
+def _welcome(
+    tools: Collaborators, urls: list[str], secure: tls.Credentials | None, data: Path
+) -> Iterator[str]:
+    """Say what is served and how to begin, and by which other addresses tablets reach the app."""
+    url, *others = urls
     yield f"recipes: {len(tools.shelf.recipes())} from {tools.shelf.folder}; recordings: {data}"
     if tools.demo is not None:
         (kitchen,) = tools.records.rows(tables.kitchen, limit=1)
@@ -157,10 +161,6 @@ def _welcome(tools: Collaborators, url: str, data: Path) -> Iterator[str]:
     if (admin := _admin_without_password(tools.records)) is not None:
         yield "nobody is an admin yet; open this once, within 72 hours, and set a password:"
         yield f"invite={url}desk/sign-in#{tools.accounts.invite(admin, actor='')}"
-
-
-def _elsewhere(others: list[str], secure: tls.Credentials | None) -> Iterator[str]:
-    """Say by which other addresses tablets reach the app, as on a computer with a network of the kitchen's own."""
     if others:
         yield f"also: {' '.join(others)}"
     if secure is not None and secure.left_out:

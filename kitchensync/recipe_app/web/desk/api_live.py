@@ -24,12 +24,6 @@ OVER = ("stopped", "standalone")
 MOST_STREAMS = 64
 
 
-def _folder(tools: Collaborators, recording: str) -> str | None:
-    """Return the folder of a recording's devices, None where none belong to it. Raises NotFound."""
-    folder: str | None = tools.intake.recording(recording, kitchen=None)["folder"]
-    return folder
-
-
 def live_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
     """Follow a recording: a tile a stream, what is wrong, and what can be done."""
     known = tools.intake.recording(recording, kitchen=None)
@@ -41,7 +35,7 @@ def live_page(request: Request, tools: Tools, visitor: Asking, recording: str) -
 
 def live(tools: Tools, recording: str) -> JsonObject:
     """Say everything that is known of the devices now; without a running recorder only its one word."""
-    folder = _folder(tools, recording)
+    folder = tools.intake.recording(recording, kitchen=None)["folder"]
     watch = tools.capture or tools.watch
     said = watch.live(folder) if watch is not None and folder is not None else None
     if said is None:
@@ -55,7 +49,8 @@ def live(tools: Tools, recording: str) -> JsonObject:
 
 def _is_paused(tools: Collaborators, recording: str) -> bool:
     """Return whether a pause lasts: one of the tablet's, or one that was asked of the recorder."""
-    pauses, folder = tools.records.state(recording)["pauses"], _folder(tools, recording)
+    pauses = tools.records.state(recording)["pauses"]
+    folder = tools.intake.recording(recording, kitchen=None)["folder"]
     is_by_recorder = folder is not None and is_paused(tools.folders.data / folder)
     return is_by_recorder or (bool(pauses) and pauses[-1]["end"] is None)
 
@@ -71,7 +66,7 @@ def pictures(
 
     Waits so long for the first. Raises NotFound, NotNow, Withdrawn, NotPermitted.
     """
-    folder = _folder(tools, recording)
+    folder = tools.intake.recording(recording, kitchen=None)["folder"]
     if folder is None:
         raise NotNow("nothing is being recorded here")
     path = (tools.folders.data / folder).absolute()
@@ -104,7 +99,7 @@ def pictures(
 
 def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> JsonObject:
     """Keep what an operator remarks now: it stands in the recording's events at this time."""
-    folder = _folder(tools, recording)
+    folder = tools.intake.recording(recording, kitchen=None)["folder"]
     if folder is None or health_of(tools, folder)["health"] not in STEERED:
         raise NotNow("nothing is being recorded here")
     stored = tools.records.note("mark", recording, {"text": body.text}, actor=visitor.actor, op_id=body.op_id)

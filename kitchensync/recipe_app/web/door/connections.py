@@ -145,22 +145,19 @@ class BoundedProtocol(H11Protocol):
 
     def _watch(self) -> None:
         """Set the deadline of a new phase; within one, a byte more makes it no longer."""
-        phase, seconds = self._where()
+        phase, seconds = "", 0.0
+        if self.transport.is_closing():
+            phase, seconds = "closing", REST_S
+        elif self.conn.their_state is h11.IDLE:
+            phase, seconds = "head", HEAD_S
+        elif self.cycle is not None and self.cycle.response_complete:
+            phase, seconds = "rest", REST_S
         if phase == self._phase:
             return
         self._phase = phase
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = self.loop.call_later(seconds, self.end) if phase else None
-
-    def _where(self) -> tuple[str, float]:
-        if self.transport.is_closing():
-            return "closing", REST_S
-        if self.conn.their_state is h11.IDLE:
-            return "head", HEAD_S
-        if self.cycle is not None and self.cycle.response_complete:
-            return "rest", REST_S
-        return "", 0.0
 
 
 class Handshake(asyncio.Protocol):

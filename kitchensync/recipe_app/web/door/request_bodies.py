@@ -89,20 +89,19 @@ class Turns:
         """Wait for a turn. Raises NotNow, TooOften."""
         await self.own.enter(who)
         try:
-            await self._wait()
+            try:
+                async with asyncio.timeout(TURN_S):
+                    await self.free.acquire()
+            except TimeoutError as error:
+                raise NotNow(
+                    "another large file is being taken in; send this one again in a minute"
+                ) from error
             try:
                 yield
             finally:
                 self.free.release()
         finally:
             self.own.leave(who)
-
-    async def _wait(self) -> None:
-        try:
-            async with asyncio.timeout(TURN_S):
-                await self.free.acquire()
-        except TimeoutError as error:
-            raise NotNow("another large file is being taken in; send this one again in a minute") from error
 
 
 def timely(receive: Receive, most: int, pace: Pace | None = None) -> Receive:

@@ -14,7 +14,7 @@ from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.dataset.tables.coherence_examples import all_examples
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.operation_kinds import Strict
-from kitchensync.recipe_app.review.judged_answers import AnswerForm, answers_of, open_of, require_all
+from kitchensync.recipe_app.review.judged_answers import AnswerForm, answers_of, open_of, require_none_left
 from kitchensync.recipe_app.review.opinions import (
     ASKED,
     OPINIONS,
@@ -112,7 +112,7 @@ ROUTES = routes(
     items=_items,
     told=_told,
     compared=_compared,
-    require_done=lambda work, items: require_all(work.mine(answers_of), items, _form(work)),
+    require_done=lambda work, items: require_none_left(open_of(work.mine(answers_of), items, _form(work))),
     accepted=_accepted,
     judge=think,
     ask=ask_opinions,

@@ -10,6 +10,7 @@ from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.operations.operation_kinds import OpId, Strict
+from kitchensync.recipe_app.review.judged_answers import require_none_left
 from kitchensync.recipe_app.review.question_rounds import (
     ASKED,
     QUESTIONS,
@@ -21,7 +22,6 @@ from kitchensync.recipe_app.review.question_rounds import (
     check_verdict,
     decide,
     record_of,
-    require_judged,
     verdicts_of,
 )
 from kitchensync.recipe_app.review.questions_of_film import Written, questions_of
@@ -145,7 +145,7 @@ ROUTES = routes(
     items=_items,
     told=_told,
     compared=_compared,
-    require_done=lambda work, items: require_judged(work.mine(verdicts_of), [*items.values()]),
+    require_done=lambda work, items: require_none_left(len(items.keys() - work.mine(verdicts_of).keys())),
     accepted=_accepted,
     judge=judge_question,
     ask=ask_questions,

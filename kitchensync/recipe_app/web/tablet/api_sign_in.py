@@ -151,14 +151,16 @@ def sign_out(request: Request, tools: Tools) -> JSONResponse:
     tools.accounts.sign_out(
         request.cookies.get(LOGIN_COOKIE) or request.headers.get("x-kitchensync-login", "")
     )
-    answer = JSONResponse({})
-    answer.delete_cookie(LOGIN_COOKIE)
-    return answer
+    return _signed_out()
 
 
 def sign_out_everywhere(tools: Tools, visitor: Asking) -> JSONResponse:
     """End every session of the person who asks, this one too."""
     tools.accounts.sign_out_everywhere(visitor.actor)
+    return _signed_out()
+
+
+def _signed_out() -> JSONResponse:
     answer = JSONResponse({})
     answer.delete_cookie(LOGIN_COOKIE)
     return answer
