@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from kitchensync.operations.planned_steps import PlannedSteps, plan_of
+from kitchensync.operations.planned_steps import plan_of
 from kitchensync.operations.session_state import ErrorState, Frozen, Run, State
 from kitchensync.storage.recording_files.annotation_folder import AcceptedSteps
 from kitchensync.storage.timeline.film_times import FilmPlace
@@ -59,7 +59,10 @@ def entries_of(
             modified = next(filter(None, (done_instead(error, frozen) for error in made)), None)
             entry = Entry(step_id(label), label, start_s, end_s, tuple(tagged(made)), modified, node)
             more = {"errors": [_error(error) for error in errors]} if number == 0 and errors else {}
-            sides = _sides(frozen["steps"][str(node)]["text"], plan, node)
+            sides: dict[str, str | None] = {}  # what the recipe says and what was planned, where that differs
+            if node in plan.left_out or plan.steps[node].is_planned:
+                planned = None if node in plan.left_out else plan.steps[node].words
+                sides = {"original": frozen["steps"][str(node)]["text"], "planned": planned}
             found.append(EntryNotes(entry, node, {**beside, **sides, **more}, taken_ns))
     return found
 
@@ -69,14 +72,6 @@ def done_instead(error: ErrorState, frozen: Frozen) -> str | None:
     text = str(error["text"]).strip()
     step = frozen["steps"].get(str(error["node"]))
     return text if text and (not step or text.casefold() != step["text"].strip().casefold()) else None
-
-
-def _sides(original: str, plan: PlannedSteps, node: int) -> dict[str, Any]:
-    """What the recipe says and what was planned, where that differs; None is planned where it is left out."""
-    if node in plan.left_out:
-        return {"original": original, "planned": None}
-    step = plan.steps[node]
-    return {"original": original, "planned": step.words} if step.is_planned else {}
 
 
 def counts(error: ErrorState) -> bool:
@@ -94,15 +89,9 @@ def tagged(errors: list[ErrorState]) -> Iterator[TaggedError]:
     """Give errors of a reduced log as the published form has them: one for each category."""
     for error in errors:
         for category in error["categories"]:
-            yield TaggedError(TAGS[category], _words(error))
-
-
-def _words(error: ErrorState) -> str:
-    if error["description"]:
-        return str(error["description"])
-    if error["expected"] or error["actual"]:
-        return f"{error['actual'] or '?'} instead of {error['expected'] or '?'}"
-    return str(error["text"])
+            instead = f"{error['actual'] or '?'} instead of {error['expected'] or '?'}"
+            either = instead if error["expected"] or error["actual"] else error["text"]
+            yield TaggedError(TAGS[category], error["description"] or either)
 
 
 def _error(error: ErrorState) -> dict[str, Any]:

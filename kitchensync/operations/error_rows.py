@@ -106,7 +106,8 @@ def _row(
     place_of: PlaceOf,
     place_of_frame: PlaceOf,
 ) -> ErrorRow:
-    judged, moments = error.get("judged") or {}, error.get("moments", {})
+    judged, moments, by = error.get("judged") or {}, error.get("moments", {}), error["corrected_by"]
+    intent = judged.get("intent", error["intent"])
     node, is_set = error["node"], error["at"] != reported_ns  # the touch is no statement of when it happened
 
     def place(moment: str) -> FilmPlace | None:
@@ -130,23 +131,15 @@ def _row(
         "categories": [TAGS[category] for category in error["categories"]],
         "description": error["description"] or None,
         "planned": error["planned"],
-        "intent": _one_of(INTENTS, judged.get("intent", error["intent"])),
+        "intent": intent if intent in INTENTS else None,
         "noticed": NOTICED.get(judged.get("noticed", error["noticed"])),
         "at_s": seconds["at"],
         "end_s": seconds["end"],
         "point_of_no_return_s": seconds["point_of_no_return"],
         "noticed_s": seconds["noticed_at"],
-        "corrected_by": _corrected_by(error["corrected_by"]),
+        "corrected_by": "none" if by == NO_STEP else None if by is None else str(by),
         "corrected_s": seconds["corrected_at"],
         "reported_s": None if reported is None or reported.outside else round(reported.film_s, 3),
         "source": RULED if error.get("ruled") else MARKED if judged or moments else ENTERED,
         "bound_s": None if at is None else round(at.bound_s, 4),
     }
-
-
-def _one_of(values: Iterable[str], value: str) -> str | None:
-    return value if value in values else None
-
-
-def _corrected_by(value: int | str | None) -> str | None:
-    return "none" if value == NO_STEP else None if value is None else str(value)

@@ -40,8 +40,19 @@ def filed_operations(recording: Path) -> Iterator[Op]:
 
     Raises BadEventLog.
     """
-    filed = [event for writer in WRITERS for event in _events_of(recording, writer)]
-    undone = _undone(filed)
+    filed: list[dict[str, Any]] = []
+    undone: dict[str, list[str]] = {}
+    for writer in WRITERS:
+        for line, event in enumerate(events_of(recording, writer), start=1):
+            try:
+                check_filed(event)
+            except BadOperation as error:
+                raise BadEventLog(recording / "events" / f"{writer}.jsonl", line, str(error)) from error
+            filed.append(event)
+            if event["kind"] == "undo":  # one of several was filed in lines `<id>`, `<id>.1`
+                whole = event["op_id"].partition(".")[0]
+                first = whole if whole in undone else event["op_id"]
+                undone.setdefault(first, []).append(event["body"]["undoes"])
     for number, event in enumerate(filed):
         op_id, kind, body = event["op_id"], event["kind"], event["body"]
         if kind == "undo":
@@ -57,24 +68,3 @@ def filed_operations(recording: Path) -> Iterator[Op]:
             "seen": body.get("seen", number),
             "n": number,
         }
-
-
-def _undone(filed: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Return what each undo takes back; an undo of several was filed in lines `<id>`, `<id>.1`."""
-    undone: dict[str, list[str]] = {}
-    for event in filed:
-        if event["kind"] == "undo":
-            whole = event["op_id"].partition(".")[0]
-            undone.setdefault(whole if whole in undone else event["op_id"], []).append(
-                event["body"]["undoes"]
-            )
-    return undone
-
-
-def _events_of(recording: Path, writer: str) -> Iterator[dict[str, Any]]:
-    for line, event in enumerate(events_of(recording, writer), start=1):
-        try:
-            check_filed(event)
-        except BadOperation as error:
-            raise BadEventLog(recording / "events" / f"{writer}.jsonl", line, str(error)) from error
-        yield event

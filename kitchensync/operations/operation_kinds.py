@@ -7,7 +7,7 @@ own: `recording` (what was chosen, frozen with everything that is shown), `captu
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -118,11 +118,8 @@ class PlannedError(NewError):
     hint: Short = ""
 
 
-class EditError(Strict):
+class EditError(NewError):
     """A change of an error; fields are merged one by one."""
-
-    error_id: OpId
-    fields: ErrorFields
 
 
 class RecoveryStep(Strict):
@@ -267,37 +264,10 @@ DESK_KINDS: dict[str, type[Strict]] = {
 }
 """What the desk does to a recording after the fact."""
 
-Kind = Literal[
-    "plan_error",
-    "edit_error",
-    "hint",
-    "instructed",
-    "prepared",
-    "consent",
-    "check",
-    "checked",
-    "start",
-    "done",
-    "reopen",
-    "skip",
-    "hold",
-    "error",
-    "recovered",
-    "mark",
-    "timer",
-    "awake",
-    "end",
-    "add_error",
-    "note",
-    "voice",
-    "finish",
-    "claim",
-    "pause",
-    "resume",
-    "withdraw",
-    "keep",
-    "undo",
-]
+if TYPE_CHECKING:
+    Kind = str
+else:
+    Kind = Literal[tuple(KINDS)]
 
 
 class Operation(Strict):

@@ -37,7 +37,14 @@ def plan_of(state: State) -> PlannedSteps:
     recording = state["recording"]
     errors = [error for error in state["errors"].values() if error["planned"] and not error["removed"]]
     own = [error for error in errors if error.get("origin") != "script"]
-    order = _moved([int(node) for node in recording["order"]], own)
+    order = [int(node) for node in recording["order"]]
+    for error in own:  # a step that is planned too early stands in front of the one that it was to wait for
+        node, before = error["node"], error.get("before")
+        if node is None or before is None or node == before or ORDER not in error["categories"]:
+            continue
+        if {node, before} <= set(order):
+            order.remove(node)
+            order.insert(order.index(before), node)
     left = {error["node"] for error in own if MISSING in error["categories"]}
     order = [node for node in order if node not in left]
     steps = {
@@ -61,22 +68,6 @@ def numbered_steps(state: State, plan: PlannedSteps) -> dict[int, int | None]:
     }
     nodes = sorted((*plan.order, *plan.left_out), key=lambda node: begun.get(node, math.inf))
     return {node: plan.order.index(node) + 1 if node in plan.order else None for node in nodes}
-
-
-def _moved(order: list[int], errors: list[ErrorState]) -> list[int]:
-    """Put each step that is planned too early in front of the one that it was to wait for."""
-    for error in errors:
-        node, before = error["node"], error.get("before")
-        if (
-            ORDER in error["categories"]
-            and node is not None
-            and before is not None
-            and node != before
-            and {node, before} <= set(order)
-        ):
-            order.remove(node)
-            order.insert(order.index(before), node)
-    return order
 
 
 def _step(text: str, language: str, errors: list[ErrorState]) -> PlannedStep:

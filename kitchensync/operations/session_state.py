@@ -33,7 +33,7 @@ class Op(TypedDict):
     hash: NotRequired[str]
 
 
-class Span(TypedDict):
+class HostSpan(TypedDict):
     """Times on the capture clock; the end is None while it lasts."""
 
     start: int
@@ -45,7 +45,7 @@ class Run(TypedDict):
 
     start: int | None
     end: int | None
-    holds: NotRequired[list[Span]]
+    holds: NotRequired[list[HostSpan]]
     stopped: NotRequired[int]
     shown: NotRequired[str]
 
@@ -119,7 +119,7 @@ class Frozen(TypedDict):
     annotated: NotRequired[dict[str, Any]]
 
 
-class Withdrawn(TypedDict):
+class WithdrawnState(TypedDict):
     """When a recording was withdrawn, in which phase, and by which operation."""
 
     at: int
@@ -151,8 +151,8 @@ class State(TypedDict):
     awake: dict[str, Any] | None
     rest: str | None
     holder: str | None
-    pauses: list[Span]
-    withdrawn: Withdrawn | None
+    pauses: list[HostSpan]
+    withdrawn: WithdrawnState | None
     last: list[str]
     redo: list[str]
     count: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypedDict
 
-from kitchensync.operations.session_state import Op, Run, Span, State, StepState
+from kitchensync.operations.session_state import HostSpan, Op, Run, State, StepState
 
 BEGUN = ("open", "held", "stopped")
 """The states of a step with a run that was not done."""
@@ -21,7 +21,7 @@ class TimelineRow(TypedDict):
     errors: list[tuple[float, str]]
 
 
-class Timeline(TypedDict):
+class SessionTimeline(TypedDict):
     """The line of time of a session, and how long it is."""
 
     whole_s: float
@@ -45,7 +45,7 @@ def start(state: State, op: Op) -> None:
     if step["state"] == "held":
         step["runs"][-1]["holds"][-1]["end"] = op["host_ns"]
     elif step["state"] == "stopped":
-        waited: Span = {"start": step["runs"][-1].pop("stopped"), "end": op["host_ns"]}
+        waited: HostSpan = {"start": step["runs"][-1].pop("stopped"), "end": op["host_ns"]}
         step["runs"][-1].setdefault("holds", []).append(waited)
     elif step["state"] != "open":
         _add_run(step, op, op["host_ns"], None)
@@ -109,7 +109,7 @@ def began(state: State) -> int:
     return min((at for run in runs for at in (run["start"], run["end"]) if at), default=0)
 
 
-def timeline(state: State, numbers: Mapping[int, int | None]) -> Timeline:
+def timeline(state: State, numbers: Mapping[int, int | None]) -> SessionTimeline:
     """Return what a line of time shows, seconds since the first touch of a step: runs and errors, to the last of all.
 
     `numbers` gives the number of each step, in the order in which they are listed.

@@ -228,13 +228,8 @@ def exported(folder: Path, root: Path, mine: dict[str, Any], fps: float) -> None
         (root / "split.json").write_text(json.dumps({"train": [], "val": [], "test": split}))
         out = root / f"verified{len(split)}.json"
         words = [
-            "export",
-            "windows",
-            str(folder),
-            "--verified",
-            "--split",
-            str(root / "split.json"),
-            "--json",
+            *("export", "windows", str(folder), "--verified", "--split", str(root / "split.json")),
+            *("--json",),
         ]
         done = CliRunner().invoke(main, [*words, "--out", str(out)])
         assert done.exit_code == code, done.output

@@ -38,12 +38,12 @@ def test_a_late_pause_takes_whole_chunks_with_it_where_the_lab_drops_them(tmp_pa
         for kind, at_s in (("pause", 4.3), ("resume", 6.7))
     )
     before = contents(take)
-    assert folders.pause == "mark"
+    assert folders.lab.pause == "mark"
     folders.append("take", [pause, resume])
     assert contents(take).items() >= before.items(), "it is marked, nothing else"
     (take / "events" / "tablet_late.jsonl").unlink()
     (tmp_path / "data" / "lab.toml").write_text('pause = "drop"\n')
-    assert folders.pause == "drop"
+    assert folders.lab.pause == "drop"
     folders.append("take", [pause])
     assert contents(take).items() >= before.items(), "its end may be on its way"
     folders.append("take", [resume])

@@ -235,11 +235,8 @@ def test_a_researcher_uploads_and_downloads_at_the_desk(kitchen: Any) -> None:
         assert {name: archive.read(name).decode() for name in archive.namelist()} == large
     assert researcher.get("/api/v1/desk/collections/absent/export").status_code == 404
     for name in (
-        "../evil.json",
-        "annotation_json/../../evil.json",
-        "/etc/passwd",
-        "task_graphs/.json",
-        "x.json",
+        *("../evil.json", "annotation_json/../../evil.json", "/etc/passwd", "task_graphs/.json"),
+        *("x.json",),
     ):
         answer = researcher.post(
             "/api/v1/desk/collections", json={"name": "bad", "files": {**files, name: ""}}

@@ -40,24 +40,17 @@ def _before_it_is_here(tools: Collaborators, folder: Path) -> FilmState | None:
         return {"state": "absent"}
     if manifest["state"] == "recording":
         return {"state": "waiting", "wait": "recording"}
-    if (copying := _copying(tools, folder.name)) is not None:
-        return copying
+    watch = tools.capture or tools.watch
+    live = (watch.live(folder.name) if watch is not None else None) or {}
+    cameras = live.get("cameras", {}).values()
+    if any(camera["state"] in COPYING for camera in cameras):
+        done, whole = (sum(one[key] for one in cameras) for key in ("fetched_bytes", "promised_bytes"))
+        since_ns = [one["fetching_since_ns"] for one in cameras if one.get("fetching_since_ns")]
+        took_s = (live["host_ns"] - min(since_ns)) / 1e9 if since_ns else 0.0
+        return {"state": "copying", "done": done, "whole": whole, "left_s": seconds_left(done, whole, took_s)}
     if is_on_card(folder):
         return {"state": "failed", "why": "it was not copied from the camera", "on_card": True}
     return None if is_here else {"state": "absent"}
-
-
-def _copying(tools: Collaborators, name: str) -> FilmState | None:
-    """Report how much the recorder has copied from its cameras; None where it copies nothing."""
-    watch = tools.capture or tools.watch
-    live = (watch.live(name) if watch is not None else None) or {}
-    cameras = live.get("cameras", {}).values()
-    if not any(camera["state"] in COPYING for camera in cameras):
-        return None
-    done, whole = (sum(camera[key] for camera in cameras) for key in ("fetched_bytes", "promised_bytes"))
-    since_ns = [camera["fetching_since_ns"] for camera in cameras if camera.get("fetching_since_ns")]
-    took_s = (live["host_ns"] - min(since_ns)) / 1e9 if since_ns else 0.0
-    return {"state": "copying", "done": done, "whole": whole, "left_s": seconds_left(done, whole, took_s)}
 
 
 def prepare_ended(tools: Collaborators) -> None:

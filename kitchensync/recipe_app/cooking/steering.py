@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.event_lines import folder_of
 from kitchensync.operations.session_state import State
-from kitchensync.recipe_app.cooking.capture_link import Capture
 from kitchensync.recipe_app.cooking.cards import unread_card
 from kitchensync.recipe_app.cooking.checklist import (
     CHECKLIST_VERSION,
@@ -20,6 +19,9 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.study.next_sessions import give_back
+
+if TYPE_CHECKING:
+    from kitchensync.capture.station import Station
 
 Action = Literal["start", "stop", "abort", "without"]
 
@@ -60,7 +62,7 @@ def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, r
 
 
 def _start(
-    tools: Collaborators, capture: Capture, recording: str, actor: str, override: str
+    tools: Collaborators, capture: Station, recording: str, actor: str, override: str
 ) -> dict[str, Any]:
     state = tools.records.state(recording)
     _require_not_begun(state, folder_of(tools.records.ops(recording)))

@@ -46,10 +46,12 @@ def folders_of(records: AppRecords, person: str) -> list[str]:
 def note(own: Path, records: AppRecords, folders: list[str], person: str, *, key: bytes) -> ToDestroy:
     """Find what a withdrawal is about, and note it in the app's folder; return it with what was noted before."""
     found = found_of(records, folders, person)
+    rows = records.rows(tables.recording, tables.recording.c.id.in_(found.recordings), limit=1 << 20)
+    cooks = records.rows(tables.person, tables.person.c.id.in_({row["person"] for row in rows}))
     # Only who has the installation's secret knows the names again.
     names = [
         hmac.new(key, name.encode(), hashlib.sha256).hexdigest()
-        for name in (*folders, person, *_cooks(records, found))
+        for name in (*folders, person, *(row["pseudonym"] for row in cooks))
         if name
     ]
     noted = [
@@ -60,13 +62,6 @@ def note(own: Path, records: AppRecords, folders: list[str], person: str, *, key
     if found.recordings or found.people:
         note_found(own, found, of=names)
     return ToDestroy(*((*getattr(found, part), *_all(noted, part)) for part in ("recordings", "people")))
-
-
-def _cooks(records: AppRecords, what: ToDestroy) -> list[str]:
-    """Return the pseudonyms of who cooked these recordings."""
-    rows = records.rows(tables.recording, tables.recording.c.id.in_(what.recordings), limit=1 << 20)
-    people = records.rows(tables.person, tables.person.c.id.in_({row["person"] for row in rows}))
-    return [row["pseudonym"] for row in people]
 
 
 def note_found(own: Path, what: ToDestroy, of: list[str] | None = None) -> None:

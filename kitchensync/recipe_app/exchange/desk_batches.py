@@ -89,17 +89,14 @@ class DeskBatches:
             if self._worker.end.wait(LOOK_S):
                 return
         self._set(row, "doing")
-        self._set(row, *self._done(row))
-
-    def _done(self, row: Row) -> tuple[str, str]:
-        """Run the command; return how it ended and what it said."""
         command = [sys.executable, "-P", "-m", "kitchensync", row.verb, str(row.path), "--json"]
         try:
             with self._worker.running(command, subprocess.PIPE, subprocess.DEVNULL) as process:
                 said, _ = process.communicate()
         except OSError as error:
-            return FAILED, (error.strerror or str(error)).lower()
-        return outcome_of(process.returncode, said)
+            self._set(row, FAILED, (error.strerror or str(error)).lower())
+        else:
+            self._set(row, *outcome_of(process.returncode, said))
 
 
 def outcome_of(code: int, said: str) -> tuple[str, str]:

@@ -165,7 +165,9 @@ class Intake:
         now_ns = self.records.now_ns()
         stamp = inside(self._stamp(operation, now_ns), begun_ns=self._begun_ns(frozen), now_ns=now_ns)
         # What the client said about time is kept untouched: it may be evaluated again.
-        raw = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
+        clock = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
+        if operation.clock:
+            clock |= operation.clock.model_dump(exclude_none=True, exclude={"basis", "signature"})
         return NewOp(
             op_id=operation.op_id,
             device=sender.device["id"],
@@ -179,15 +181,7 @@ class Intake:
             basis=stamp.basis,
             received_host_ns=now_ns,
             received_utc_ns=self.records.utc_ns(),
-            clock=(
-                raw
-                | (
-                    operation.clock.model_dump(exclude_none=True, exclude={"basis", "signature"})
-                    if operation.clock
-                    else {}
-                )
-            )
-            | sender.said_of(operation),
+            clock=clock | sender.said_of(operation),
             seen=operation.seen,
         )
 

@@ -50,12 +50,6 @@ def check_moment(given: GivenMoment, items: Iterable[str], marked: Moments, fram
         raise BadOperation("no moment of an error is before its begin")
 
 
-def open_moments(moments: Moments, answers: Answers, items: Iterable[str]) -> int:
-    """Count the required moments that are not marked yet, of errors that happened."""
-    happened = [item for item in items if answers.get(item, {}).get("verdict") == "happened"]
-    return sum(moment not in moments.get(item, {}) for item in happened for moment in REQUIRED)
-
-
 def settled_moments(
     people: Sequence[Moments], ruled: Moments, final: Answers, items: Iterable[str], fps: Fraction
 ) -> tuple[Moments, list[tuple[str, str]]]:

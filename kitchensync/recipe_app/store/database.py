@@ -109,11 +109,8 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
     """Write ahead, sync at each commit, blank what is deleted, and let us say where a transaction begins."""
     connection.isolation_level = None
     settings = (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        "busy_timeout=30000",
-        "secure_delete=ON",
+        *("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"),
+        *("secure_delete=ON",),
     )
     for pragma in settings:
         connection.execute(f"PRAGMA {pragma}")

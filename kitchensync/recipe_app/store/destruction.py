@@ -48,7 +48,9 @@ def destroy(records: AppRecords, what: ToDestroy, *, actor: str = "") -> int:
     A person who is more than a participant keeps the account: the recordings go, the name stays.
     """
     with records.changing() as connection:
-        people = [one for one in what.people if _is_participant_only(connection, one)]
+        asked = select(tables.person.c.id, tables.person.c.roles).where(tables.person.c.id.in_(what.people))
+        more = {row.id for row in connection.execute(asked) if json.loads(row.roles) not in (PARTICIPANT, [])}
+        people = [one for one in what.people if one not in more]
         planned = _without(connection, people)
         _drop(connection, _OF_RECORDING, what.recordings)
         emptied = 0
@@ -61,11 +63,6 @@ def destroy(records: AppRecords, what: ToDestroy, *, actor: str = "") -> int:
     for subject in what.recordings:
         records.forget(subject)
     return emptied
-
-
-def _is_participant_only(connection: Connection, person: str) -> bool:
-    roles = connection.execute(select(tables.person.c.roles).where(tables.person.c.id == person)).scalar()
-    return roles is None or json.loads(roles) in (PARTICIPANT, [])
 
 
 def _drop(connection: Connection, of: Iterable[tuple[Table, str]], keys: Sequence[str]) -> None:
@@ -136,17 +133,13 @@ def scrub(database: Database, place: Path | str) -> str:
     """Give back the pages that destroyed words lay on; return why they may still lie there, or nothing."""
     try:
         if isinstance(place, Path):
-            return _scrub_file(place)
+            with closing(sqlite3.connect(place, timeout=30, isolation_level=None)) as file:
+                file.execute("VACUUM")
+                busy, *_ = file.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return "somebody reads the database, its write-ahead log still holds them" if busy else ""
         with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             for table in (tables.op, tables.voice, tables.person):
                 connection.execute(text(f"VACUUM FULL {table.name}"))
     except (sqlite3.Error, SQLAlchemyError) as error:
         return f"the database could not be cleaned ({str(error).splitlines()[0]})"
     return ""
-
-
-def _scrub_file(place: Path) -> str:
-    with closing(sqlite3.connect(place, timeout=30, isolation_level=None)) as connection:
-        connection.execute("VACUUM")
-        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return "somebody reads the database, its write-ahead log still holds them" if busy else ""

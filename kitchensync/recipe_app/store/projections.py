@@ -22,7 +22,7 @@ def apply(connection: Connection, op: Op, ops_of: OpsOf = oplog.ops_of) -> None:
     """Take one operation of the log into the tables; `ops_of` gives the operations of its subject so far."""
     if not apply_desk(connection, op):
         subjects = {op["subject"]: ops_of(connection, op["subject"])}
-        apply_recordings(connection, subjects, errors={op["subject"]} if touches_errors(op) else set())
+        apply_recordings(connection, subjects, errors={op["subject"]} if op["kind"] in OF_ERRORS else set())
 
 
 def apply_desk(connection: Connection, op: Op) -> bool:
@@ -104,12 +104,8 @@ def apply_recordings(connection: Connection, subjects: dict[str, list[Op]], *, e
         connection.execute(insert(tables.error), failures)
 
 
-def touches_errors(op: Op) -> bool:
-    """Return whether an operation can change what is said of a recording's errors."""
-    return op["kind"] in _OF_ERRORS
-
-
-_OF_ERRORS = frozenset(("recording", "plan_error", "error", "recovered", "edit_error", "add_error", "undo"))
+OF_ERRORS = frozenset(("recording", "plan_error", "error", "recovered", "edit_error", "add_error", "undo"))
+"""Kinds of operations that can change what is said of a recording's errors."""
 
 
 def _row(state: State, first: Op, ops: list[Op]) -> dict[str, Any]:

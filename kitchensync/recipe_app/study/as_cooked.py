@@ -8,7 +8,6 @@ from pathlib import Path
 
 from kitchensync.operations.filed_log import filed_operations
 from kitchensync.operations.reduce import reduce_log
-from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.study.already_cooked import CookedRecording
 from kitchensync.recipe_app.study.error_scripts import hash_of_errors
 from kitchensync.recipe_app.study.wanted import PLANNED
@@ -31,7 +30,8 @@ def _as_cooked(path: Path, one: CookedRecording) -> CookedRecording:
         state = reduce_log(filed_operations(path))
         if state["recording"] is None:
             return one
-        errors = _planned(state)
+        planned = [one for one in state["errors"].values() if one["planned"] and not one["removed"]]
+        errors = [(one["node"], number) for one in planned for number in one["categories"]]
         categories = tuple(sorted({number for _, number in errors}))
         at_steps = ((node, number) for node, number in errors if node is not None)
         script = hash_of_errors(at_steps) if one.session.strategy == PLANNED else one.script
@@ -51,9 +51,3 @@ def _as_cooked(path: Path, one: CookedRecording) -> CookedRecording:
     except (BadEventLog, BadAnnotations) as error:
         pass_on_trouble(error)
         return replace(one, order=())
-
-
-def _planned(state: State) -> list[tuple[int | None, int]]:
-    """Return the steps and the numbers of the kinds of errors that were planned."""
-    errors = [one for one in state["errors"].values() if one["planned"] and not one["removed"]]
-    return [(one["node"], number) for one in errors for number in one["categories"]]

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, product
 
-from kitchensync.recipe_app.study.assign import PlannedSession, StudyPlan
-from kitchensync.recipe_app.study.time_slots import slots_of
+from kitchensync.recipe_app.study.assign import PlannedSession, StudyPlan, slots_of
 from kitchensync.recipe_app.study.wanted import NORMAL, Cook, Study, StudyGoal, StudyKitchen
 
 

@@ -23,16 +23,8 @@ from kitchensync.task_graphs.errors import RecipeError, Value, filled
 FOLDER = Path(__file__).resolve().parent.parent / "locales"
 ONLY_IN_TEMPLATES = frozenset(
     (
-        "audit",
-        "collections",
-        "consents",
-        "coverage",
-        "dumps",
-        "list",
-        "noscript",
-        "override",
-        "refusal",
-        "workshop",
+        *("audit", "collections", "consents", "coverage", "dumps", "list", "noscript", "override"),
+        *("refusal", "workshop"),
     )
 )
 """Families of keys that no script names: a tablet does not load them."""

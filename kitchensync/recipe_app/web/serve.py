@@ -88,7 +88,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
             watch=Station(data),
             hosts=frozenset(tls.own_names(setup.host)),
             demo=_demo(records) if setup.demo else None,
-            ca_file=secure.authority_bytes() if secure else None,
+            ca_file=secure.authority.read_bytes() if secure else None,
         )
         stack.callback(tools.films.close)
         stack.callback(tools.pictures.close)

@@ -49,9 +49,8 @@ class TrainingItems(Strict):
 
 def state_training(tools: Tools, visitor: Asking, body: TrainingItems) -> JsonObject:
     """State the training of a recipe or a skill; what was stated before no longer counts, none takes it away."""
-    items = training.items_in(body.lines)
-    subject = training.subject_of(body.of, body.about)
-    tools.records.note(training.KIND, subject, {"items": items}, actor=visitor.actor)
+    items = [" ".join(line.split()) for line in body.lines.splitlines() if line.strip()]
+    tools.records.note(training.KIND, f"{body.of} {body.about}", {"items": items}, actor=visitor.actor)
     return {"items": items}
 
 

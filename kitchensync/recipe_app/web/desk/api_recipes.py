@@ -44,10 +44,6 @@ def _shelve(tools: Collaborators, name: str, graph: Graph, *, actor: str, **said
     return {"recipe": name, "steps": len(graph.steps), "graph_hash": graph.content_hash}
 
 
-def _stem(file_name: str) -> str:
-    return file_name.rpartition(".")[0] or file_name
-
-
 def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> JsonObject:
     """Put a recipe on the shelf: a task graph of any known form, or a text, in the order as written."""
     kind = kind_of(body.file_name, body.text)
@@ -56,7 +52,7 @@ def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> JsonObject:
     else:
         graph = parse_graph(body.text, name=body.file_name, kind=kind)
     graph = in_written_order(graph) if kind in TEXTS else remembering_layout(graph, body.text, kind)
-    return _shelve(tools, _stem(body.file_name), graph, actor=visitor.actor, kind=kind)
+    return _shelve(tools, body.file_name.rsplit(".", 1)[0], graph, actor=visitor.actor, kind=kind)
 
 
 def preview(body: WrittenRecipe) -> JsonObject:
@@ -77,7 +73,7 @@ def preview(body: WrittenRecipe) -> JsonObject:
 def write_recipe(tools: Tools, visitor: Asking, body: WrittenRecipe) -> JsonObject:
     """Keep a recipe that was written as text: its steps in the order as written."""
     graph = written_graph(body.text, name=body.file_name, kinds=body.kinds)
-    return _shelve(tools, _stem(body.file_name), graph, actor=visitor.actor, kind="text")
+    return _shelve(tools, body.file_name.rsplit(".", 1)[0], graph, actor=visitor.actor, kind="text")
 
 
 def check_order(request: Request, tools: Tools, recipe: str, body: OrderEdges) -> JsonObject:

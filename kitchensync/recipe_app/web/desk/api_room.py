@@ -8,9 +8,9 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
+from kitchensync.capture.station import Station
 from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking import steering
-from kitchensync.recipe_app.cooking.capture_link import Capture
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.ended_today import ended_today
 from kitchensync.recipe_app.people.roles import Access
@@ -68,7 +68,7 @@ def preflight(tools: Tools, body: Preflight) -> JsonObject:
     return {"status": found["status"], "findings": found["findings"]}
 
 
-def _capture(tools: Collaborators) -> Capture:
+def _capture(tools: Collaborators) -> Station:
     if tools.capture is None:
         raise NotNow("no rig belongs to this app; start it with --rig rig.toml to record from here")
     return tools.capture
@@ -78,6 +78,9 @@ def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
     row, path = _row(tools, one["recording"]), Path(one["path"])
     if paused := is_paused(path):
         tools.pictures.forget(path.absolute())  # taken before the pause was known of
+    about = {"id": None, "title": one["recording"]}
+    if row:
+        about = {key: row[key] for key in ("id", "phase", "steps", "steps_done")} | who_cooks(tools, row)
     coming = [name for name, facts in one["streams"].items() if facts["state"] == "streaming"]
     return {
         **{key: one[key] for key in SHOWN},
@@ -87,18 +90,13 @@ def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
         "paused": paused,
         "swapping": _is_swapping(path),
         "seconds": tools.folders.seconds(one["recording"], tools.records.utc_ns()),
-        **(
-            ({key: row[key] for key in ("id", "phase", "steps", "steps_done")} | who_cooks(tools, row))
-            if row
-            else {"id": None, "title": one["recording"]}
-        ),
+        **about,
     }
 
 
 def _row(tools: Collaborators, folder: str) -> dict[str, Any] | None:
-    return next(
-        iter(tools.records.rows(tables.recording, tables.recording.c.folder == folder, limit=1)), None
-    )
+    found = tools.records.rows(tables.recording, tables.recording.c.folder == folder, limit=1)
+    return found[0] if found else None
 
 
 def is_paused(recording: Path) -> bool:

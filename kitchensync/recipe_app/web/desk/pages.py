@@ -151,7 +151,7 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
         "study": visitor.may(Access.STUDY),
         "grace_hours": tools.folders.lab.grace_hours,
         "beside": _beside(tools, row) if row else [None, None],
-        "card": (kept.get(FINAL) or kept.get(FIRST)),
+        "card": kept.get(FINAL) or kept.get(FIRST),
         "aborted": tools.folders.why_aborted(row["folder"] if row else None),
         "lacking": tools.folders.lacking_consent(row["folder"] if row else None),
     }

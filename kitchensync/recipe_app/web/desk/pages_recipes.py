@@ -20,7 +20,6 @@ from kitchensync.recipe_app.store.shelf import Recipe, UnusableRecipe
 from kitchensync.recipe_app.web.desk.pages import printed, render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.task_graphs.categories import CATEGORIES
-from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.text.plain_lines import LINE_KINDS
 from kitchensync.task_graphs.text.recipe_text import LONG
 
@@ -51,10 +50,12 @@ def recipes(
 
     def fits(one: Recipe) -> bool:
         facts = stated.get(one.name, {})
-        return all(not word or word in facts.get(fact, []) for fact, word in wanted.items())
+        said = " ".join([one.name, one.title, *(step.text for step in one.graph.steps)]).lower()
+        has_words = all(word in said for word in q.lower().split())
+        return has_words and all(not word or word in facts.get(fact, []) for fact, word in wanted.items())
 
     usable = [one for one in everything if not isinstance(one, UnusableRecipe)]
-    found = [one for one in usable if fits(one) and _has_words(one, q)]
+    found = [one for one in usable if fits(one)]
     found.sort(key=SORTS[sort])
     said = {
         fact: sorted({word for one in usable for word in stated.get(one.name, {}).get(fact, [])})
@@ -80,12 +81,6 @@ def recipes(
     return render(request, "desk/recipes.html", visitor=visitor, **fields)
 
 
-def _has_words(recipe: Recipe, words: str) -> bool:
-    """Return whether every word is in a recipe's title or in one of its steps."""
-    said = " ".join([recipe.name, recipe.title, *(step.text for step in recipe.graph.steps)]).lower()
-    return all(word in said for word in words.lower().split())
-
-
 def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Response:
     """One recipe: its steps with what each waits for, its versions, a script to print."""
     found = tools.shelf.get(recipe)
@@ -104,7 +99,17 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
         "edges": found.graph.inner_edges,
     }
     fields["beside"] = json.loads(found.graph.extra or "{}").get("written", [])
-    fields["found"] = _in_the_text(found.graph, fields["beside"])
+    named = {
+        step.label[s.start : s.end].lower()
+        for step in found.graph.steps
+        for s in step.spans
+        if s.kind == "tool"
+    }
+    needed = [text.replace(",", " ") for kind, text in fields["beside"] if kind == "ingredient"]
+    fields["found"] = {
+        "tools": sorted(named),
+        "ingredients": needed,
+    }  # nothing of it counts before it is stated
     facts = latest(tools.records, RECIPE).get(found.name, {})
     fields["facts"] = mise_en_place.facts_of(found, facts, found.graph.language)
     put_in = recipe_pictures.of_all(tools.records).get(found.name, {})
@@ -114,24 +119,13 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
     fields["places"] = [(result, ""), *places]
     stated = latest(tools.records, training.KIND)
     about = [("recipe", found.name), *(("skill", skill) for skill in facts.get("skills", []))]
-    fields["training"] = [
-        (of, name, stated.get(training.subject_of(of, name), {}).get("items", [])) for of, name in about
-    ]
+    fields["training"] = [(of, name, stated.get(f"{of} {name}", {}).get("items", [])) for of, name in about]
     if visitor.may(Access.STUDY):
         states = {name: tools.records.state(name) for name in cooked(tools.records, found.name, EVIDENCE)}
         fields["contradicted"] = contradicted(found.graph, states)
         fields["texts"] = {step.node: step.text for step in steps}
         fields["category_numbers"] = {category.name: category.number for category in CATEGORIES}
     return render(request, "desk/recipe.html", visitor=visitor, **fields)
-
-
-def _in_the_text(graph: Graph, beside: list[list[str]]) -> dict[str, list[str]]:
-    """What the text itself names, to be looked over and stated: nothing of it counts before."""
-    tools = {
-        step.label[s.start : s.end].lower() for step in graph.steps for s in step.spans if s.kind == "tool"
-    }
-    named = [text.replace(",", " ") for kind, text in beside if kind == "ingredient"]
-    return {"tools": sorted(tools), "ingredients": named}
 
 
 def recipe_script(

@@ -72,7 +72,7 @@ def coverage(
     stage: Word = "recorded",
 ) -> Response:
     """How far the study is by some dimensions; a cell leads to its recordings, what is missing most stands first."""
-    names = [name for name in progress.DIMENSIONS if name in by] or ["recipe"]
+    names = _names(by)
     fields: dict[str, Any] = {
         "by": names,
         "dimensions": progress.DIMENSIONS,
@@ -99,21 +99,23 @@ def coverage(
 
 def coverage_csv(tools: Tools, by: Words = ["recipe", "strategy"]) -> Response:  # noqa: B006
     """The same as a table."""
-    names, found = _covered(tools, by)
-    return attachment(progress.as_csv(found.rows, names), "text/csv", "coverage.csv")
+    return attachment(progress.as_csv(_covered(tools, by).rows, _names(by)), "text/csv", "coverage.csv")
 
 
 def coverage_svg(tools: Tools, by: Words = ["recipe", "strategy"]) -> Response:  # noqa: B006
     """The same as a picture."""
-    return attachment(progress.as_picture(_covered(tools, by)[1].rows), "image/svg+xml", "coverage.svg")
+    return attachment(progress.as_picture(_covered(tools, by).rows), "image/svg+xml", "coverage.svg")
 
 
-def _covered(tools: Tools, by: list[str]) -> tuple[list[str], progress.StudyCoverage]:
+def _covered(tools: Tools, by: list[str]) -> progress.StudyCoverage:
     so_far = study_at_desk.study_so_far(tools)
     if so_far is None:
         raise NotNow("no study is kept here; write one under Plan")
-    names = [name for name in progress.DIMENSIONS if name in by] or ["recipe"]
-    return names, progress.coverage(so_far.study, so_far.cooked, so_far.coming, names)
+    return progress.coverage(so_far.study, so_far.cooked, so_far.coming, _names(by))
+
+
+def _names(by: list[str]) -> list[str]:
+    return [name for name in progress.DIMENSIONS if name in by] or ["recipe"]
 
 
 def plan_calendar(tools: Tools) -> Response:

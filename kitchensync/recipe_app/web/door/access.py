@@ -141,21 +141,17 @@ async def require(request: Request, access: Access) -> None:
         return
     visitor = await visitor_of(request)
     if not visitor.may(access):
-        raise _what_is_missing(access, visitor)
+        if access is Access.DEVICE or (access is Access.COOK and visitor.device is None):
+            raise SignInFirst("pair this tablet first")
+        if visitor.person is None:
+            raise SignInFirst("sign in first")
+        if visitor.desk:
+            raise SignInFirst("your role does not allow this")
+        raise SignInFirst("this needs a sign-in at the desk")
     if request.method not in _SAFE and access not in _ANONYMOUS and tokens_of(request)[1]:
         given = request.headers.get(CSRF_HEADER, "")
         if not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
             raise NotAllowed("this page is too old; load it again")
-
-
-def _what_is_missing(access: Access, visitor: Visitor) -> SignInFirst:
-    if access is Access.DEVICE or (access is Access.COOK and visitor.device is None):
-        return SignInFirst("pair this tablet first")
-    if visitor.person is None:
-        return SignInFirst("sign in first")
-    if visitor.desk:
-        return SignInFirst("your role does not allow this")
-    return SignInFirst("this needs a sign-in at the desk")
 
 
 async def _require_device(request: Request) -> dict[str, Any]:

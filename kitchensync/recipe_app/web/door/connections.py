@@ -61,10 +61,9 @@ class Connections:
         mine = self._of.setdefault(one.network, {})
         mine[one] = None
         self._count += 1
-        if len(mine) > self.most_of_one:
-            _end_one_of(mine)
-        elif self._count > self.most:
-            _end_one_of(max(self._of.values(), key=len))
+        if len(mine) > self.most_of_one or self._count > self.most:
+            many = mine if len(mine) > self.most_of_one else max(self._of.values(), key=len)
+            next((one for one in many if one.idle), list(many)[-1]).end()
 
     def remove(self, one: Connection) -> None:
         """Forget a connection that has ended; nothing happens a second time."""
@@ -75,10 +74,6 @@ class Connections:
         self._count -= 1
         if not mine:
             del self._of[one.network]
-
-
-def _end_one_of(mine: dict[Connection, None]) -> None:
-    next((one for one in mine if one.idle), list(mine)[-1]).end()
 
 
 class BoundedProtocol(H11Protocol):

@@ -52,11 +52,6 @@ class RequestBody:
     strings: bool = False
     "JSON of strings alone, so large that it is kept on the disk and parsed in a process of its own."
 
-    @property
-    def large(self) -> bool:
-        """Return whether it is more than everybody who is signed in may send at any time."""
-        return self.most > MAX_BODY
-
     def check(self, request: Request) -> None:
         """Refuse by the headers alone. Raises WrongKind, TooLarge, BadOperation."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -47,28 +47,22 @@ def strings_in(path: Path) -> dict[str, Any]:
     return found
 
 
-def _flat(document: dict[str, Any]) -> list[tuple[str | None, str | None, str]]:
-    rows: list[tuple[str | None, str | None, str]] = []
-    for name, value in document.items():
-        if isinstance(value, dict):
-            rows.append((name, None, ""))
-            rows += [(name, one, text) for one, text in value.items()]
-        else:
-            rows.append((None, name, value))
-    if len(rows) > MOST_STRINGS or not all(isinstance(text, str) for _, _, text in rows):
-        raise NotStrings(REFUSED)
-    return rows
-
-
 def tell_strings(path: str) -> ChildAnswer:
     """Return the names as `[group, name]` and the texts as blobs, or nothing for what is not taken."""
     content = Path(path).read_bytes()
+    rows: list[tuple[str | None, str | None, str]] = []
     try:
-        rows = _flat(json.loads(content))
+        for name, value in json.loads(content).items():
+            if isinstance(value, dict):
+                rows.append((name, None, ""))
+                rows += [(name, one, text) for one, text in value.items()]
+            else:
+                rows.append((None, name, value))
     except (ValueError, AttributeError, RecursionError):
         return ChildAnswer(None)
     names = [(group, name) for group, name, _ in rows]
-    if len(json.dumps(names)) > MOST_NAMES:
+    is_taken = len(rows) <= MOST_STRINGS and all(isinstance(text, str) for _, _, text in rows)
+    if not is_taken or len(json.dumps(names)) > MOST_NAMES:
         return ChildAnswer(None)
     return ChildAnswer(
         names, [text.encode("utf-8", "surrogatepass") for _, name, text in rows if name is not None]

@@ -48,10 +48,6 @@ class Credentials:
     authority: Path
     left_out: tuple[str, ...] = ()
 
-    def authority_bytes(self) -> bytes:
-        """Return the authority's certificate as tablets download it."""
-        return self.authority.read_bytes()
-
 
 def own_names(host: str) -> list[str]:
     """Return the names and addresses by which the lab network reaches this computer."""
@@ -135,7 +131,14 @@ def _authority(
         if (
             isinstance(key, ec.EllipticCurvePrivateKey)
             and _allows(read, [name for name in names if name not in spare])
-            and (not spare or any(_allows(read, [name]) for name in names if _is_lan(name)))
+            and (
+                not spare
+                or any(
+                    _allows(read, [name])
+                    for name in names
+                    if (address := _address(name)) is not None and not address.is_loopback
+                )
+            )
             and now < read.not_valid_after_utc
         ):
             return read, key
@@ -169,11 +172,8 @@ def _self_signed(key: Key, names: Sequence[str], now: datetime.datetime) -> x509
         if address is None:
             permitted.append(x509.DNSName(name))
         else:
-            wide = (
-                24
-                if address.version == 4 and address.is_private and not address.is_loopback
-                else address.max_prefixlen
-            )
+            is_own = address.version == 4 and address.is_private and not address.is_loopback
+            wide = 24 if is_own else address.max_prefixlen
             permitted.append(x509.IPAddress(ipaddress.ip_network(f"{address}/{wide}", strict=False)))
     return (
         _builder(subject, subject, now, AUTHORITY_DAYS)
@@ -227,11 +227,6 @@ def _address(name: str) -> _IpName | None:
         return None
 
 
-def _is_lan(name: str) -> bool:
-    address = _address(name)
-    return address is not None and not address.is_loopback
-
-
 def _general(name: str) -> x509.GeneralName:
     address = _address(name)
     return x509.DNSName(name) if address is None else x509.IPAddress(address)
@@ -248,7 +243,7 @@ def _allows(authority: x509.Certificate, names: Sequence[str]) -> bool:
         if address is None and name not in domains:
             return False
         if address is not None and not any(
-            (isinstance(network, ipaddress.IPv4Network | ipaddress.IPv6Network) and address in network)
+            isinstance(network, ipaddress.IPv4Network | ipaddress.IPv6Network) and address in network
             for network in networks
         ):
             return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Request
@@ -86,12 +85,12 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> JsonObject:
     }
     if not work.here.is_complete:
         return said
-    people, screws, ruled = _people(work), _fastening(work), rulings(work.ops)
+    (people, screws), ruled = _drawn(work), rulings(work.ops)
     return said | {
         "drawn": [sorted(one) for one in people],
         "differing": [{"edge": edge, "holds": ruled.get(edge)} for edge in differing(people)],
         "differing_fastening": [{"step": step, "holds": ruled.get(step)} for step in differing(screws)],
-        **_agreement(graph, people, screws),
+        **_agreement(graph, work),
     }
 
 
@@ -123,15 +122,21 @@ def assign_graphs(tools: Tools, visitor: Asking, recipe: str, body: Asked) -> Js
 
 def rule_edge(tools: Tools, visitor: Asking, recipe: str, body: RuledEdge) -> JsonObject:
     """Keep whether an edge holds that some drew and others did not; not by one of those who drew."""
-    _rule(tools, visitor, recipe, RULED, body, lambda work: body.edge in differing(_people(work)))
+    _, work = _begin(tools, visitor, recipe)
+    work.here.require_ruler(visitor.actor)
+    if body.edge not in differing(_drawn(work)[0]):
+        raise BadOperation("this was not asked; load the page again")
+    work.keep(RULED, body.model_dump())
     return {"edge": body.edge}
 
 
 def rule_fastening(tools: Tools, visitor: Asking, recipe: str, body: RuledFastening) -> JsonObject:
     """Keep whether a step fastens that some marked and others did not; not by one of those who drew."""
-    _rule(
-        tools, visitor, recipe, RULED_FASTENING, body, lambda work: body.step in differing(_fastening(work))
-    )
+    _, work = _begin(tools, visitor, recipe)
+    work.here.require_ruler(visitor.actor)
+    if body.step not in differing(_drawn(work)[1]):
+        raise BadOperation("this was not asked; load the page again")
+    work.keep(RULED_FASTENING, body.model_dump())
     return {"step": body.step}
 
 
@@ -139,10 +144,10 @@ def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) ->
     """Make the answers that all gave or that were ruled to hold the newest version of the recipe."""
     found, work = _begin(tools, visitor, recipe)
     work.here.require_ruler(visitor.actor)
-    people, screws, ruled = _people(work), _fastening(work), rulings(work.ops)
+    (people, screws), ruled = _drawn(work), rulings(work.ops)
     graph = graph_with(found.graph, holding(people, ruled), holding(screws, ruled))
     shelve(tools.records, tools.shelf, found.name, graph, actor=visitor.actor, edited="review")
-    said = {"became": graph.content_hash, **_agreement(found.graph, people, screws)}
+    said = {"became": graph.content_hash, **_agreement(found.graph, work)}
     work.keep(ACCEPTED, said)
     return said
 
@@ -153,30 +158,14 @@ def _begin(tools: Collaborators, visitor: Visitor, recipe: str) -> tuple[Recipe,
     return found, ReviewWork(tools, visitor, found.graph.content_hash, GRAPHS, ops, round_of(ops, GRAPHS))
 
 
-def _rule(
-    tools: Collaborators,
-    visitor: Visitor,
-    recipe: str,
-    kind: str,
-    body: Strict,
-    is_asked: Callable[[ReviewWork], bool],
-) -> None:
-    _, work = _begin(tools, visitor, recipe)
-    work.here.require_ruler(visitor.actor)
-    if not is_asked(work):
-        raise BadOperation("this was not asked; load the page again")
-    work.keep(kind, body.model_dump())
+def _drawn(work: ReviewWork) -> tuple[list[Edges], list[frozenset[int]]]:
+    """Return the edges and the fastening steps of each person."""
+    people = work.here.people
+    return [drawn(work.ops, one) for one in people], [fastened(work.ops, one) for one in people]
 
 
-def _people(work: ReviewWork) -> list[Edges]:
-    return [drawn(work.ops, person) for person in work.here.people]
-
-
-def _fastening(work: ReviewWork) -> list[frozenset[int]]:
-    return [fastened(work.ops, person) for person in work.here.people]
-
-
-def _agreement(graph: Graph, people: list[Edges], screws: list[frozenset[int]]) -> dict[str, Any]:
+def _agreement(graph: Graph, work: ReviewWork) -> dict[str, Any]:
+    people, screws = _drawn(work)
     return {
         "agreement": agreement_of_graphs(graph, people),
         "fastening": agreement_of_fastening(graph, screws),

@@ -11,12 +11,12 @@ from kitchensync.operations.operation_kinds import OpId, Strict
 from kitchensync.operations.reduce import reduce_log
 from kitchensync.recipe_app.film_jobs import HEIGHTS
 from kitchensync.recipe_app.review.error_moments import (
+    REQUIRED,
     GivenMoment,
     Moments,
     agreement_of_moments,
     check_moment,
     moments_of,
-    open_moments,
     settled_moments,
 )
 from kitchensync.recipe_app.review.judged_answers import (
@@ -75,7 +75,11 @@ def _film(work: RecordingWork) -> dict[str, Any] | None:
 def _left(work: RecordingWork, items: Items) -> int:
     """Count what is not answered or marked yet; without the small film there is nothing to mark."""
     answers, marked = work.mine(answers_of), work.mine(moments_of)
-    return open_of(answers, items, ERRORS) + (open_moments(marked, answers, items) if _film(work) else 0)
+    left = open_of(answers, items, ERRORS)
+    if _film(work):
+        happened = [item for item in items if answers.get(item, {}).get("verdict") == "happened"]
+        left += sum(moment not in marked.get(item, {}) for item in happened for moment in REQUIRED)
+    return left
 
 
 def _told(work: RecordingWork, items: Items) -> dict[str, Any]:

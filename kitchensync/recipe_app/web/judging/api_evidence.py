@@ -30,13 +30,12 @@ from kitchensync.recipe_app.review.film_evidence import (
     RulingState,
     answers_given,
     given_evidence,
-    items_of,
     pass_of,
     record_of,
     require_evidence,
     standing,
 )
-from kitchensync.recipe_app.review.marks import Mark, marks_of, require_finished
+from kitchensync.recipe_app.review.marks import StepMark, marks_of, require_finished
 from kitchensync.recipe_app.web.door.access import JsonObject
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
@@ -68,7 +67,7 @@ def _told(work: RecordingWork, items: list[Item]) -> dict[str, Any]:
     }
 
 
-def _of_person(work: RecordingWork, person: str, items: list[Item]) -> tuple[list[Mark], dict[str, str]]:
+def _of_person(work: RecordingWork, person: str, items: list[Item]) -> tuple[list[StepMark], dict[str, str]]:
     """Return the marks of one person and the answers."""
     marks = marks_of(work.ops, person, given_evidence(work.subject, items), EVIDENCE.edited)
     return marks, answers_given(work.ops, person, items)
@@ -134,7 +133,8 @@ def ask_evidence(work: Begun, body: EvidenceToAsk) -> JsonObject:
         raise BadOperation(
             "nothing can be asked: no two of its steps name one object, or its film is another"
         )
-    work.keep(ASKED, {"items": items_of(asked)})
+    items = [{"item": row["question_id"], "node": node, **row} for node, row in enumerate(asked)]
+    work.keep(ASKED, {"items": items})
     return {"questions": len(asked)}
 
 

@@ -94,10 +94,12 @@ def _addressed(
     if state["state"] != "ready":
         return state
     wanted = {"address": height} | ({"front": FRONT} if state["facts"]["front"] else {})
-    return {**state} | {
-        name: f"/api/v1/films/{_token(tools, [recording, which, own], visitor.actor)}.mp4"
-        for name, which in wanted.items()
-    }
+    told: dict[str, object] = {**state}
+    for name, which in wanted.items():
+        said = json.dumps([recording, which, own, tools.records.utc_ns() + ADDRESS_NS]).encode()
+        token = base64.urlsafe_b64encode(_seal(tools, said, visitor.actor) + said).decode().rstrip("=")
+        told[name] = f"/api/v1/films/{token}.mp4"
+    return told
 
 
 def own_film(tools: Tools, visitor: Asking, recording: str) -> JsonObject:
@@ -127,7 +129,15 @@ def make_film(tools: Tools, recording: str, body: EmptyBody, height: Height = HE
 
 def film_file(tools: Tools, visitor: Asking, token: str) -> Response:
     """Give a film, or a part of it; to whom the address was given, and while it holds."""
-    recording, which, own = _read_token(tools, token, visitor.actor)
+    try:
+        content = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        if not hmac.compare_digest(content[:32], _seal(tools, content[32:], visitor.actor)):
+            raise ValueError
+        recording, which, own, until_utc_ns = json.loads(content[32:])
+    except ValueError:
+        raise NotFound("no film {name!r}; load the page again", name=token[:20]) from None
+    if tools.records.utc_ns() > until_utc_ns:
+        raise NotAllowed("this address of a film does not hold any more; load the page again")
     if not (own or visitor.may(Access.ANNOTATE)):
         raise NotAllowed("your role does not allow this")
     folder = own_folder(tools, recording, visitor) if own else film_folder(tools, recording)
@@ -141,25 +151,6 @@ def _height(height: int) -> int:
     if height not in HEIGHTS:
         raise BadOperation("there are films of 360 and 720 lines")
     return height
-
-
-def _token(tools: Collaborators, what: list[Any], actor: str) -> str:
-    said = json.dumps([*what, tools.records.utc_ns() + ADDRESS_NS]).encode()
-    return base64.urlsafe_b64encode(_seal(tools, said, actor) + said).decode().rstrip("=")
-
-
-def _read_token(tools: Collaborators, token: str, actor: str) -> tuple[str, int, bool]:
-    try:
-        content = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        seal, said = content[:32], content[32:]
-        if not hmac.compare_digest(seal, _seal(tools, said, actor)):
-            raise ValueError
-        recording, which, own, until_utc_ns = json.loads(said)
-    except ValueError:
-        raise NotFound("no film {name!r}; load the page again", name=token[:20]) from None
-    if tools.records.utc_ns() > until_utc_ns:
-        raise NotAllowed("this address of a film does not hold any more; load the page again")
-    return recording, which, own
 
 
 def _seal(tools: Collaborators, said: bytes, actor: str) -> bytes:

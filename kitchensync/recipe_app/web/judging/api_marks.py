@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -14,12 +15,11 @@ from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.operations.operation_kinds import OpId, Strict
 from kitchensync.recipe_app.people.roles import Access
-from kitchensync.recipe_app.review.mark_versions import keep_marks
 from kitchensync.recipe_app.review.marks import (
     ACCEPTED,
     STEPS,
-    Mark,
     StepEdit,
+    StepMark,
     annotation_of,
     given_marks,
     marks_of,
@@ -40,6 +40,7 @@ from kitchensync.recipe_app.web.judging.review_routes import (
     who_may,
 )
 from kitchensync.storage.consent import Purpose
+from kitchensync.storage.recording_files.annotation_folder import add_version
 from kitchensync.task_graphs.errors import NotFound
 
 Begun = Annotated[RecordingWork, on_recording(STEPS)]
@@ -56,16 +57,13 @@ def steps_page(request: Request, work: Begun) -> Response:
     """The steps of a recording on its film; errors only for who does not mark them for others to compare."""
     asked = work.here.is_asked_still(work.actor)
     errors = work.visitor.may(Access.STUDY) and "annotator" not in work.visitor.roles and not asked
-    return _film_page(request, work, "marks", errors=errors)
+    said = {"visitor": work.visitor, "recording": work.subject, "work": "marks", "errors": errors}
+    return render(request, "desk/steps.html", **said)
 
 
 def ruling_page(request: Request, work: Begun) -> Response:
     """The steps of a recording on its film, where people did not agree about them."""
-    return _film_page(request, work, "ruling", errors=True)
-
-
-def _film_page(request: Request, work: RecordingWork, what: str, *, errors: bool) -> Response:
-    said = {"visitor": work.visitor, "recording": work.subject, "work": what, "errors": errors}
+    said = {"visitor": work.visitor, "recording": work.subject, "work": "ruling", "errors": True}
     return render(request, "desk/steps.html", **said)
 
 
@@ -164,8 +162,7 @@ def accept_marks(work: Begun, body: EmptyBody) -> JsonObject:
 
 def ruling(work: Begun) -> JsonObject:
     """Report what people agree on, and what each gave where they do not; with what was ruled so far."""
-    given = _given_to_rule(work)
-    mine = marks_of(work.ops, work.actor, _without_choices(given), RULED)
+    given, mine = _ruled(work)
     return {"marks": mine, "submitted": False, "choices": {mark["mark"]: mark["choices"] for mark in given}}
 
 
@@ -178,29 +175,27 @@ def rule(work: Begun, body: Edits) -> JsonObject:
 def submit_ruling(work: Begun, body: EmptyBody) -> JsonObject:
     """Make what was ruled a version of the steps, and the recording's step times."""
     work.here.require_ruler(work.actor)
-    mine = marks_of(work.ops, work.actor, _without_choices(_given_to_rule(work)), RULED)
+    _, mine = _ruled(work)
     annotation = annotation_of(f"{work.actor} {RULED}")
     _version(work, mine, annotation)
     return _accept(work, annotation)
 
 
-def _given_to_rule(work: RecordingWork) -> list[Mark]:
-    """Return the marks of all people, brought together. Raises NotNow before all have submitted."""
+def _ruled(work: RecordingWork) -> tuple[list[StepMark], list[StepMark]]:
+    """Return the marks of all people, brought together, and as ruled so far. Raises NotNow before all submitted."""
     given = _given(work)
     work.here.require_complete()
     marked = {person: marks_of(work.ops, person, given) for person in work.here.people}
-    return merged(work.subject, marked, Fraction(*work.facts()["fps"]))
+    brought = merged(work.subject, marked, Fraction(*work.facts()["fps"]))
+    bare = [{key: value for key, value in mark.items() if key != "choices"} for mark in brought]
+    return brought, marks_of(work.ops, work.actor, cast("list[StepMark]", bare), RULED)
 
 
-def _given(work: RecordingWork) -> list[Mark]:
+def _given(work: RecordingWork) -> list[StepMark]:
     return given_marks(work.subject, touched_marks(work.subject, work.facts()["touches"], work.ops))
 
 
-def _without_choices(marks: list[Mark]) -> list[Mark]:
-    return [{key: value for key, value in mark.items() if key != "choices"} for mark in marks]
-
-
-def _open(marks: list[Mark]) -> int:
+def _open(marks: list[StepMark]) -> int:
     return sum(2 - len({*mark["checked"]}) for mark in marks if not (mark["removed"] or mark["missing"]))
 
 
@@ -214,14 +209,23 @@ def _keep(work: RecordingWork, body: Edits, kind: str, facts: dict[str, Any]) ->
     return {"kept": len(body.edits)}
 
 
-def _version(work: RecordingWork, marks: list[Mark], annotation: int) -> int:
-    """Keep finished marks as a version of the recording's steps. Raises NotNow."""
+def _version(work: RecordingWork, marks: list[StepMark], annotation: int) -> int:
+    """Keep finished marks as a version of the recording's steps; the same again makes no new one. Raises NotNow."""
     facts = work.facts()
     require_finished(marks, facts["frames"])
     labels = {step["node"]: step["label"] for step in facts["steps"]}
-    return keep_marks(
-        work.folder, facts, annotation, work.visitor.pseudonym, regions_of(marks, labels), marks
-    )
+    fps = "/".join(map(str, facts["fps"])) if facts["fps"][1] != 1 else str(facts["fps"][0])
+    content = {
+        "source": "reviewer",
+        "task": None,
+        "annotation": annotation,
+        "author": work.visitor.pseudonym,
+        "was_cancelled": False,
+        "kept_utc_ns": time.time_ns(),
+        "film": {"fps": fps, "frames": facts["frames"], "proxy_sha256": facts["sha256"]},
+        "raw": {"result": regions_of(marks, labels), "marks": marks},
+    }
+    return add_version(work.folder, content)[0]
 
 
 def _accept(work: RecordingWork, annotation: int) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def _add(
 ) -> dict[str, Any]:
     folder = film_folder(tools, recording)
     _mine(tools, actor, recording, narration)
-    there = add_part(folder, _sound(folder, actor, narration, ending_of(media_type)), at, content)
+    there = add_part(folder, sound_file(folder, _name(actor, narration), ending_of(media_type)), at, content)
     return {"bytes": there}
 
 
@@ -138,7 +138,7 @@ def sound(tools: Tools, visitor: Asking, recording: str, narration: Name) -> Res
     """Give the sound of a narration to whom it is of."""
     folder = film_folder(tools, recording)
     one = _mine(tools, visitor.actor, recording, narration)
-    file = _sound(folder, visitor.actor, narration, one.get("ending", ".webm"))
+    file = sound_file(folder, _name(visitor.actor, narration), one.get("ending", ".webm"))
     if not file.exists():
         raise NotFound("nothing of the narration {name!r} has arrived", name=narration)
     return FileResponse(file, media_type="audio/mp4" if file.suffix == ".m4a" else f"audio/{file.suffix[1:]}")
@@ -150,10 +150,10 @@ def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: Empty
     facts = film_facts(tools, folder)
     mine = narrations_of(tools.records.ops(recording), visitor.actor)
     film = {"fps": facts["fps"], "frames": facts["frames"], "sha256": facts["sha256"]}
-    kept = [
-        one | {"sound": _sound(folder, visitor.actor, one["narration"], one.get("ending", "")).name}
-        for one in mine
-    ]
+    kept = []
+    for one in mine:
+        name = _name(visitor.actor, one["narration"])
+        kept.append(one | {"sound": sound_file(folder, name, one.get("ending", "")).name})
     version = keep_narrations(folder, visitor.pseudonym, film, kept)
     tools.records.note(SUBMITTED, recording, {"version": version}, actor=visitor.actor)
     return {"version": version, "narrations": len(kept)}
@@ -168,10 +168,6 @@ def _mine(tools: Collaborators, actor: str, recording: str, narration: str) -> N
 
 def _steps(tools: Collaborators, recording: str) -> list[str]:
     return [step["text"] for step in tools.records.state(recording)["recording"]["steps"].values()]
-
-
-def _sound(folder: Path, actor: str, narration: str, ending: str) -> Path:
-    return sound_file(folder, _name(actor, narration), ending)
 
 
 def _name(actor: str, narration: str) -> str:

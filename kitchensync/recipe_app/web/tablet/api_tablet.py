@@ -16,7 +16,6 @@ from kitchensync.operations.errors import NotNow
 from kitchensync.operations.event_lines import folder_of
 from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.cooking import checklist, mise_en_place, recipe_pictures, steering, training
-from kitchensync.recipe_app.cooking.capture_link import FRESH_NS
 from kitchensync.recipe_app.cooking.choosing import frozen, help_for
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
@@ -38,6 +37,8 @@ from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import NotFound
 from kitchensync.task_graphs.formats.graph_json import parse_graph_json
 
+FRESH_NS = 3_000_000_000
+"""Health older than this is no health: the tablet shows `unknown`."""
 SOUND = RequestBody(8 << 20, ("audio",), at_once=4)
 """A voice note."""
 
@@ -142,16 +143,8 @@ def recordings(tools: Tools, visitor: Asking) -> JsonObject:
         conditions.append(table.c.kitchen == visitor.device["kitchen"])
     rows = tools.records.rows(table, *conditions, order=table.c.created_utc_ns.desc(), limit=50)
     keys = (
-        "id",
-        "folder",
-        "recipe",
-        "strategy",
-        "display",
-        "phase",
-        "steps",
-        "steps_done",
-        "errors",
-        "created_utc_ns",
+        *("id", "folder", "recipe", "strategy", "display", "phase", "steps", "steps_done", "errors"),
+        *("created_utc_ns",),
     )
     return {"recordings": [{key: row[key] for key in keys} for row in rows]}
 
@@ -237,7 +230,7 @@ def bundle(tools: Tools, device: Device, recording: str) -> JsonObject:
         "ops": _shown(ops),
         "places": tools.folders.places(body["folder"]),
         "devices": {row["id"]: row["name"] for row in rows},
-        "pause": tools.folders.pause,
+        "pause": tools.folders.lab.pause,
         "grace_hours": tools.folders.lab.grace_hours,
         "slate": tools.folders.lab.slate,
         "categories": [category.number for category in CATEGORIES],
