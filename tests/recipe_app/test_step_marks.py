@@ -103,10 +103,6 @@ def test_an_open_boundary_is_told_nowhere_else() -> None:
     assert (None, None) not in places
 
 
-def moved(touches: list[dict[str, Any]], frames: int) -> list[dict[str, Any]]:
-    return [one | {end: one[end] + frames for end in BOTH} for one in touches]
-
-
 def looked_at(actor: str, marks: list[StepMark]) -> list[dict[str, Any]]:
     """Somebody looks at every boundary, and puts those that are open at their step's place."""
     ends = [{"start": 100 * mark["node"], "end": 100 * mark["node"] + 90} for mark in marks]
@@ -116,7 +112,7 @@ def looked_at(actor: str, marks: list[StepMark]) -> list[dict[str, Any]]:
 def test_another_alignment_leaves_the_marks_of_everybody_as_they_are() -> None:
     touches = TOUCHES[:11]
     ops = [op for actor in "ab" for op in looked_at(actor, given("rec", touches))]
-    later = given("rec", moved(touches, 1), ops)
+    later = given("rec", [one | {end: one[end] + 1 for end in BOTH} for one in touches], ops)
     marked = {actor: marks_of(ops, actor, later) for actor in "ab"}
     assert [len(marks) for marks in marked.values()] == [11, 11]
     assert marked == {actor: marks_of(ops, actor, given("rec", touches, ops)) for actor in "ab"}

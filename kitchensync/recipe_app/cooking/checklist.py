@@ -38,7 +38,7 @@ CHECKLIST_VERSION = "2026-11"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ChecklistItem:
     """One thing to look at; `devices` items are asked only when devices record."""
 
     name: str
@@ -47,18 +47,18 @@ class Item:
 
 
 ITEMS = (
-    Item("jewellery", "person"),
-    Item("names", "person"),
-    Item("phone", "person"),
-    Item("allergies", "person"),
-    Item("stop", "person"),
-    Item("papers", "room"),
-    Item("mirrors", "room"),
-    Item("others", "room"),
-    Item("safety", "room"),
-    Item("tour", "room"),
-    Item("camera", "devices", devices=True),
-    Item("headset", "devices", devices=True),
+    ChecklistItem("jewellery", "person"),
+    ChecklistItem("names", "person"),
+    ChecklistItem("phone", "person"),
+    ChecklistItem("allergies", "person"),
+    ChecklistItem("stop", "person"),
+    ChecklistItem("papers", "room"),
+    ChecklistItem("mirrors", "room"),
+    ChecklistItem("others", "room"),
+    ChecklistItem("safety", "room"),
+    ChecklistItem("tour", "room"),
+    ChecklistItem("camera", "devices", devices=True),
+    ChecklistItem("headset", "devices", devices=True),
 )
 
 
@@ -77,6 +77,6 @@ def is_through(state: State) -> bool:
     return bool(checked) and (not open_points or bool(checked["override"] and "consent" not in open_points))
 
 
-def items_for(*, devices: bool) -> list[Item]:
+def items_for(*, devices: bool) -> list[ChecklistItem]:
     """Return what must be ticked before a recording with or without devices."""
     return [item for item in ITEMS if devices or not item.devices]

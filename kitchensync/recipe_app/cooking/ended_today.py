@@ -62,15 +62,12 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
             worth = _worth(tools, name, manifest, name in newest)
             lacking = {"no_consent": tools.folders.lacking_consent(name)}
             found.append(began | who | worth | lacking)
-    for row in rows:
-        if not row["folder"] and row["phase"] in ("review", "done"):
-            said = {
-                "state": ALONE,
-                "to_read": False,
-                "today": True,
-                "began_ms": row["created_utc_ns"] // 10**6,
-            }
-            found.append(said | _who(row, people, kitchens))
+    alone = {"state": ALONE, "to_read": False, "today": True}
+    found += [
+        alone | {"began_ms": row["created_utc_ns"] // 10**6} | _who(row, people, kitchens)
+        for row in rows
+        if not row["folder"] and row["phase"] in ("review", "done")
+    ]
     shown = [one for one in found if one["today"] or one["to_read"]]
     return sorted(shown, key=lambda one: one["began_ms"], reverse=True)
 

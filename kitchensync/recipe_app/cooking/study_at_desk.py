@@ -49,7 +49,7 @@ def zone_of(tools: Collaborators) -> ZoneInfo:
     return parse_study(text, _names(tools)).zone if text else ZoneInfo("UTC")
 
 
-def plan_anew(tools: Collaborators, text: str, *, locked: Collection[str], seed: int = 0) -> dict[str, Any]:
+def plan_anew(tools: Collaborators, text: str, *, locked: Collection[str]) -> dict[str, Any]:
     """Plan a study from now on: what is recorded counts, what is locked or under way stays. Raises BadStudy."""
     study = parse_study(text, _names(tools))
     counted, left_out = cooked_below(tools.folders.data)
@@ -80,7 +80,7 @@ def plan_anew(tools: Collaborators, text: str, *, locked: Collection[str], seed:
     graphs = {
         name: graph for name, graph in _graphs(tools).items() if name in {g.recipe for g in study.goals}
     }
-    made = make_plan(study, graphs, cooked, kept, seed=seed)
+    made = make_plan(study, graphs, cooked, kept)
     return {**made, "notes": [*notes, *made["notes"]], "study": text}
 
 

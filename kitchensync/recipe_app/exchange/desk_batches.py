@@ -24,7 +24,7 @@ DONE, FAILED, REFUSED = "done", "failed", "refused"
 
 
 @dataclass
-class Row:
+class BatchRow:
     """One recording of a batch: `state` is waiting, held, doing, done, failed or refused; `said` is why."""
 
     recording: str
@@ -45,8 +45,8 @@ class DeskBatches:
 
     def __init__(self, is_recording: Callable[[], bool]) -> None:
         self._is_recording = is_recording
-        self._rows: list[Row] = []
-        self._worker: OneWorker[Row] = OneWorker("batches of the desk", self._work)
+        self._rows: list[BatchRow] = []
+        self._worker: OneWorker[BatchRow] = OneWorker("batches of the desk", self._work)
 
     def rows(self) -> list[dict[str, str]]:
         """Return what was asked for, oldest first, with what came of it."""
@@ -58,7 +58,7 @@ class DeskBatches:
         with self._worker.lock:
             return any(row.state in ("waiting", "held", "doing") for row in self._rows)
 
-    def ask(self, rows: Sequence[Row]) -> None:
+    def ask(self, rows: Sequence[BatchRow]) -> None:
         """Have a command done with recordings; what is refused already is only shown."""
         with self._worker.lock:
             going_on = {
@@ -79,11 +79,11 @@ class DeskBatches:
         """Give up what waits, end what is under way."""
         self._worker.close()
 
-    def _set(self, row: Row, state: str, said: str = "") -> None:
+    def _set(self, row: BatchRow, state: str, said: str = "") -> None:
         with self._worker.lock:
             row.state, row.said = state, said
 
-    def _work(self, row: Row) -> None:
+    def _work(self, row: BatchRow) -> None:
         while self._is_recording():
             self._set(row, "held")
             if self._worker.end.wait(LOOK_S):

@@ -30,7 +30,7 @@ _WRITERS = {False: "tablet", True: "tablet_late"}
 
 
 @dataclass(frozen=True)
-class Event:
+class FolderEvent:
     """One line of an event file."""
 
     kind: str
@@ -116,7 +116,7 @@ class Folders:
                 found.append((-started_utc_ns(manifest), path.parent.name))
         return [name for _, name in sorted(found)]
 
-    def append(self, name: str, events: Iterable[Event]) -> None:
+    def append(self, name: str, events: Iterable[FolderEvent]) -> None:
         """Append events that are synced to the disk when this returns; one that is there is not stored again."""
         path = self.path(name)
         with self._lock:

@@ -12,18 +12,8 @@ from kitchensync.operations.event_lines import consent_of, event_lines, folder_o
 from kitchensync.operations.operation_kinds import Misfit, Operation, checked_body
 from kitchensync.operations.reduce import UNDOABLE
 from kitchensync.operations.session_state import Frozen, Op
-from kitchensync.recipe_app.exchange.folders import Event, Folders
-from kitchensync.recipe_app.exchange.touch_clock import (
-    Exchange,
-    Stamp,
-    inside,
-    signature,
-    stamp_age,
-    stamp_exchange,
-    stamp_receipt,
-    stamp_wall,
-    was_answered,
-)
+from kitchensync.recipe_app.exchange import touch_clock
+from kitchensync.recipe_app.exchange.folders import FolderEvent, Folders
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.anchors import head_anchor, unfit
 from kitchensync.recipe_app.store.app_records import AppRecords
@@ -117,7 +107,7 @@ class Intake:
     def answer_clock(self) -> dict[str, Any]:
         """Return the capture clock now, signed, so that a touch can be stamped by it later."""
         host_ns = self.records.now_ns()
-        signed = signature(self._key, self.clock_id, host_ns)
+        signed = touch_clock.signature(self._key, self.clock_id, host_ns)
         return {"host_ns": host_ns, "clock_id": self.clock_id, "signature": signed}
 
     def accept(
@@ -163,7 +153,9 @@ class Intake:
         if operation.kind == "checked" and body["override"]:
             raise BadOperation("checked: open points are allowed at the desk, by an admin")
         now_ns = self.records.now_ns()
-        stamp = inside(self._stamp(operation, now_ns), begun_ns=self._begun_ns(frozen), now_ns=now_ns)
+        stamp = touch_clock.inside(
+            self._stamp(operation, now_ns), begun_ns=self._begun_ns(frozen), now_ns=now_ns
+        )
         # What the client said about time is kept untouched: it may be evaluated again.
         clock = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
         if operation.clock:
@@ -217,18 +209,20 @@ class Intake:
         begun = frozen.get("begun", {})
         return int(begun["host_ns"]) if begun.get("clock_id") == self.clock_id else 0
 
-    def _stamp(self, operation: Operation, now_ns: int) -> Stamp:
+    def _stamp(self, operation: Operation, now_ns: int) -> touch_clock.Stamp:
         clock = operation.clock
-        if clock is not None and was_answered(self._key, self.clock_id, clock.host_ns, clock.signature):
+        if clock is not None and touch_clock.was_answered(
+            self._key, self.clock_id, clock.host_ns, clock.signature
+        ):
             fields = clock.model_dump(include={"touch_ms", "sent_ms", "received_ms", "host_ns", "basis"})
-            return stamp_exchange(Exchange(**fields), now_ns=now_ns)
+            return touch_clock.stamp_exchange(touch_clock.Exchange(**fields), now_ns=now_ns)
         if clock is not None and clock.wall_ms is not None:
             age_ms = self.records.utc_ns() / 1e6 - clock.wall_ms
-            return stamp_wall(age_ms=age_ms, now_ns=now_ns)
+            return touch_clock.stamp_wall(age_ms=age_ms, now_ns=now_ns)
         if operation.tapped_ms_ago is not None:
             trip = operation.round_trip_ms
-            return stamp_age(age_ms=operation.tapped_ms_ago, round_trip_ms=trip, now_ns=now_ns)
-        return stamp_receipt(now_ns=now_ns)
+            return touch_clock.stamp_age(age_ms=operation.tapped_ms_ago, round_trip_ms=trip, now_ns=now_ns)
+        return touch_clock.stamp_receipt(now_ns=now_ns)
 
     def file(self) -> int:
         """Write what waits into the events of its recording; return how many still wait.
@@ -258,7 +252,7 @@ class Intake:
         folder = folder_of(ops)
         if folder is None:
             return
-        self.folders.append(folder, (Event(kind, *stamps, op_id, said) for op_id, kind, said in lines))
+        self.folders.append(folder, (FolderEvent(kind, *stamps, op_id, said) for op_id, kind, said in lines))
         if op["kind"] == "consent":
             self._agree(folder, op)
         if (bound := _bound(op)) is not None:

@@ -12,19 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from kitchensync.shell.untrusted_json import BadJson, parse_json
-from kitchensync.storage.options.endpoint import (
-    MAX_ANSWER_BYTES,
-    NoAnswer,
-    chat,
-    chat_body,
-    endpoint_of,
-    names_of,
-)
+from kitchensync.storage.options import endpoint
 from kitchensync.task_graphs.mistakes.hint_rules import TEXT_RULES
 from kitchensync.task_graphs.mistakes.hints import Hint, accepted, texts_after
 from kitchensync.task_graphs.model import Graph, Step
 
-URL, MODEL, KEY_FILE, KEY_ENV = names_of("hints")
+URL, MODEL, KEY_FILE, KEY_ENV = endpoint.names_of("hints")
 MOST_HINTS = 10
 
 _CATEGORIES = [category for category, _ in TEXT_RULES]
@@ -56,7 +49,7 @@ def model_hints(
     """Return the model's accepted hints of a step and a note: why there are none, or who was told the recipe."""
     alone = "the rules answered alone"
     try:
-        server = endpoint_of("hints", environment)
+        server = endpoint.endpoint_of("hints", environment)
     except (OSError, ValueError) as error:
         return [], f"no model asked: {error}; {alone}"
     if server is None:
@@ -64,13 +57,13 @@ def model_hints(
     # All that leaves this computer to ask for hints of one step, besides the key.
     schema = {"type": "json_schema", "json_schema": {"name": "hints", "strict": True, "schema": _SCHEMA}}
     prompt = _prompt(graph, step)
-    body = chat_body(server, [{"role": "user", "content": prompt}], response_format=schema)
+    body = endpoint.chat_body(server, [{"role": "user", "content": prompt}], response_format=schema)
     origin = f"{server.model} {hashlib.sha256(prompt.encode()).hexdigest()[:12]}"
     try:
-        text, log = chat(server, body, "recipe text", environment)
-        answer = parse_json(text.encode(), most_bytes=MAX_ANSWER_BYTES)
+        text, log = endpoint.chat(server, body, "recipe text", environment)
+        answer = parse_json(text.encode(), most_bytes=endpoint.MAX_ANSWER_BYTES)
         found = [_hint(step, one, origin) for one in answer["hints"][:MOST_HINTS]]
-    except NoAnswer as error:
+    except endpoint.NoAnswer as error:
         asked = f"the model did not answer ({error.kind}): "
         return [], f"{'no model asked, ' if error.kind == 'not_noted' else asked}{error}; {alone}"
     except (BadJson, ValueError, KeyError, TypeError, IndexError) as error:

@@ -42,7 +42,7 @@ def found_of(records: AppRecords, folders: Sequence[str], pseudonym: str = "") -
     return ToDestroy(tuple(dict.fromkeys(row["id"] for row in rows)), ids)
 
 
-def destroy(records: AppRecords, what: ToDestroy, *, actor: str = "") -> int:
+def destroy(records: AppRecords, what: ToDestroy) -> int:
     """Destroy words, salts and sounds; return how many rows of the log lost theirs. Again, nothing is left to do.
 
     A person who is more than a participant keeps the account: the recordings go, the name stays.
@@ -55,10 +55,10 @@ def destroy(records: AppRecords, what: ToDestroy, *, actor: str = "") -> int:
         _drop(connection, _OF_RECORDING, what.recordings)
         emptied = 0
         for subject in (*what.recordings, *people):
-            emptied += _empty(connection, records, subject, tables.op.c.subject == subject, actor)
+            emptied += _empty(connection, records, subject, tables.op.c.subject == subject)
         if planned is not None:
-            emptied += _empty(connection, records, PLAN, tables.op.c.kind == PLAN, actor)
-            records.note_within(connection, PLAN, "plan", planned, actor=actor)
+            emptied += _empty(connection, records, PLAN, tables.op.c.kind == PLAN)
+            records.note_within(connection, PLAN, "plan", planned, actor="")
         _drop(connection, _OF_PERSON, people)
     for subject in what.recordings:
         records.forget(subject)
@@ -70,9 +70,7 @@ def _drop(connection: Connection, of: Iterable[tuple[Table, str]], keys: Sequenc
         connection.execute(delete(table).where(table.c[column].in_(keys)))
 
 
-def _empty(
-    connection: Connection, records: AppRecords, subject: str, where: ColumnElement[bool], actor: str
-) -> int:
+def _empty(connection: Connection, records: AppRecords, subject: str, where: ColumnElement[bool]) -> int:
     """Take body, clock and salt out of rows, and note which."""
     op = tables.op
     asked = select(op.c.n).where(where, op.c.kind != oplog.DESTROYED, oplog.IS_KEPT).order_by(op.c.n)
@@ -84,7 +82,7 @@ def _empty(
         connection.execute(delete(tables.unfiled).where(tables.unfiled.c.n.between(first, last)))
         connection.execute(update(op).where(among).values(body="", clock="", salt=""))
     said = {"numbers": ranges(numbers)}
-    records.note_within(connection, oplog.DESTROYED, subject, said, actor=actor)
+    records.note_within(connection, oplog.DESTROYED, subject, said, actor="")
     return len(numbers)
 
 

@@ -104,9 +104,9 @@ def read_study(path: Path) -> tuple[Study, Path]:
     return _study(read, names, path.name), folder
 
 
-def parse_study(text: str, recipes: Sequence[str], name: str = "study") -> Study:
+def parse_study(text: str, recipes: Sequence[str]) -> Study:
     """Read the text of a study file; `recipes` are the names that there are. Raises BadStudy."""
-    return _study(_parsed(text, name), recipes, name)
+    return _study(_parsed(text, "study"), recipes, "study")
 
 
 def _parsed(text: str, name: str) -> _File:

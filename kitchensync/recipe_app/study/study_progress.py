@@ -17,7 +17,7 @@ from kitchensync.recipe_app.study.wanted import CookedSession, Study, StudyGoal
 DIMENSIONS = ("recipe", "strategy", "kitchen", "person", "display", "part")
 LATE = timedelta(hours=12)
 """So long after its time a session is still to come, and so far from it a recording may be the one of it."""
-Row = tuple[str, ...]
+CoverageRow = tuple[str, ...]
 
 
 @dataclass
@@ -45,10 +45,10 @@ class StudyCoverage:
     """Counts by row, and the recordings of each row."""
 
     by: tuple[str, ...]
-    rows: dict[Row, CoverageCounts] = field(default_factory=dict)
-    recordings: dict[Row, list[CookedRecording]] = field(default_factory=dict)
+    rows: dict[CoverageRow, CoverageCounts] = field(default_factory=dict)
+    recordings: dict[CoverageRow, list[CookedRecording]] = field(default_factory=dict)
 
-    def missing_most(self, count: int) -> list[tuple[Row, int]]:
+    def missing_most(self, count: int) -> list[tuple[CoverageRow, int]]:
         """Return the rows that lack most, and how many."""
         lack = sorted(((row, counts.missing) for row, counts in self.rows.items()), key=lambda one: -one[1])
         return [(row, missing) for row, missing in lack[:count] if missing]
@@ -108,11 +108,11 @@ def coverage(
     return StudyCoverage(found.by, ordered, found.recordings)
 
 
-def _row(of: StudyGoal | CookedSession, by: Sequence[str]) -> Row:
+def _row(of: StudyGoal | CookedSession, by: Sequence[str]) -> CoverageRow:
     return tuple(str(getattr(of, name)) for name in by)
 
 
-def as_csv(rows: Mapping[Row, CoverageCounts], by: Sequence[str]) -> str:
+def as_csv(rows: Mapping[CoverageRow, CoverageCounts], by: Sequence[str]) -> str:
     """Return the counts as a table with a header."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -122,7 +122,7 @@ def as_csv(rows: Mapping[Row, CoverageCounts], by: Sequence[str]) -> str:
     return out.getvalue()
 
 
-def as_picture(rows: Mapping[Row, CoverageCounts]) -> str:
+def as_picture(rows: Mapping[CoverageRow, CoverageCounts]) -> str:
     """Return the counts as an SVG: a bar for what is wanted of a row, filled by how far its recordings are."""
     most = max((max(one.wanted, one.recorded) for one in rows.values()), default=1) or 1
     unit, high = 420 / most, 30

@@ -14,7 +14,7 @@ from kitchensync.operations.event_lines import consent_of
 from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.app_withdrawals import note_download
-from kitchensync.recipe_app.exchange.desk_batches import REFUSED, Row
+from kitchensync.recipe_app.exchange.desk_batches import REFUSED, BatchRow
 from kitchensync.recipe_app.exchange.published import as_zip
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
@@ -51,10 +51,10 @@ def do_batch(request: Request, tools: Tools, body: BatchOf) -> JsonObject:
             refused = "batch.no_folder"
         name = str(row["folder"] or row["recipe"]) if row else recording[:12]
         if refused:
-            rows.append(Row(recording, name, body.verb, None, REFUSED, words(refused)))
+            rows.append(BatchRow(recording, name, body.verb, None, REFUSED, words(refused)))
         else:
             path = (tools.folders.data / row["folder"]).absolute()
-            rows.append(Row(recording, name, body.verb, path))
+            rows.append(BatchRow(recording, name, body.verb, path))
     tools.batches.ask(rows)
     return batch_state(request, tools)
 

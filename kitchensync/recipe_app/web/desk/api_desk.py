@@ -22,17 +22,7 @@ from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.people.secrets import check_pin
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import roles_of
-from kitchensync.recipe_app.web.bodies import (
-    ChangePerson,
-    DeskControl,
-    DeskOperation,
-    NewCollection,
-    NewKitchen,
-    NewPerson,
-    Override,
-    PairingCode,
-    TabletDump,
-)
+from kitchensync.recipe_app.web import bodies
 from kitchensync.recipe_app.web.desk.pages import attachment
 from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
@@ -59,7 +49,7 @@ def _require_rank(
         raise NotAllowed("only an admin may do this to somebody with more roles than participant")
 
 
-def add_person(tools: Tools, visitor: Asking, body: NewPerson) -> JsonObject:
+def add_person(tools: Tools, visitor: Asking, body: bodies.NewPerson) -> JsonObject:
     """Add somebody by a pseudonym; who gets a role at the desk gets an invite to set a password."""
     _require_rank(tools, visitor, list(body.roles))
     if body.pin:
@@ -71,7 +61,7 @@ def add_person(tools: Tools, visitor: Asking, body: NewPerson) -> JsonObject:
     return {"person": person, "invite": invite}
 
 
-def change_person(tools: Tools, visitor: Asking, person: str, body: ChangePerson) -> JsonObject:
+def change_person(tools: Tools, visitor: Asking, person: str, body: bodies.ChangePerson) -> JsonObject:
     """Change roles, PIN, or whether somebody may still sign in."""
     _require_rank(tools, visitor, list(body.roles or []), person)
     changes = {
@@ -103,12 +93,12 @@ def sign_out(tools: Tools, person: str) -> JsonObject:
     return {"person": person}
 
 
-def add_kitchen(tools: Tools, visitor: Asking, body: NewKitchen) -> JsonObject:
+def add_kitchen(tools: Tools, visitor: Asking, body: bodies.NewKitchen) -> JsonObject:
     """Add a kitchen."""
     return {"kitchen": tools.accounts.add_kitchen(body.name, actor=visitor.actor)}
 
 
-def new_pairing_code(tools: Tools, visitor: Asking, body: PairingCode) -> JsonObject:
+def new_pairing_code(tools: Tools, visitor: Asking, body: bodies.PairingCode) -> JsonObject:
     """Make a code that pairs one tablet with a kitchen, valid once and for 15 minutes."""
     return {"code": tools.accounts.pairing_code(body.kitchen, actor=visitor.actor)}
 
@@ -120,7 +110,7 @@ def remove_device(tools: Tools, visitor: Asking, device: str) -> JsonObject:
 
 
 def correct(
-    tools: Tools, visitor: Asking, recording: str, body: DeskOperation, later: BackgroundTasks
+    tools: Tools, visitor: Asking, recording: str, body: bodies.DeskOperation, later: BackgroundTasks
 ) -> JsonObject:
     """Correct a recording after the fact; both versions stay in the log."""
     content = tools.intake.recording(recording, kitchen=None)
@@ -139,7 +129,7 @@ def correct(
 
 
 def take_dump(
-    request: Request, tools: Tools, visitor: Asking, body: TabletDump, later: BackgroundTasks
+    request: Request, tools: Tools, visitor: Asking, body: bodies.TabletDump, later: BackgroundTasks
 ) -> JsonObject:
     """Take in what a tablet saved as a file; a second time nothing happens."""
     dump = read_dump(body.text, "dump")
@@ -149,7 +139,7 @@ def take_dump(
     return asdict(take_in(dump, tools.records, tools.intake, actor=actor, corrects=corrects, say=say))
 
 
-def add_collection(tools: Tools, visitor: Asking, body: NewCollection) -> JsonObject:
+def add_collection(tools: Tools, visitor: Asking, body: bodies.NewCollection) -> JsonObject:
     """Take in a folder of published annotations; a second time nothing happens."""
     taken = published.take_in(body.files, body.name, tools.records, actor=visitor.actor)
     return taken | shelve_graphs(body.files, tools.records, tools.shelf, actor=visitor.actor)
@@ -161,13 +151,13 @@ def export_collection(tools: Tools, collection: str) -> Response:
     return attachment(packed, "application/zip", "annotations.zip")
 
 
-def steer(tools: Tools, visitor: Asking, recording: str, body: DeskControl) -> JsonObject:
+def steer(tools: Tools, visitor: Asking, recording: str, body: bodies.DeskControl) -> JsonObject:
     """Start, stop or abort the devices of a recording from the desk, or let it go on without them."""
     tools.intake.recording(recording, kitchen=None)
     return steering.steer(tools, recording, body.action, actor=visitor.actor, reason=body.reason)
 
 
-def override(tools: Tools, visitor: Asking, recording: str, body: Override) -> JsonObject:
+def override(tools: Tools, visitor: Asking, recording: str, body: bodies.Override) -> JsonObject:
     """Let a recording begin with open points of the checklist, for a reason that is kept."""
     tools.intake.recording(recording, kitchen=None)
     return steering.override(tools, recording, reason=body.reason, actor=visitor.actor, op_id=body.op_id)

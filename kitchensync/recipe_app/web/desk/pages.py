@@ -32,14 +32,8 @@ from kitchensync.recipe_app.people.pseudonyms import suggest
 from kitchensync.recipe_app.people.roles import ROLES, Access
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import roles_of
+from kitchensync.recipe_app.web import i18n
 from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
-from kitchensync.recipe_app.web.i18n import (
-    LANGUAGE_COOKIE,
-    LANGUAGES,
-    ONLY_IN_TEMPLATES,
-    catalogue,
-    words_of,
-)
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_version
 from kitchensync.shell.terminal import shown_in_page
@@ -60,16 +54,16 @@ templates.env.finalize = shown_in_page
 
 def render(request: Request, name: str, status: int = 200, /, **fields: Any) -> Response:
     """Render a template in the language of the request."""
-    words = words_of(request)
+    words = i18n.words_of(request)
 
     def when(utc_ns: int) -> str:
         moment = datetime.datetime.fromtimestamp(utc_ns / 1e9, tz=datetime.UTC).astimezone()
         return f"{format_datetime(moment, 'medium', locale=words.locale)} {moment.tzname()}"
 
-    common = {"t": words, "languages": LANGUAGES, "path": request.url.path, "when": when}
+    common = {"t": words, "languages": i18n.LANGUAGES, "path": request.url.path, "when": when}
     answer = templates.TemplateResponse(request, name, {**common, **fields}, status_code=status)
     if request.query_params.get("lang"):
-        answer.set_cookie(LANGUAGE_COOKIE, words.language, samesite="strict", max_age=31_536_000)
+        answer.set_cookie(i18n.LANGUAGE_COOKIE, words.language, samesite="strict", max_age=31_536_000)
     return answer
 
 
@@ -95,11 +89,11 @@ def service_worker(request: Request) -> Response:
 
 def messages(language: str) -> JsonObject:
     """Every message of a language that a script may show."""
-    if language not in {*LANGUAGES, "xx"}:
-        known = ", ".join(LANGUAGES)
+    if language not in {*i18n.LANGUAGES, "xx"}:
+        known = ", ".join(i18n.LANGUAGES)
         raise NotFound("no language {name!r}; there are {known}", name=language[:20], known=known)
-    messages = catalogue(language).items()
-    return {key: message for key, message in messages if key.partition(".")[0] not in ONLY_IN_TEMPLATES}
+    messages = i18n.catalogue(language).items()
+    return {key: message for key, message in messages if key.partition(".")[0] not in i18n.ONLY_IN_TEMPLATES}
 
 
 def desk_sign_in(request: Request, tools: Tools, visitor: Asking) -> Response:
@@ -128,7 +122,7 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
     steerable = tools.capture is not None
     kept = kept_cards(tools.folders.data / row["folder"]) if row and row["folder"] else {}
     devices = health["folder"] is not None or steerable
-    words, said = words_of(request), {"consent": "consent.title", "second": "checklist.second"}
+    words, said = i18n.words_of(request), {"consent": "consent.title", "second": "checklist.second"}
     fields = {
         "recording": recording,
         "state": state,
@@ -182,7 +176,7 @@ def _studied(
     """What only those see who may read every recording."""
     plan = plan_of(state)
     numbers = numbered_steps(state, plan)
-    words = words_of(request)
+    words = i18n.words_of(request)
 
     def said(field: str, value: Any) -> str:
         if field == "categories":
@@ -235,7 +229,7 @@ def consent(request: Request, tools: Tools, visitor: Asking, recording: str) -> 
     fields = {
         "given": given,
         "version": answer["version"],
-        "words": words.get(answer.get("language") or words_of(request).language, words["en"]),
+        "words": words.get(answer.get("language") or i18n.words_of(request).language, words["en"]),
         "person": person["pseudonym"] if person else "–",
         "reference": reference,
         "scopes": scopes,
@@ -370,7 +364,7 @@ def authority(tools: Tools) -> Response:
 
 def refusal(request: Request, error: Exception, status: int) -> Response:
     """Say on a page of its own why there is nothing to show."""
-    return render(request, "refusal.html", status, error=words_of(request).refusal(error))
+    return render(request, "refusal.html", status, error=i18n.words_of(request).refusal(error))
 
 
 ROUTES = [

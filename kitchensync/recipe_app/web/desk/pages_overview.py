@@ -59,12 +59,7 @@ def overview(
     """The recordings, newest first."""
     table = tables.recording
     equal = {"strategy": strategy, "phase": phase, "person": person, "kitchen": kitchen, "recipe": recipe}
-    wanted: list[ColumnElement[bool]] = [table.c[name] == value for name, value in equal.items() if value]
-    for word in q.replace("_", " ").split():  # every word is in recipe, folder or pseudonym
-        named = tables.person.c.pseudonym.icontains(word, autoescape=True)
-        people = select(tables.person.c.id).where(named)
-        texts = (table.c[name].icontains(word, autoescape=True) for name in ("recipe", "folder"))
-        wanted.append(or_(*texts, table.c.person.in_(people)))
+    wanted = _conditions(q, equal)
     asked = (
         select(table).where(*wanted).order_by(SORTS[sort], table.c.id).limit(PAGE).offset((page - 1) * PAGE)
     )
@@ -98,6 +93,17 @@ def overview(
 def put_in(tools: Tools, visitor: Asking, body: PutIntoList) -> dict[str, str]:
     """Put a recording that no tablet began into the list: it is marked, judged and counted as the others are."""
     return {"recording": put_into_list(tools, **body.model_dump(), actor=visitor.actor)}
+
+
+def _conditions(words: str, equal: dict[str, str]) -> list[ColumnElement[bool]]:
+    """Every word has to be in the recipe, the folder or the person's pseudonym."""
+    table, person = tables.recording, tables.person
+    found: list[ColumnElement[bool]] = [table.c[name] == value for name, value in equal.items() if value]
+    for word in words.replace("_", " ").split():
+        people = select(person.c.id).where(person.c.pseudonym.icontains(word, autoescape=True))
+        texts = (table.c[name].icontains(word, autoescape=True) for name in ("recipe", "folder"))
+        found.append(or_(*texts, table.c.person.in_(people)))
+    return found
 
 
 ROUTES = [

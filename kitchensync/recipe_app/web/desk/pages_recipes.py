@@ -20,6 +20,7 @@ from kitchensync.recipe_app.store.shelf import Recipe, UnusableRecipe
 from kitchensync.recipe_app.web.desk.pages import printed, render
 from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
 from kitchensync.task_graphs.categories import CATEGORIES
+from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.text.plain_lines import LINE_KINDS
 from kitchensync.task_graphs.text.recipe_text import LONG
 
@@ -99,17 +100,7 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
         "edges": found.graph.inner_edges,
     }
     fields["beside"] = json.loads(found.graph.extra or "{}").get("written", [])
-    named = {
-        step.label[s.start : s.end].lower()
-        for step in found.graph.steps
-        for s in step.spans
-        if s.kind == "tool"
-    }
-    needed = [text.replace(",", " ") for kind, text in fields["beside"] if kind == "ingredient"]
-    fields["found"] = {
-        "tools": sorted(named),
-        "ingredients": needed,
-    }  # nothing of it counts before it is stated
+    fields["found"] = _in_the_text(found.graph, fields["beside"])
     facts = latest(tools.records, RECIPE).get(found.name, {})
     fields["facts"] = mise_en_place.facts_of(found, facts, found.graph.language)
     put_in = recipe_pictures.of_all(tools.records).get(found.name, {})
@@ -126,6 +117,14 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
         fields["texts"] = {step.node: step.text for step in steps}
         fields["category_numbers"] = {category.name: category.number for category in CATEGORIES}
     return render(request, "desk/recipe.html", visitor=visitor, **fields)
+
+
+def _in_the_text(graph: Graph, beside: list[list[str]]) -> dict[str, list[str]]:
+    """What the text itself names, to be looked over and stated: nothing of it counts before."""
+    spans = [(step, span) for step in graph.steps for span in step.spans if span.kind == "tool"]
+    tools = {step.label[span.start : span.end].lower() for step, span in spans}
+    named = [text.replace(",", " ") for kind, text in beside if kind == "ingredient"]
+    return {"tools": sorted(tools), "ingredients": named}
 
 
 def recipe_script(

@@ -32,18 +32,12 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.bodies import EmptyBody
 from kitchensync.recipe_app.web.desk.pages import render
 from kitchensync.recipe_app.web.door.access import JsonObject, Route
-from kitchensync.recipe_app.web.judging.review_routes import (
-    Asked,
-    RecordingWork,
-    ask_people,
-    on_recording,
-    who_may,
-)
+from kitchensync.recipe_app.web.judging import review_routes
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.recording_files.annotation_folder import add_version
 from kitchensync.task_graphs.errors import NotFound
 
-Begun = Annotated[RecordingWork, on_recording(STEPS)]
+Begun = Annotated[review_routes.RecordingWork, review_routes.on_recording(STEPS)]
 
 
 class Edits(Strict):
@@ -70,7 +64,7 @@ def ruling_page(request: Request, work: Begun) -> Response:
 def round_page(request: Request, work: Begun) -> Response:
     """Who marks a recording, how far they are, and how well they agree when all are done."""
     people = work.tools.records.rows(tables.person, order=tables.person.c.pseudonym)
-    names, may = {row["id"]: row for row in people}, who_may(work.tools, Access.ANNOTATE)
+    names, may = {row["id"]: row for row in people}, review_routes.who_may(work.tools, Access.ANNOTATE)
     try:
         told = review(work)
     except NotNow:
@@ -100,7 +94,7 @@ def review(work: Begun) -> dict[str, Any]:
     }
 
 
-def _people(work: RecordingWork) -> dict[str, Any]:
+def _people(work: review_routes.RecordingWork) -> dict[str, Any]:
     """Report who marks a recording: what can be said without its film."""
     people = [
         {"person": person, "submitted": done.is_submitted, "work_s": round(done.work_ns / 1e9, 1)}
@@ -114,9 +108,9 @@ def _people(work: RecordingWork) -> dict[str, Any]:
     }
 
 
-def assign(work: Begun, body: Asked) -> JsonObject:
+def assign(work: Begun, body: review_routes.Asked) -> JsonObject:
     """Ask people to mark a recording; from then on only they may."""
-    return ask_people(work, body, Access.ANNOTATE)
+    return review_routes.ask_people(work, body, Access.ANNOTATE)
 
 
 def marks(work: Begun) -> JsonObject:
@@ -181,7 +175,7 @@ def submit_ruling(work: Begun, body: EmptyBody) -> JsonObject:
     return _accept(work, annotation)
 
 
-def _ruled(work: RecordingWork) -> tuple[list[StepMark], list[StepMark]]:
+def _ruled(work: review_routes.RecordingWork) -> tuple[list[StepMark], list[StepMark]]:
     """Return the marks of all people, brought together, and as ruled so far. Raises NotNow before all submitted."""
     given = _given(work)
     work.here.require_complete()
@@ -191,7 +185,7 @@ def _ruled(work: RecordingWork) -> tuple[list[StepMark], list[StepMark]]:
     return brought, marks_of(work.ops, work.actor, cast("list[StepMark]", bare), RULED)
 
 
-def _given(work: RecordingWork) -> list[StepMark]:
+def _given(work: review_routes.RecordingWork) -> list[StepMark]:
     return given_marks(work.subject, touched_marks(work.subject, work.facts()["touches"], work.ops))
 
 
@@ -199,7 +193,7 @@ def _open(marks: list[StepMark]) -> int:
     return sum(2 - len({*mark["checked"]}) for mark in marks if not (mark["removed"] or mark["missing"]))
 
 
-def _keep(work: RecordingWork, body: Edits, kind: str, facts: dict[str, Any]) -> dict[str, Any]:
+def _keep(work: review_routes.RecordingWork, body: Edits, kind: str, facts: dict[str, Any]) -> dict[str, Any]:
     nodes = {step["node"] for step in facts["steps"]}
     for one in body.edits:
         if one.node not in nodes:
@@ -209,7 +203,7 @@ def _keep(work: RecordingWork, body: Edits, kind: str, facts: dict[str, Any]) ->
     return {"kept": len(body.edits)}
 
 
-def _version(work: RecordingWork, marks: list[StepMark], annotation: int) -> int:
+def _version(work: review_routes.RecordingWork, marks: list[StepMark], annotation: int) -> int:
     """Keep finished marks as a version of the recording's steps; the same again makes no new one. Raises NotNow."""
     facts = work.facts()
     require_finished(marks, facts["frames"])
@@ -228,7 +222,7 @@ def _version(work: RecordingWork, marks: list[StepMark], annotation: int) -> int
     return add_version(work.folder, content)[0]
 
 
-def _accept(work: RecordingWork, annotation: int) -> dict[str, Any]:
+def _accept(work: review_routes.RecordingWork, annotation: int) -> dict[str, Any]:
     films = frozenset([work.facts()["sha256"]])
     with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
         made = accept(own, annotation, films)

@@ -9,6 +9,7 @@ from fastapi import Request
 from fastapi.responses import FileResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from kitchensync.dataset.narration import sounds
 from kitchensync.dataset.narration.narrations import (
     NARRATED,
     SUBMITTED,
@@ -17,14 +18,6 @@ from kitchensync.dataset.narration.narrations import (
     NarrationChange,
     keep_narrations,
     narrations_of,
-)
-from kitchensync.dataset.narration.sounds import (
-    add_part,
-    destroy_sound,
-    ending_of,
-    finish,
-    sound_begun,
-    sound_file,
 )
 from kitchensync.dataset.narration.spoken import parse
 from kitchensync.operations.operation_kinds import OpId, Strict
@@ -96,7 +89,7 @@ def tell(tools: Tools, visitor: Asking, recording: str, body: NarrationAction) -
     said = body.change.model_dump(exclude={"sha256", "ending"})
     tools.records.note(NARRATED, recording, said, actor=visitor.actor, op_id=body.op_id)
     if body.change.removed:
-        destroy_sound(folder, _name(visitor.actor, body.change.narration))
+        sounds.destroy_sound(folder, _name(visitor.actor, body.change.narration))
     return _parsed(_mine(tools, visitor.actor, recording, body.change.narration), _steps(tools, recording))
 
 
@@ -113,7 +106,9 @@ def _add(
 ) -> dict[str, Any]:
     folder = film_folder(tools, recording)
     _mine(tools, actor, recording, narration)
-    there = add_part(folder, sound_file(folder, _name(actor, narration), ending_of(media_type)), at, content)
+    there = sounds.add_part(
+        folder, sounds.sound_file(folder, _name(actor, narration), sounds.ending_of(media_type)), at, content
+    )
     return {"bytes": there}
 
 
@@ -124,8 +119,8 @@ def end_sound(tools: Tools, visitor: Asking, recording: str, narration: Name, bo
     steps = _steps(tools, recording)
     if "sha256" in one:
         return _parsed(one, steps)
-    file = sound_begun(folder, _name(visitor.actor, narration))
-    sha256, _ = finish(folder, file)
+    file = sounds.sound_begun(folder, _name(visitor.actor, narration))
+    sha256, _ = sounds.finish(folder, file)
     heard = hear(file, steps, asks_server=_asks_server(folder))
     said = {"narration": narration, "sha256": sha256, "ending": file.suffix}
     if not one.get("text"):
@@ -138,7 +133,7 @@ def sound(tools: Tools, visitor: Asking, recording: str, narration: Name) -> Res
     """Give the sound of a narration to whom it is of."""
     folder = film_folder(tools, recording)
     one = _mine(tools, visitor.actor, recording, narration)
-    file = sound_file(folder, _name(visitor.actor, narration), one.get("ending", ".webm"))
+    file = sounds.sound_file(folder, _name(visitor.actor, narration), one.get("ending", ".webm"))
     if not file.exists():
         raise NotFound("nothing of the narration {name!r} has arrived", name=narration)
     return FileResponse(file, media_type="audio/mp4" if file.suffix == ".m4a" else f"audio/{file.suffix[1:]}")
@@ -153,7 +148,7 @@ def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: Empty
     kept = []
     for one in mine:
         name = _name(visitor.actor, one["narration"])
-        kept.append(one | {"sound": sound_file(folder, name, one.get("ending", "")).name})
+        kept.append(one | {"sound": sounds.sound_file(folder, name, one.get("ending", "")).name})
     version = keep_narrations(folder, visitor.pseudonym, film, kept)
     tools.records.note(SUBMITTED, recording, {"version": version}, actor=visitor.actor)
     return {"version": version, "narrations": len(kept)}
