@@ -5,13 +5,13 @@ Everything that the form cannot say stands in `EntryNotes`: it becomes a line of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
-from kitchensync.operations.planned_steps import PlannedSteps, plan_of
-from kitchensync.storage.recording_files.annotation_folder import AcceptedSteps, MarkedVideo
+from kitchensync.operations.planned_steps import plan_of
+from kitchensync.operations.session_state import ErrorState, Frozen, Run, State
+from kitchensync.storage.recording_files.annotation_folder import AcceptedSteps
 from kitchensync.storage.timeline.film_times import FilmPlace
 from kitchensync.task_graphs.categories import TAGS
 from kitchensync.task_graphs.formats.annotations import Entry, TaggedError
@@ -19,9 +19,6 @@ from kitchensync.task_graphs.formats.annotations import Entry, TaggedError
 NOT_DONE_S = -1.0
 Times = tuple[float, float, dict[str, Any], tuple[int, int] | None]
 _NOT_DONE: Times = (NOT_DONE_S, NOT_DONE_S, {"done": False}, None)
-
-State = dict[str, Any]
-
 
 PlaceOf = Callable[[int], FilmPlace]
 """The place of a moment of the capture clock (`host_ns`) in the film."""
@@ -48,39 +45,36 @@ def entries_of(
     frozen = state["recording"]
     nodes = [int(node) for node in frozen["order"]]
     nodes += sorted(int(node) for node in frozen["steps"] if int(node) not in nodes)
-    starts, plan = _starts(state), plan_of(state)
+    # A run of which only the end was touched began when the step before it ended, or cooking did.
+    ends = sorted(run["end"] for step in state["steps"].values() for run in step["runs"] if run["end"])
+    starts, plan = dict(zip(ends[1:], ends, strict=False)), plan_of(state)
     found = []
     for node in nodes:
         label = frozen["steps"][str(node)]["label"]
         errors = [error for error in state["errors"].values() if error["node"] == node]
-        runs = state["steps"].get(str(node), {}).get("runs", [])
+        runs = state["steps"][str(node)]["runs"] if str(node) in state["steps"] else []
         times = list(_times(runs, starts, place_of) if accepted is None else _marked(node, accepted))
         for number, (start_s, end_s, beside, taken_ns) in enumerate(times or [_NOT_DONE]):
             made = [error for error in errors if counts(error)] if number == 0 else []
             modified = next(filter(None, (done_instead(error, frozen) for error in made)), None)
             entry = Entry(step_id(label), label, start_s, end_s, tuple(tagged(made)), modified, node)
             more = {"errors": [_error(error) for error in errors]} if number == 0 and errors else {}
-            sides = _sides(frozen["steps"][str(node)]["text"], plan, node)
+            sides: dict[str, str | None] = {}  # what the recipe says and what was planned, where that differs
+            if node in plan.left_out or plan.steps[node].is_planned:
+                planned = None if node in plan.left_out else plan.steps[node].words
+                sides = {"original": frozen["steps"][str(node)]["text"], "planned": planned}
             found.append(EntryNotes(entry, node, {**beside, **sides, **more}, taken_ns))
     return found
 
 
-def done_instead(error: Mapping[str, Any], frozen: Mapping[str, Any]) -> str | None:
+def done_instead(error: ErrorState, frozen: Frozen) -> str | None:
     """Return what was done instead of a step, in words; None where nobody said, or said what the recipe says."""
     text = str(error["text"]).strip()
-    right = frozen["steps"].get(str(error["node"]), {}).get("text", "")
-    return text if text and text.casefold() != right.strip().casefold() else None
+    step = frozen["steps"].get(str(error["node"]))
+    return text if text and (not step or text.casefold() != step["text"].strip().casefold()) else None
 
 
-def _sides(original: str, plan: PlannedSteps, node: int) -> dict[str, Any]:
-    """What the recipe says and what was planned, where that differs; None is planned where it is left out."""
-    if node in plan.left_out:
-        return {"original": original, "planned": None}
-    step = plan.steps[node]
-    return {"original": original, "planned": step.words} if step.is_planned else {}
-
-
-def counts(error: Mapping[str, Any]) -> bool:
+def counts(error: ErrorState) -> bool:
     """Return whether an error was made: what was judged of it counts, else what the log says.
 
     An error that was taken out was none, whatever was judged before.
@@ -91,47 +85,19 @@ def counts(error: Mapping[str, Any]) -> bool:
     return verdict == "happened" or (verdict != "did_not_happen" and error["outcome"] != "not_done")
 
 
-def with_judgments(state: State, judged: Mapping[str, Any] | None) -> State:
-    """Return a reduced log with what was judged of its errors, `judged`, beside what the log says of them.
-
-    `marked_video` is the video that their moments are frames of; None where no moment was marked.
-    """
-    content = judged or {"errors": []}
-    kept = {
-        error["error_id"]: {key: error[key] for key in ("judged", "moments", "ruled") if key in error}
-        for error in content["errors"]
-    }
-    fps = content.get("fps")
-    return state | {
-        "errors": {name: error | kept.get(name, {}) for name, error in state["errors"].items()},
-        "marked_video": None if fps is None else MarkedVideo(Fraction(fps), content["frames"]),
-    }
-
-
-def tagged(errors: list[State]) -> Iterator[TaggedError]:
+def tagged(errors: list[ErrorState]) -> Iterator[TaggedError]:
     """Give errors of a reduced log as the published form has them: one for each category."""
     for error in errors:
         for category in error["categories"]:
-            yield TaggedError(TAGS[category], _words(error))
+            instead = f"{error['actual'] or '?'} instead of {error['expected'] or '?'}"
+            either = instead if error["expected"] or error["actual"] else error["text"]
+            yield TaggedError(TAGS[category], error["description"] or either)
 
 
-def _words(error: Mapping[str, Any]) -> str:
-    if error["description"]:
-        return str(error["description"])
-    if error["expected"] or error["actual"]:
-        return f"{error['actual'] or '?'} instead of {error['expected'] or '?'}"
-    return str(error["text"])
-
-
-def _error(error: Mapping[str, Any]) -> dict[str, Any]:
+def _error(error: ErrorState) -> dict[str, Any]:
     kept = ("error_id", "planned", "origin", "categories", "subtype", "outcome", "outcome_note", "removed")
-    return {key: error[key] for key in (*kept, "recovery", "judged") if key in error}
-
-
-def _starts(state: State) -> dict[int, int]:
-    """When a run began of which only the end was touched: when the step before it ended, or cooking began."""
-    ends = sorted(run["end"] for step in state["steps"].values() for run in step["runs"] if run["end"])
-    return dict(zip(ends[1:], ends, strict=False))
+    said = cast("dict[str, Any]", error)
+    return {key: said[key] for key in (*kept, "recovery", "judged") if key in said}
 
 
 def _marked(node: int, accepted: AcceptedSteps) -> Iterator[Times]:
@@ -141,7 +107,7 @@ def _marked(node: int, accepted: AcceptedSteps) -> Iterator[Times]:
         yield round(start_s, 3), round(end_s, 3), dict(beside), None
 
 
-def _times(runs: list[State], starts: dict[int, int], place_of: PlaceOf) -> Iterator[Times]:
+def _times(runs: list[Run], starts: dict[int, int], place_of: PlaceOf) -> Iterator[Times]:
     for run in runs:
         if run["end"] is None:
             continue  # begun and never done

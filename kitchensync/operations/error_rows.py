@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from kitchensync.operations.entries import counts
 from kitchensync.operations.reduce import standing
-from kitchensync.operations.step_runs import Op, State
+from kitchensync.operations.session_state import ErrorState, FrozenStep, Op, State
 from kitchensync.storage.recording_files.annotation_forms import MOMENTS
 from kitchensync.storage.timeline.film_times import FilmPlace
 from kitchensync.task_graphs.categories import TAGS
@@ -69,7 +69,10 @@ def error_rows(
     `recording` is its id, `state` the reduced log with what people judged. A moment that annotators marked
     replaces the one that was entered.
     """
-    reported_ns = _reported_ns(ops)
+    reported_ns: dict[str, int] = {}
+    for op in standing(ops):
+        if op["kind"] in ("error", "add_error"):
+            reported_ns.setdefault(op["body"]["error_id"], op["host_ns"])
     frozen, video = state["recording"], state["marked_video"]
 
     def place_of_frame(frames: int) -> FilmPlace:
@@ -95,24 +98,16 @@ def time_of(row: ErrorRow) -> float:
     return next(known, math.inf)
 
 
-def _reported_ns(ops: Iterable[Op]) -> dict[str, int]:
-    """Return when each error was entered while cooking or in the review, on the capture clock."""
-    found: dict[str, int] = {}
-    for op in standing(ops):
-        if op["kind"] in ("error", "add_error"):
-            found.setdefault(op["body"]["error_id"], op["host_ns"])
-    return found
-
-
 def _row(
     recording: str,
-    error: Mapping[str, Any],
-    steps: Mapping[str, Any],
+    error: ErrorState,
+    steps: Mapping[str, FrozenStep],
     reported_ns: int | None,
     place_of: PlaceOf,
     place_of_frame: PlaceOf,
 ) -> ErrorRow:
-    judged, moments = error.get("judged") or {}, error.get("moments", {})
+    judged, moments, by = error.get("judged") or {}, error.get("moments", {}), error["corrected_by"]
+    intent = judged.get("intent", error["intent"])
     node, is_set = error["node"], error["at"] != reported_ns  # the touch is no statement of when it happened
 
     def place(moment: str) -> FilmPlace | None:
@@ -120,7 +115,7 @@ def _row(
             frame = moments[moment]  # the last one of an error belongs to it
             found = None if frame is None else place_of_frame(frame if moment == "end" else frame - 1)
         else:
-            host_ns = error.get(moment) if moment != "at" or is_set else None
+            host_ns = cast("int | None", error.get(moment)) if moment != "at" or is_set else None
             found = None if host_ns is None else place_of(host_ns)
         return None if found is None or found.outside else found
 
@@ -136,23 +131,15 @@ def _row(
         "categories": [TAGS[category] for category in error["categories"]],
         "description": error["description"] or None,
         "planned": error["planned"],
-        "intent": _one_of(INTENTS, judged.get("intent", error["intent"])),
+        "intent": intent if intent in INTENTS else None,
         "noticed": NOTICED.get(judged.get("noticed", error["noticed"])),
         "at_s": seconds["at"],
         "end_s": seconds["end"],
         "point_of_no_return_s": seconds["point_of_no_return"],
         "noticed_s": seconds["noticed_at"],
-        "corrected_by": _corrected_by(error["corrected_by"]),
+        "corrected_by": "none" if by == NO_STEP else None if by is None else str(by),
         "corrected_s": seconds["corrected_at"],
         "reported_s": None if reported is None or reported.outside else round(reported.film_s, 3),
         "source": RULED if error.get("ruled") else MARKED if judged or moments else ENTERED,
         "bound_s": None if at is None else round(at.bound_s, 4),
     }
-
-
-def _one_of(values: Iterable[str], value: str) -> str | None:
-    return value if value in values else None
-
-
-def _corrected_by(value: int | str | None) -> str | None:
-    return "none" if value == NO_STEP else None if value is None else str(value)

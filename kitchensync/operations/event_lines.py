@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kitchensync.operations.session_state import Frozen, Op
 from kitchensync.task_graphs.categories import CATEGORIES
 
 NONE = "none"
@@ -12,7 +13,7 @@ Consent = tuple[str, list[str]]  # reference, scopes
 Line = tuple[str, str, dict[str, Any]]  # op_id, kind, body
 
 
-def folder_of(ops: Iterable[dict[str, Any]]) -> str | None:
+def folder_of(ops: Iterable[Op]) -> str | None:
     """Return the recording's folder: chosen at the beginning, or begun from the tablet later."""
     folder: str | None = None
     for op in ops:
@@ -30,14 +31,18 @@ def consent_of(recording: str, answer: dict[str, Any] | None) -> Consent:
     return f"{recording}/{answer['version']}", sorted(answer.get("scopes", ()))
 
 
-def event_lines(op: dict[str, Any], recording: dict[str, Any], earlier: dict[str, str]) -> list[Line]:
+def event_lines(op: Op, recording: Frozen, earlier: dict[str, str]) -> list[Line]:
     """Return the event lines of an operation: one, but for an undo of several, which has one each.
 
     `recording` is the body that was frozen at the choice; `earlier` maps operation ids to their kinds.
     """
+    # Whom a tablet named is left out: nobody is named in a recording's folder.
     facts = {
         "received_host_ns": op["received_host_ns"],
-        "clock": {"basis": op["basis"], **_of_time(op["clock"])},
+        "clock": {
+            "basis": op["basis"],
+            **{key: value for key, value in op["clock"].items() if key != "named_actor"},
+        },
     }
     if op["kind"] == "undo":
         return [
@@ -49,17 +54,8 @@ def event_lines(op: dict[str, Any], recording: dict[str, Any], earlier: dict[str
             for number, target in enumerate(op["body"]["undoes"])
         ]
     if op["kind"] == "recording":
-        return [(op["op_id"], "recipe", recording)]
-    return [(op["op_id"], op["kind"], {**_said(op["body"], recording), **facts})]
-
-
-def _of_time(clock: dict[str, Any]) -> dict[str, Any]:
-    """Leave out whom a tablet named: nobody is named in a recording's folder."""
-    return {key: value for key, value in clock.items() if key != "named_actor"}
-
-
-def _said(body: dict[str, Any], recording: dict[str, Any]) -> dict[str, Any]:
-    """The body, with step, text and category by name, as the report shows them."""
+        return [(op["op_id"], "recipe", {**recording})]
+    body = op["body"]
     fields = body.get("fields", {})
     node = body.get("node", fields.get("node"))
     said = dict(body)
@@ -72,4 +68,4 @@ def _said(body: dict[str, Any], recording: dict[str, Any]) -> dict[str, Any]:
         said |= {"category": fields["categories"][0], "category_name": " + ".join(names)}
     if fields.get("description"):
         said["note"] = fields["description"]
-    return said
+    return [(op["op_id"], op["kind"], {**said, **facts})]

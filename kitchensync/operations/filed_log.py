@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from kitchensync.operations.entries import with_judgments
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.filed_shapes import check_filed
 from kitchensync.operations.reduce import reduce_log
-from kitchensync.operations.step_runs import Op, State
+from kitchensync.operations.session_state import ErrorState, Op, State
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import events_of
 from kitchensync.storage.privacy import WRITERS
-from kitchensync.storage.recording_files.annotation_folder import newest_judged
+from kitchensync.storage.recording_files.annotation_folder import MarkedVideo, newest_judged
 
 
 def read_log(recording: Path) -> tuple[list[Op], State]:
@@ -23,7 +23,16 @@ def read_log(recording: Path) -> tuple[list[Op], State]:
     Raises BadEventLog, BadAnnotations.
     """
     operations = list(filed_operations(recording))
-    return operations, with_judgments(reduce_log(operations), newest_judged(recording, "errors"))
+    state = reduce_log(operations)
+    judged = newest_judged(recording, "errors") or {"errors": []}
+    for error in judged["errors"]:
+        if error["error_id"] in state["errors"]:
+            known = {key: error[key] for key in ("judged", "moments", "ruled") if key in error}
+            state["errors"][error["error_id"]].update(cast("ErrorState", known))
+    fps = judged.get("fps")
+    video = None if fps is None else MarkedVideo(Fraction(fps), judged["frames"])
+    state["marked_video"] = cast("MarkedVideo", video)
+    return operations, state
 
 
 def filed_operations(recording: Path) -> Iterator[Op]:
@@ -31,8 +40,19 @@ def filed_operations(recording: Path) -> Iterator[Op]:
 
     Raises BadEventLog.
     """
-    filed = [event for writer in WRITERS for event in _events_of(recording, writer)]
-    undone = _undone(filed)
+    filed: list[dict[str, Any]] = []
+    undone: dict[str, list[str]] = {}
+    for writer in WRITERS:
+        for line, event in enumerate(events_of(recording, writer), start=1):
+            try:
+                check_filed(event)
+            except BadOperation as error:
+                raise BadEventLog(recording / "events" / f"{writer}.jsonl", line, str(error)) from error
+            filed.append(event)
+            if event["kind"] == "undo":  # one of several was filed in lines `<id>`, `<id>.1`
+                whole = event["op_id"].partition(".")[0]
+                first = whole if whole in undone else event["op_id"]
+                undone.setdefault(first, []).append(event["body"]["undoes"])
     for number, event in enumerate(filed):
         op_id, kind, body = event["op_id"], event["kind"], event["body"]
         if kind == "undo":
@@ -48,24 +68,3 @@ def filed_operations(recording: Path) -> Iterator[Op]:
             "seen": body.get("seen", number),
             "n": number,
         }
-
-
-def _undone(filed: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Return what each undo takes back; an undo of several was filed in lines `<id>`, `<id>.1`."""
-    undone: dict[str, list[str]] = {}
-    for event in filed:
-        if event["kind"] == "undo":
-            whole = event["op_id"].partition(".")[0]
-            undone.setdefault(whole if whole in undone else event["op_id"], []).append(
-                event["body"]["undoes"]
-            )
-    return undone
-
-
-def _events_of(recording: Path, writer: str) -> Iterator[dict[str, Any]]:
-    for line, event in enumerate(events_of(recording, writer), start=1):
-        try:
-            check_filed(event)
-        except BadOperation as error:
-            raise BadEventLog(recording / "events" / f"{writer}.jsonl", line, str(error)) from error
-        yield event

@@ -7,7 +7,7 @@ own: `recording` (what was chosen, frozen with everything that is shown), `captu
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -118,11 +118,8 @@ class PlannedError(NewError):
     hint: Short = ""
 
 
-class EditError(Strict):
+class EditError(NewError):
     """A change of an error; fields are merged one by one."""
-
-    error_id: OpId
-    fields: ErrorFields
 
 
 class RecoveryStep(Strict):
@@ -267,37 +264,10 @@ DESK_KINDS: dict[str, type[Strict]] = {
 }
 """What the desk does to a recording after the fact."""
 
-Kind = Literal[
-    "plan_error",
-    "edit_error",
-    "hint",
-    "instructed",
-    "prepared",
-    "consent",
-    "check",
-    "checked",
-    "start",
-    "done",
-    "reopen",
-    "skip",
-    "hold",
-    "error",
-    "recovered",
-    "mark",
-    "timer",
-    "awake",
-    "end",
-    "add_error",
-    "note",
-    "voice",
-    "finish",
-    "claim",
-    "pause",
-    "resume",
-    "withdraw",
-    "keep",
-    "undo",
-]
+if TYPE_CHECKING:
+    Kind = str
+else:
+    Kind = Literal[tuple(KINDS)]
 
 
 class Operation(Strict):
@@ -339,6 +309,10 @@ def checked(model: type[Strict], kind: str, body: dict[str, Any]) -> dict[str, A
     try:
         return model.model_validate(body).model_dump(exclude_none=True)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "body"
-        raise BadOperation(f"{kind}: {place}: {first['msg']}") from error
+        raise BadOperation(f"{kind}: {first_problem(error)}") from error
+
+
+def first_problem(error: ValidationError) -> str:
+    """Return where a value does not fit, and why, in one line."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}"

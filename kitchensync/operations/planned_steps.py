@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from kitchensync.operations.step_runs import State
+from kitchensync.operations.session_state import ErrorState, State
 
 ORDER, MISSING = 2, 6
 
@@ -38,7 +37,14 @@ def plan_of(state: State) -> PlannedSteps:
     recording = state["recording"]
     errors = [error for error in state["errors"].values() if error["planned"] and not error["removed"]]
     own = [error for error in errors if error.get("origin") != "script"]
-    order = _moved([int(node) for node in recording["order"]], own)
+    order = [int(node) for node in recording["order"]]
+    for error in own:  # a step that is planned too early stands in front of the one that it was to wait for
+        node, before = error["node"], error.get("before")
+        if node is None or before is None or node == before or ORDER not in error["categories"]:
+            continue
+        if {node, before} <= set(order):
+            order.remove(node)
+            order.insert(order.index(before), node)
     left = {error["node"] for error in own if MISSING in error["categories"]}
     order = [node for node in order if node not in left]
     steps = {
@@ -56,7 +62,7 @@ def numbered_steps(state: State, plan: PlannedSteps) -> dict[int, int | None]:
     Steps that nobody began come last, in the order of the plan.
     """
     begun = {
-        int(node): min(run["start"] or run["end"] for run in step["runs"])
+        int(node): min(run["start"] or run["end"] or 0 for run in step["runs"])
         for node, step in state["steps"].items()
         if step["runs"]
     }
@@ -64,22 +70,7 @@ def numbered_steps(state: State, plan: PlannedSteps) -> dict[int, int | None]:
     return {node: plan.order.index(node) + 1 if node in plan.order else None for node in nodes}
 
 
-def _moved(order: list[int], errors: list[dict[str, Any]]) -> list[int]:
-    """Put each step that is planned too early in front of the one that it was to wait for."""
-    for error in errors:
-        node, before = error["node"], error.get("before")
-        if (
-            ORDER in error["categories"]
-            and before is not None
-            and node != before
-            and {node, before} <= set(order)
-        ):
-            order.remove(node)
-            order.insert(order.index(before), node)
-    return order
-
-
-def _step(text: str, language: str, errors: list[dict[str, Any]]) -> PlannedStep:
+def _step(text: str, language: str, errors: list[ErrorState]) -> PlannedStep:
     worded = next((error for error in reversed(errors) if error.get("text")), None)
     notes = [note for error in errors if error is not worded and (note := _note(error))]
     words = worded["text"] if worded else text
@@ -87,7 +78,7 @@ def _step(text: str, language: str, errors: list[dict[str, Any]]) -> PlannedStep
     return PlannedStep(f"{words} ({'; '.join(notes)})" if notes else words, spoken, bool(worded or notes))
 
 
-def _note(error: dict[str, Any]) -> str:
+def _note(error: ErrorState) -> str:
     """What is planned and not shown otherwise: by the order of the steps, or by leaving one out."""
     shown = {MISSING} if error.get("before") in (None, error["node"]) else {MISSING, ORDER}
     if error["categories"] and set(error["categories"]) <= shown:

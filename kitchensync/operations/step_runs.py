@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TypedDict
 
-State = dict[str, Any]
-Op = dict[str, Any]
+from kitchensync.operations.session_state import HostSpan, Op, Run, State, StepState
 
 BEGUN = ("open", "held", "stopped")
 """The states of a step with a run that was not done."""
 
 
-def _step(state: State, op: Op) -> State:
-    new: State = {"state": "waiting", "runs": []}
-    found: State = state["steps"].setdefault(str(op["body"]["node"]), new)
-    return found
+class TimelineRow(TypedDict):
+    """A step of the line of time: its number, the runs and the errors (time, id), seconds."""
+
+    node: int
+    place: int | None
+    text: str
+    runs: list[tuple[float, float]]
+    errors: list[tuple[float, str]]
 
 
-def _shown(op: Op) -> State:
-    """The words of the step on the screen when its run was touched; older tablets did not tell them."""
-    return {"shown": op["body"]["shown"]} if "shown" in op["body"] else {}
+class SessionTimeline(TypedDict):
+    """The line of time of a session, and how long it is."""
+
+    whole_s: float
+    rows: list[TimelineRow]
+
+
+def _step(state: State, op: Op) -> StepState:
+    return state["steps"].setdefault(str(op["body"]["node"]), {"state": "waiting", "runs": []})
+
+
+def _add_run(step: StepState, op: Op, start: int | None, end: int | None) -> None:
+    run: Run = {"start": start, "end": end}
+    if "shown" in op["body"]:  # older tablets did not tell the words on the screen
+        run["shown"] = op["body"]["shown"]
+    step["runs"].append(run)
 
 
 def start(state: State, op: Op) -> None:
@@ -29,10 +45,10 @@ def start(state: State, op: Op) -> None:
     if step["state"] == "held":
         step["runs"][-1]["holds"][-1]["end"] = op["host_ns"]
     elif step["state"] == "stopped":
-        waited = {"start": step["runs"][-1].pop("stopped"), "end": op["host_ns"]}
+        waited: HostSpan = {"start": step["runs"][-1].pop("stopped"), "end": op["host_ns"]}
         step["runs"][-1].setdefault("holds", []).append(waited)
     elif step["state"] != "open":
-        step["runs"].append({"start": op["host_ns"], "end": None, **_shown(op)})
+        _add_run(step, op, op["host_ns"], None)
     step["state"] = "open"
 
 
@@ -53,7 +69,7 @@ def done(state: State, op: Op) -> None:
         step["runs"][-1].pop("stopped", None)
         step["runs"][-1]["end"] = op["host_ns"]
     elif step["state"] != "done":
-        step["runs"].append({"start": None, "end": op["host_ns"], **_shown(op)})
+        _add_run(step, op, None, op["host_ns"])
     step["state"] = "done"
 
 
@@ -77,13 +93,23 @@ def stop(state: State, op: Op) -> None:
         step["state"] = "stopped"
 
 
+CHANGES: dict[str, Callable[[State, Op], None]] = {
+    "start": start,
+    "done": done,
+    "reopen": start,
+    "skip": skip,
+    "hold": hold,
+}
+"""What an operation of a kind does to its step."""
+
+
 def began(state: State) -> int:
     """Return the first touch of a step on the capture clock; 0 when there is none."""
     runs = [run for step in state["steps"].values() for run in step["runs"]]
-    return min((run[end] for run in runs for end in ("start", "end") if run[end]), default=0)
+    return min((at for run in runs for at in (run["start"], run["end"]) if at), default=0)
 
 
-def timeline(state: State, numbers: Mapping[int, int | None]) -> dict[str, Any]:
+def timeline(state: State, numbers: Mapping[int, int | None]) -> SessionTimeline:
     """Return what a line of time shows, seconds since the first touch of a step: runs and errors, to the last of all.
 
     `numbers` gives the number of each step, in the order in which they are listed.
@@ -95,21 +121,16 @@ def timeline(state: State, numbers: Mapping[int, int | None]) -> dict[str, Any]:
         if error["at"] and not error["removed"] and error["node"] is not None:
             since = max(0.0, (error["at"] - first) / 1e9), error["error_id"]
             errors.setdefault(error["node"], []).append(since)
-    rows = []
+    rows: list[TimelineRow] = []
     for node, number in numbers.items() if first else ():
-        runs = [_ends(run) for run in state["steps"].get(str(node), {"runs": []})["runs"]]
-        lasted = [((start - first) / 1e9, (end - first) / 1e9) for start, end in runs]
-        text = state["recording"]["steps"][str(node)]["text"]
-        rows.append(
-            {"node": node, "place": number, "text": text, "runs": lasted, "errors": errors.get(node, [])}
-        )
-    known = [end for row in rows for _, end in row["runs"]] + [at for row in rows for at, _ in row["errors"]]
-    return {"whole_s": max(known, default=0.0), "rows": rows}
-
-
-def _ends(run: dict[str, Any]) -> tuple[int, int]:
-    known = [run[name] for name in ("start", "end", "stopped") if run.get(name)]
-    return min(known), max(known)
+        lasted = []
+        for run in state["steps"].get(str(node), {"runs": []})["runs"]:
+            known = [at for at in (run["start"], run["end"], run.get("stopped")) if at]
+            lasted.append(((min(known) - first) / 1e9, (max(known) - first) / 1e9))
+        text, found = state["recording"]["steps"][str(node)]["text"], errors.get(node, [])
+        rows.append({"node": node, "place": number, "text": text, "runs": lasted, "errors": found})
+    ends = [end for row in rows for _, end in row["runs"]] + [at for row in rows for at, _ in row["errors"]]
+    return {"whole_s": max(ends, default=0.0), "rows": rows}
 
 
 def spans(state: State) -> dict[int, list[tuple[float | None, float | None]]]:

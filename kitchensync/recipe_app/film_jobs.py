@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from kitchensync.dataset.films.review_film import UNPLACED, facts_of
 from kitchensync.recipe_app.one_worker import OneWorker
@@ -19,6 +19,20 @@ HEIGHTS = (360, 720)
 LOOK_S = 1.0
 NICE = 10
 PROGRAM = "kitchensync.dataset.films.review_film"
+
+
+class FilmState(TypedDict):
+    """How a small video is, as pages show it; `left_s` is the time left where a rate is known."""
+
+    state: str
+    "`waiting` for `wait`, `copying`, `synchronizing`, `making`, `ready` with `facts`, `failed`, `none`, `absent`."
+    wait: NotRequired[str]
+    done: NotRequired[int]
+    whole: NotRequired[int]
+    left_s: NotRequired[float | None]
+    why: NotRequired[str]
+    on_card: NotRequired[bool]
+    facts: NotRequired[dict[str, Any]]
 
 
 @dataclass
@@ -40,8 +54,8 @@ class _Job:
         """Begin another stage of the work."""
         self.state, self.done, self.whole, self.began_s = state, 0, 0, time.monotonic()
 
-    def facts(self) -> dict[str, Any]:
-        """Return the state as pages show it; `left_s` is the time left where a rate is known."""
+    def facts(self) -> FilmState:
+        """Return the state as pages show it."""
         if self.state == "waiting":
             return {"state": self.state, "wait": self.wait}
         left_s = seconds_left(self.done, self.whole, time.monotonic() - self.began_s)
@@ -62,9 +76,8 @@ class FilmJobs:
         self._prepared: set[Path] = set()
         self._worker: OneWorker[tuple[Path, int]] = OneWorker("small films", self._work)
         self._lock = self._worker.lock
-        self._process: subprocess.Popen[str] | None = None
 
-    def state(self, recording: Path, height: int) -> dict[str, Any]:
+    def state(self, recording: Path, height: int) -> FilmState:
         """Report how a film is: `ready` with its facts, `failed` and why, `none`, or how far its job is."""
         facts = facts_of(recording, height)
         with self._lock:
@@ -105,11 +118,6 @@ class FilmJobs:
 
     def close(self) -> None:
         """Give up what waits, end what is under way."""
-        self._worker.end.set()
-        with self._lock:
-            process = self._process
-        if process is not None:
-            process.terminate()
         self._worker.close()
 
     def _work(self, key: tuple[Path, int]) -> None:
@@ -159,41 +167,26 @@ class FilmJobs:
 
     def _run(self, module: list[str], job: _Job | None) -> tuple[int, str]:
         """Run a module to its end; return its exit code and why it failed. A `job` hears how far it is."""
+        command = ["nice", "-n", str(NICE), sys.executable, "-P", "-m", *module]
+        stdout, looked_s = subprocess.PIPE if job is not None else subprocess.DEVNULL, time.monotonic()
         try:
-            process = subprocess.Popen(
-                ["nice", "-n", str(NICE), sys.executable, "-P", "-m", *module],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE if job is not None else subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
+            with self._worker.running(command, stdout, subprocess.PIPE) as process:
+                assert process.stderr is not None
+                with process.stdout or nullcontext(()) as lines, process.stderr:
+                    for line in lines:
+                        assert job is not None
+                        done, whole = map(int, line.split())
+                        if done < job.done:  # the second video, of the front camera
+                            job.enter("making")
+                        job.done, job.whole = done, whole
+                        if time.monotonic() - looked_s > LOOK_S:
+                            looked_s = time.monotonic()
+                            if self._gives_up(job):
+                                process.terminate()
+                    said = process.stderr.read().strip().splitlines()
+                code = process.wait()
         except OSError as error:
             return 1, f"no film can be made now: {(error.strerror or str(error)).lower()}"
-        with self._lock:
-            self._process = process
-            if self._worker.end.is_set():
-                process.terminate()
-        return self._followed(process, job)
-
-    def _followed(self, process: subprocess.Popen[str], job: _Job | None) -> tuple[int, str]:
-        assert process.stderr is not None
-        looked_s = time.monotonic()
-        with process.stdout or nullcontext(()) as lines, process.stderr:
-            for line in lines:
-                assert job is not None
-                done, whole = map(int, line.split())
-                if done < job.done:  # the second video, of the front camera
-                    job.enter("making")
-                job.done, job.whole = done, whole
-                if time.monotonic() - looked_s > LOOK_S:
-                    looked_s = time.monotonic()
-                    if self._gives_up(job):
-                        process.terminate()
-            said = process.stderr.read().strip().splitlines()
-        code = process.wait()
-        with self._lock:
-            self._process = None
         if code == 0:
             return code, ""
         return code, said[-1][:600] if said else f"the process that made the film ended with {code}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -20,6 +22,7 @@ class OneWorker(Generic[T]):
         self._name, self._work = name, work
         self._waiting: deque[T] = deque()
         self._thread: threading.Thread | None = None
+        self._process: subprocess.Popen[str] | None = None
 
     def add(self, one: T) -> None:
         """Have one more done, unless it is over."""
@@ -38,12 +41,33 @@ class OneWorker(Generic[T]):
             self._waiting.clear()
         return waiting
 
-    def close(self, wait_s: float | None = None) -> None:
-        """Give up what waits; wait for what is under way, for so many seconds or however long it takes."""
-        self.end.set()
-        self.forget()
+    @contextlib.contextmanager
+    def running(self, command: list[str], stdout: int, stderr: int) -> Iterator[subprocess.Popen[str]]:
+        """Start the process that does the work; `close` ends it. Raises OSError."""
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            text=True,
+            start_new_session=True,
+        )
         with self.lock:
-            thread = self._thread
+            self._process = process
+            if self.end.is_set():
+                process.terminate()
+        yield process
+        with self.lock:
+            self._process = None
+
+    def close(self, wait_s: float | None = None) -> None:
+        """Give up what waits; end the process, wait for the work, for so many seconds or however long it takes."""
+        self.end.set()
+        with self.lock:
+            process, thread = self._process, self._thread
+        if process is not None:
+            process.terminate()
+        self.forget()
         if thread is not None:
             thread.join(wait_s)
 

@@ -34,17 +34,9 @@ def filed(folder: Path, kind: str, body: dict[str, Any], **more: Any) -> Path:
 
 
 FIELDS: list[dict[str, Any]] = [
-    {"categories": None},
-    {"categories": [8]},
-    {"categories": 4},
-    {"text": None},
-    {"removed": None},
-    {"node": [2]},
-    {"node": 10**24},
-    {"before": "x"},
-    {"conflicts": 7},
-    {"judged": 7},
-    {"planned": "no"},
+    *({"categories": None}, {"categories": [8]}, {"categories": 4}, {"text": None}),
+    *({"removed": None}, {"node": [2]}, {"node": 10**24}, {"before": "x"}, {"conflicts": 7}),
+    *({"judged": 7}, {"planned": "no"}),
 ]
 BODIES: list[tuple[str, dict[str, Any]]] = [
     *(("edit_error", EDIT | {"fields": fields}) for fields in FIELDS),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from browser import on_screen
+from derived_tables import dump
 from dying_commands import dying_after
 from folder_contents import holding
 from histories import recording_body
@@ -102,12 +103,12 @@ def test_nothing_of_a_person_is_left_while_the_app_runs(withdrawn: Any, tmp_path
     assert others(kitchen)[: len(before)] == before
     with kitchen.database.reading() as connection:
         assert oplog.first_fault(connection) is None
-        derived = projections.dump(connection)
+        derived = dump(connection)
     assert [one["pseudonym"] for one in derived["person"] if one["id"] == kitchen.basil] == []
     assert [one["person"] for one in _plan(kitchen)] == ["Clove"]
     with kitchen.database.writing() as connection:
         projections.rebuild(connection)
-        assert projections.dump(connection) == derived
+        assert dump(connection) == derived
     kitchen.place_again = old
 
 

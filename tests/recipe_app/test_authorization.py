@@ -33,16 +33,7 @@ EXPECTED = {
     "admin": "admin",
 }
 PUBLIC = {
-    *(
-        "/",
-        "/t/{path:path}",
-        "/q",
-        "/q/{_}",
-        "/sw.js",
-        "/locales/{language}.json",
-        "/doctor",
-        "/ca.crt",
-    ),
+    *("/", "/t/{path:path}", "/q", "/q/{_}", "/sw.js", "/locales/{language}.json", "/doctor", "/ca.crt"),
     *(
         "/desk/sign-in",
         "/api/v1/time",
@@ -253,13 +244,8 @@ def test_names_are_text_everywhere(kitchen: Any, tmp_path: Path) -> None:
     assert researcher.post("/api/v1/desk/recipes", json=upload).status_code == 200
     recording = kitchen.choose(recipe="odd")["recording"]
     for address in (
-        "people",
-        "devices",
-        "recipes",
-        "audit",
-        f"recordings/{recording}",
-        f"recordings/{recording}/script",
-        f"recordings/{recording}/consent",
+        *("people", "devices", "recipes", "audit", f"recordings/{recording}"),
+        *(f"recordings/{recording}/script", f"recordings/{recording}/consent"),
     ):
         answer = admin.get(f"/desk/{address}")
         assert answer.status_code == 200
@@ -280,12 +266,8 @@ def test_a_foreign_host_name_is_refused(kitchen: Any) -> None:
 @pytest.mark.parametrize(
     ("host", "loopback"),
     [
-        ("127.0.0.1", True),
-        ("127.9.8.7", True),
-        ("::1", True),
-        ("localhost", True),
-        ("0.0.0.0", False),
-        ("x", False),
+        *(("127.0.0.1", True), ("127.9.8.7", True), ("::1", True), ("localhost", True)),
+        *(("0.0.0.0", False), ("x", False)),
     ],
 )
 def test_loopback_addresses(host: str, loopback: bool) -> None:

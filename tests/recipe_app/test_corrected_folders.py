@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from kitchensync.cli import main
+from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import new_id
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
@@ -37,7 +38,7 @@ class AtTheDesk:
         self.kitchen, self.folder = kitchen, folder
         done = run("annotations", "import", folder, "--data", kitchen.data, "--json")
         assert done.exit_code == 0, done.output
-        rows = kitchen.tools.records.rows(made_tables().recording)
+        rows = kitchen.tools.records.rows(tables.recording)
         (self.id,) = (row["id"] for row in rows if row["recipe"].endswith(f" {recording}"))
         self.desk = kitchen.desk("researcher")
 
@@ -67,12 +68,6 @@ class AtTheDesk:
         assert done.exit_code == 0, done.output
         said: dict[str, Any] = json.loads(done.stdout)
         return said
-
-
-def made_tables() -> Any:
-    from kitchensync.recipe_app.store import tables
-
-    return tables
 
 
 def small(folder: Path) -> Path:

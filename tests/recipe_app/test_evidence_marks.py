@@ -216,10 +216,6 @@ def submit(page: Any) -> None:
     page.keyboard.press("Enter")
 
 
-def milliseconds(spans: list[list[float]]) -> set[int]:
-    return {at for start, end in spans for at in range(round(start * 1000), round(end * 1000))}
-
-
 def exported(folder: Path, root: Path, mine: dict[str, Any], fps: float) -> None:
     """What the desk kept is what `export windows --verified` writes; each recording is in one part alone."""
     kept = json.loads((folder / "annotations" / "evidence-1.json").read_text())["questions"]
@@ -228,13 +224,8 @@ def exported(folder: Path, root: Path, mine: dict[str, Any], fps: float) -> None
         (root / "split.json").write_text(json.dumps({"train": [], "val": [], "test": split}))
         out = root / f"verified{len(split)}.json"
         words = [
-            "export",
-            "windows",
-            str(folder),
-            "--verified",
-            "--split",
-            str(root / "split.json"),
-            "--json",
+            *("export", "windows", str(folder), "--verified", "--split", str(root / "split.json")),
+            *("--json",),
         ]
         done = CliRunner().invoke(main, [*words, "--out", str(out)])
         assert done.exit_code == code, done.output
@@ -260,7 +251,10 @@ def exported(folder: Path, root: Path, mine: dict[str, Any], fps: float) -> None
     assert [one["question_id"] for one in measured] == [one["question_id"] for one in kept]
     for case, one in zip(measured, kept, strict=True):
         assert case["truth"] == one["passes"][0]["evidence"]
-        first, second = (milliseconds(told["evidence"]) for told in one["passes"])
+        first, second = (
+            {at for start, end in told["evidence"] for at in range(round(start * 1000), round(end * 1000))}
+            for told in one["passes"]
+        )
         iou = len(first & second) / len(first | second) if first | second else 0.0
         assert case["predictions"]["second"]["answer"]["iou"] == pytest.approx(iou, abs=1e-9)
     first = next(row for row in rows if row["question_id"] == mine["questions"][0]["question_id"])

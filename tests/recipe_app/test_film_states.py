@@ -49,12 +49,7 @@ def recorder(kitchen: Any) -> Recorder:
 
 
 def camera(state: str, *, fetched: int = 0, since_ns: int | None = None) -> dict[str, Any]:
-    return {
-        "state": state,
-        "fetched_bytes": fetched,
-        "promised_bytes": 1000,
-        "fetching_since_ns": since_ns,
-    }
+    return {"state": state, "fetched_bytes": fetched, "promised_bytes": 1000, "fetching_since_ns": since_ns}
 
 
 def own_film(kitchen: Any, recording: str) -> dict[str, Any]:

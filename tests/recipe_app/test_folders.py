@@ -9,7 +9,7 @@ import paused_recording
 import pytest
 from folder_contents import contents
 
-from kitchensync.recipe_app.exchange.folders import Event, Folders
+from kitchensync.recipe_app.exchange.folders import FolderEvent, Folders
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.verify import verify
 
@@ -34,16 +34,16 @@ def test_a_late_pause_takes_whole_chunks_with_it_where_the_lab_drops_them(tmp_pa
     truth = paused_recording.write_paused(take, [])
     folders = Folders(take.parent)
     pause, resume = (
-        Event(kind, paused_recording.host_ns(at_s), 0, kind, {})
+        FolderEvent(kind, paused_recording.host_ns(at_s), 0, kind, {})
         for kind, at_s in (("pause", 4.3), ("resume", 6.7))
     )
     before = contents(take)
-    assert folders.pause == "mark"
+    assert folders.lab.pause == "mark"
     folders.append("take", [pause, resume])
     assert contents(take).items() >= before.items(), "it is marked, nothing else"
     (take / "events" / "tablet_late.jsonl").unlink()
     (tmp_path / "data" / "lab.toml").write_text('pause = "drop"\n')
-    assert folders.pause == "drop"
+    assert folders.lab.pause == "drop"
     folders.append("take", [pause])
     assert contents(take).items() >= before.items(), "its end may be on its way"
     folders.append("take", [resume])

@@ -14,7 +14,7 @@ import pytest
 
 from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.cooking.checklist import CONSENT_VERSION
-from kitchensync.recipe_app.exchange import intake
+from kitchensync.recipe_app.exchange import intake, touch_clock
 from kitchensync.recipe_app.exchange.dumps import read_dump, site_of, take_in
 from kitchensync.recipe_app.store.app_records import new_id
 
@@ -104,22 +104,10 @@ def nothing(*_: Any, **__: Any) -> None:
     """A check that was taken out."""
 
 
-def true(*_: Any, **__: Any) -> bool:
-    return True
-
-
-def as_claimed(_: Any, operation: Any) -> str:
-    return str(operation.actor)
-
-
-def any_place(stamp: Any, **_: Any) -> Any:
-    return stamp
-
-
 Check = tuple[Any, str, Any]
-SIGNED: Check = (intake, "was_answered", true)
-INSIDE: Check = (intake, "inside", any_place)
-ACTOR: Check = (intake.Sender, "actor_of", as_claimed)
+SIGNED: Check = (touch_clock, "was_answered", lambda *_: True)
+INSIDE: Check = (touch_clock, "inside", lambda stamp, **_: stamp)
+ACTOR: Check = (intake.Sender, "actor_of", lambda _, operation: operation.actor)
 CONSENT: Check = (intake, "require_consent_by_person", nothing)
 OWN: Check = (intake, "require_own", nothing)
 KEPT: Check = (intake, "require_kept_by_person", nothing)
@@ -184,7 +172,9 @@ FORGERIES = [
     Forgery(
         "signature made with another key",
         SIGNED,
-        lambda w: w.stamped(signature=intake.signature(w.rng.randbytes(32), "boot-1", w.clock["host_ns"])),
+        lambda w: w.stamped(
+            signature=touch_clock.signature(w.rng.randbytes(32), "boot-1", w.clock["host_ns"])
+        ),
     ),
     Forgery(
         "answer of another time",
@@ -310,8 +300,8 @@ def test_a_touch_of_the_recording_is_stamped_by_its_exchange(world: World) -> No
     assert (stored["basis"], stored["host_ns"]) == ("page", world.clock["host_ns"] + SECOND // 2)
     assert stored["uncertainty_ns"] == 10_000_000 + 50_000 + 1_000_000
     large = 2**60 + 12_345  # a browser keeps it as a float64, which is another whole number
-    signed = intake.signature(b"k" * 32, "boot-1", large)
-    assert intake.was_answered(b"k" * 32, "boot-1", int(float(large)), signed)
+    signed = touch_clock.signature(b"k" * 32, "boot-1", large)
+    assert touch_clock.was_answered(b"k" * 32, "boot-1", int(float(large)), signed)
 
 
 @pytest.mark.promise("Strangers on the network get a refusal")

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from model_server import ModelServer, Say, message, model_servers
 
 from kitchensync.cli import main
-from kitchensync.recipe_app.hints.hint_server import KEY_ENV, KEY_FILE, MODEL, URL, model_hints, server_of
-from kitchensync.storage.options.endpoint import MAX_ANSWER_BYTES
+from kitchensync.recipe_app.hints.hint_server import KEY_ENV, KEY_FILE, MODEL, URL, model_hints
+from kitchensync.storage.options.endpoint import MAX_ANSWER_BYTES, endpoint_of
 from kitchensync.task_graphs.formats.graph_files import read_graph
 
 QUESADILLA = (
@@ -108,8 +108,8 @@ def test_a_server_that_is_not_there_is_a_note(tmp_path: Path) -> None:
 
 
 def test_nothing_is_asked_unless_it_is_named() -> None:
-    assert server_of({}) is None
-    assert server_of({URL: "http://127.0.0.1:9"}) is None
+    assert endpoint_of("hints", {}) is None
+    assert endpoint_of("hints", {URL: "http://127.0.0.1:9"}) is None
     graph = read_graph(QUESADILLA)
     assert model_hints(graph, graph.steps[0], {})[1].startswith("no model asked: set KITCHENSYNC_HINTS_URL")
 

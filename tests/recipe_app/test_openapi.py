@@ -26,14 +26,8 @@ def test_nothing_that_is_sent_makes_the_server_fail(kitchen: Any, tmp_path: Path
     headers = [f"{name}:{client.headers[name]}" for name in names if name in client.headers]
     command = [str(Path(sys.executable).parent / "schemathesis"), "run", f"{kitchen.url}/api/v1/openapi.json"]
     command += [
-        "--checks",
-        "not_a_server_error",
-        "--max-examples",
-        EXAMPLES,
-        "--seed",
-        "1",
-        "--phases",
-        "fuzzing",
+        *("--checks", "not_a_server_error", "--max-examples", EXAMPLES, "--seed", "1", "--phases"),
+        *("fuzzing",),
     ]
     command += [part for header in headers for part in ("--header", header)]
     for address in ("/api/v1/sign-out", "/api/v1/sign-out/everywhere"):

@@ -193,11 +193,9 @@ def test_what_the_desk_states_is_fetched_and_else_what_the_recipe_says(kitchen: 
 
 def test_the_words_of_steps_are_asked_where_nobody_said_what_is_needed() -> None:
     texts = [
-        "Fill-Fill the kettle with 300 ml of water",
-        "Cut-Cut the toast into two triangles",
-        "Mix-Mix 1/4 tsp salt, 2 eggs and pepper in a bowl",
-        "Cut-Cut 1/2 inch off the end",
-        "Fill-Fill two glasses",
+        *("Fill-Fill the kettle with 300 ml of water", "Cut-Cut the toast into two triangles"),
+        *("Mix-Mix 1/4 tsp salt, 2 eggs and pepper in a bowl", "Cut-Cut 1/2 inch off the end"),
+        *("Fill-Fill two glasses",),
     ]
     graph = Graph("words", tuple(Step(node, text) for node, text in enumerate(texts)), ())
     assert ingredients_in(graph) == ["300 ml of water", "1/4 tsp salt", "2 eggs", "pepper"]

@@ -32,15 +32,8 @@ PACKAGE = Path(__file__).resolve().parents[2] / "kitchensync"
 ROOMS = ("dataset", "operations", "recipe_app", "task_graphs")
 TRANSLATED = [name for name in LANGUAGES if name != "en"]
 KINDS = {
-    "RecipeError",
-    "BadOperation",
-    "NotFound",
-    "NotNow",
-    "NotAllowed",
-    "SignInFirst",
-    "NameTaken",
-    "TooLarge",
-    "WrongKind",
+    *("RecipeError", "BadOperation", "NotFound", "NotNow", "NotAllowed", "SignInFirst", "NameTaken"),
+    *("TooLarge", "WrongKind"),
 }
 IN_ENGLISH = {
     "recipe_app/commands/graph/score_and_evidence.py",
@@ -49,13 +42,7 @@ IN_ENGLISH = {
     "operations/operation_kinds.py",
 }
 """Where only a command or a program is refused."""
-OURS = {
-    "none",
-    "consent",
-    "second",
-    *ROLES,
-    *(item.name for item in ITEMS),
-}
+OURS = {"none", "consent", "second", *ROLES, *(item.name for item in ITEMS)}
 """Words of ours among the values."""
 
 

@@ -192,7 +192,8 @@ def test_a_tablet_and_a_person_send_so_much_a_day_and_more_on_the_next(
     assert [send(kitchen.tablet, number) for number in range(5)] == [200, 200, 200, 409, 409]
     other = kitchen.client(authorization=f"Bearer {kitchen.pair('Other')[1]}")
     assert send(other, 6) == 422  # nobody is signed in on it, and it has no part in this recording
-    other.headers["x-kitchensync-login"] = signed_in(kitchen, other)
+    signed = other.post("/api/v1/sign-in", json={"person": kitchen.basil, "pin": "482916", "program": True})
+    other.headers["x-kitchensync-login"] = signed.json()["token"]
     assert send(other, 7) == 409  # the same person, on another tablet
     kitchen.now_ns += 8 * 3600 * 1_000_000_000
     assert [send(kitchen.tablet, number) for number in (8, 9)] == [200, 409]
@@ -223,8 +224,3 @@ def test_a_tablet_that_sends_half_of_its_sounds_keeps_no_other_waiting(
         assert b" 429 " in connection.recv(4096)  # the last of them: its own first one has the turn
         answer = kitchen.tablet.put(address, content=content, headers={"content-type": "audio/webm"})
         assert answer.status_code == 200
-
-
-def signed_in(kitchen: Any, tablet: httpx.Client) -> str:
-    body = {"person": kitchen.basil, "pin": "482916", "program": True}
-    return str(tablet.post("/api/v1/sign-in", json=body).json()["token"])

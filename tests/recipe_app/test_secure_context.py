@@ -40,7 +40,7 @@ def test_with_our_certificate_the_context_is_secure_and_without_it_there_is_no_p
     home = trusting_home(tmp_path / "home", tmp_path / "tls" / "ca.crt")
     kitchen.ticking = True
     assert kitchen.basil
-    tools = dataclasses.replace(kitchen.tools, hosts=frozenset(names), ca_file=secure.authority_bytes())
+    tools = dataclasses.replace(kitchen.tools, hosts=frozenset(names), ca_file=secure.authority.read_bytes())
     served = kitchen.serve(create_app(tools), ssl_certfile=secure.certificate, ssl_keyfile=secure.key)
     url = served.replace("http://127.0.0.1", f"https://{NAME}")
     here = f"--host-resolver-rules=MAP {NAME} 127.0.0.1"

@@ -18,7 +18,7 @@ from kitchensync.operations.errors import NotNow
 from kitchensync.operations.reduce import reduce_log
 from kitchensync.recipe_app.review.marks import (
     STEPS,
-    Mark,
+    StepMark,
     given_marks,
     marks_of,
     regions_of,
@@ -43,7 +43,9 @@ TOUCHES = [
 BOTH = ["start", "end"]
 
 
-def given(recording: str, touches: list[dict[str, Any]], ops: Sequence[dict[str, Any]] = ()) -> list[Mark]:
+def given(
+    recording: str, touches: list[dict[str, Any]], ops: Sequence[dict[str, Any]] = ()
+) -> list[StepMark]:
     return given_marks(recording, touched_marks(recording, touches, ops))
 
 
@@ -101,11 +103,7 @@ def test_an_open_boundary_is_told_nowhere_else() -> None:
     assert (None, None) not in places
 
 
-def moved(touches: list[dict[str, Any]], frames: int) -> list[dict[str, Any]]:
-    return [one | {end: one[end] + frames for end in BOTH} for one in touches]
-
-
-def looked_at(actor: str, marks: list[Mark]) -> list[dict[str, Any]]:
+def looked_at(actor: str, marks: list[StepMark]) -> list[dict[str, Any]]:
     """Somebody looks at every boundary, and puts those that are open at their step's place."""
     ends = [{"start": 100 * mark["node"], "end": 100 * mark["node"] + 90} for mark in marks]
     return [edit(actor, **(mark | end | {"checked": BOTH})) for mark, end in zip(marks, ends, strict=True)]
@@ -114,7 +112,7 @@ def looked_at(actor: str, marks: list[Mark]) -> list[dict[str, Any]]:
 def test_another_alignment_leaves_the_marks_of_everybody_as_they_are() -> None:
     touches = TOUCHES[:11]
     ops = [op for actor in "ab" for op in looked_at(actor, given("rec", touches))]
-    later = given("rec", moved(touches, 1), ops)
+    later = given("rec", [one | {end: one[end] + 1 for end in BOTH} for one in touches], ops)
     marked = {actor: marks_of(ops, actor, later) for actor in "ab"}
     assert [len(marks) for marks in marked.values()] == [11, 11]
     assert marked == {actor: marks_of(ops, actor, given("rec", touches, ops)) for actor in "ab"}
@@ -169,11 +167,7 @@ def test_a_touch_is_told_with_its_moment_wherever_the_film_is_placed() -> None:
     body = {"order": [1, 2, 3], "steps": steps, "edges": [], "planned": []}
     ops = [{"kind": "recording", "host_ns": 0, "body": body}]
     for kind, node, at_s in (
-        ("done", 1, 7),
-        ("start", 2, 8),
-        ("done", 2, 9),
-        ("start", 2, 11),
-        ("done", 2, 12),
+        *(("done", 1, 7), ("start", 2, 8), ("done", 2, 9), ("start", 2, 11), ("done", 2, 12)),
     ):
         ops.append({"kind": kind, "host_ns": at_s * SECOND_NS, "body": {"node": node}})
     log = [{"op_id": str(n), "n": n, "device": "t", "seen": 0} | op for n, op in enumerate(ops)]

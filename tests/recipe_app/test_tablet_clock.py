@@ -36,13 +36,12 @@ def told(story: str) -> list[tuple[Stamp, int]]:
     """Play a story in a world with clocks of its own; return for each touch what the server stamps, and the truth."""
     code = WORLD % {"clock": CLOCK_JS.as_uri(), "story": story}
     found: dict[str, Any] = json.loads(javascript.run(code))
-    return [(stamp(one["clock"], round(found["now_ns"])), round(one["truth_ns"])) for one in found["said"]]
-
-
-def stamp(clock: dict[str, Any], now_ns: int) -> Stamp:
-    names = ("touch_ms", "sent_ms", "received_ms", "basis")
-    fields = {name: clock[name] for name in names} | {"host_ns": round(clock["host_ns"])}
-    return stamp_exchange(Exchange(**fields), now_ns=now_ns)
+    stamped = []
+    for one in found["said"]:
+        fields = {name: one["clock"][name] for name in ("touch_ms", "sent_ms", "received_ms", "basis")}
+        exchange = Exchange(**fields, host_ns=round(one["clock"]["host_ns"]))
+        stamped.append((stamp_exchange(exchange, now_ns=round(found["now_ns"])), round(one["truth_ns"])))
+    return stamped
 
 
 def test_a_page_whose_clock_stood_still_says_no_wrong_time() -> None:

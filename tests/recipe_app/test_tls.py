@@ -71,7 +71,7 @@ def test_it_is_kept_renewed_in_time_and_made_anew_for_other_names(tmp_path: Path
     def made(names: list[str], days: int) -> tuple[int, bytes]:
         now = NOW + datetime.timedelta(days=days)
         files = credentials(tmp_path, names, now=now)
-        return leaf(tmp_path).serial_number, files.authority_bytes()
+        return leaf(tmp_path).serial_number, files.authority.read_bytes()
 
     first, authority = made(NAMES, 0)
     assert made(NAMES, 200) == (first, authority)
@@ -90,7 +90,7 @@ def test_an_address_that_comes_costs_no_tablet_its_trust(tmp_path: Path) -> None
         files = credentials(tmp_path, ["localhost", *addresses], now=NOW, spare=spare)
         names = leaf(tmp_path).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         found = {str(one) for one in names.get_values_for_type(x509.IPAddress)}
-        return found, files.authority_bytes(), files.left_out
+        return found, files.authority.read_bytes(), files.left_out
 
     both = ["192.168.7.20", "10.9.0.4"]
     served, authority, left_out = made(both, spare=both[1:])

@@ -67,13 +67,10 @@ def test_what_ended_today_is_told_newest_first_and_read_once(
         if one["state"] != "alone"
     ]
     assert said == [
-        ("by_command", "open", None, False),
-        ("fails", "made", "FAIL", False),
-        ("mine", "withdrawn", None, False),
-        ("burnt", "aborted", None, False),
-        ("poor", "made", "WARN", False),
-        ("good", "made", "PASS", False),
-        ("unread", "made", "PASS", True),
+        *(("by_command", "open", None, False), ("fails", "made", "FAIL", False)),
+        *(("mine", "withdrawn", None, False), ("burnt", "aborted", None, False)),
+        *(("poor", "made", "WARN", False), ("good", "made", "PASS", False)),
+        *(("unread", "made", "PASS", True),),
     ]
     assert [one["id"] for one in told if one["state"] == "alone"] == [alone]
     by_command = next(one for one in told if one["folder"] == "by_command")
@@ -104,11 +101,7 @@ def test_the_page_says_what_each_is_worth_and_what_to_do_next(
     assert page.get_by_role("heading", name="Today", exact=True).count() == 1
     assert rows.get_by_text("the pan burnt").is_visible()
     assert rows.locator(".badge").all_inner_texts() == [
-        "FAIL",
-        "aborted: 0 of 11 steps",
-        "WARN",
-        "PASS",
-        "PASS",
+        *("FAIL", "aborted: 0 of 11 steps", "WARN", "PASS", "PASS"),
     ]
     fit_to_be_shown(page)
     read = page.get_by_role("link", name="Read the card")

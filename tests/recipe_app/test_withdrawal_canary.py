@@ -177,13 +177,8 @@ def test_nothing_of_a_person_is_found_anywhere_and_nothing_of_another_is_touched
     before = everywhere()
     places = " ".join(basil.found(before))
     for part in (
-        "recordings/soup_1",
-        "store/soup_1",
-        "s3 lab",
-        "joined-soup_1",
-        "queue.aof",
-        "app.db",
-        "backup!",
+        *("recordings/soup_1", "store/soup_1", "s3 lab", "joined-soup_1", "queue.aof", "app.db"),
+        *("backup!",),
     ):
         assert part in places, f"nothing was planted in {part}"
     signs = basil.signs(before)

@@ -14,16 +14,10 @@ from screens import fit_to_be_shown
 pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
 PASSWORD = "a long enough pass phrase"
 STEPS = [
-    "Rinse 200 g of lentils",
-    "Fill a pot with 1 l of water",
-    "Put the lentils into the pot",
-    "Boil the lentils for 20 minutes",
-    "Peel one onion",
-    "Chop the onion",
-    "Fry the onion in a pan",
-    "Stir the onion into the lentils",
-    "Season the soup with salt",
-    "Serve the soup in two bowls",
+    *("Rinse 200 g of lentils", "Fill a pot with 1 l of water", "Put the lentils into the pot"),
+    *("Boil the lentils for 20 minutes", "Peel one onion", "Chop the onion"),
+    *("Fry the onion in a pan", "Stir the onion into the lentils", "Season the soup with salt"),
+    *("Serve the soup in two bowls",),
 ]
 TEXT = "\n".join(["Lentil soup", "Serves 2", *STEPS])
 MOST_TABS = 200

@@ -177,7 +177,8 @@ def _errors(own: OwnRecording) -> str:
     """Return what went wrong, a line each, for those who may see it."""
     made = [error for error in own.state["errors"].values() if counts(error)]
     labels = labels_of(own.state["recording"])
-    return "\n".join(f"{labels[e['node']]}: {e['text'] or e['description']}" for e in made) or "none"
+    said = (f"{labels[e['node']]}: {e['text'] or e['description']}" for e in made)  # type: ignore[index]
+    return "\n".join(said) or "none"
 
 
 FORMS = ("timeline", "audio")

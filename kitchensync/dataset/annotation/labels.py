@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import Any
 
 from kitchensync.dataset.annotation.forms.marked_steps import Spans
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.operations.entries import entries_of
+from kitchensync.operations.session_state import Frozen
 from kitchensync.task_graphs.model import Step
 
-Frozen = dict[str, Any]
 _NO_LETTERS = re.compile("[\x00-\x1f\x7f-\x9f\ufffe\uffff]")
 
 

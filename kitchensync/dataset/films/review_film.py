@@ -20,6 +20,7 @@ from kitchensync.dataset.films.front_film import write_front_film
 from kitchensync.dataset.narration.narrations import NARRATED, SUBMITTED
 from kitchensync.dataset.source.own_recording import NotSynchronized, OwnRecording
 from kitchensync.operations.entries import entries_of
+from kitchensync.operations.session_state import Frozen
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.shell.array_types import Mask
@@ -129,7 +130,7 @@ def make(recording: Path, height: int) -> None:
         write_output(film.with_suffix(".json"), json.dumps(facts).encode(), force=True)
 
 
-def steps_of(frozen: dict[str, Any]) -> list[dict[str, Any]]:
+def steps_of(frozen: Frozen) -> list[dict[str, Any]]:
     """Return the steps in the order of the recipe, which says nothing of the script, each with its label."""
     return [{"node": node, "label": label} for node, label in labels_of(frozen).items()]
 

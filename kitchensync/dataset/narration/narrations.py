@@ -16,6 +16,7 @@ from pydantic import Field
 from kitchensync.dataset.narration.sounds import narration_folder
 from kitchensync.dataset.narration.spoken import parse
 from kitchensync.operations.operation_kinds import Line, Strict
+from kitchensync.operations.session_state import Op
 from kitchensync.storage.recording_files.annotation_folder import editing, read_annotations, write_annotations
 
 NARRATED, SUBMITTED = "narrate", "submit_narrations"
@@ -38,7 +39,7 @@ class NarrationChange(Strict):
     removed: bool | None = None
 
 
-def narrations_of(ops: Iterable[dict[str, Any]], actor: str) -> list[Narration]:
+def narrations_of(ops: Iterable[Op], actor: str) -> list[Narration]:
     """Return the narrations of one person in the order of the film."""
     found: dict[str, Narration] = {}
     for op in ops:

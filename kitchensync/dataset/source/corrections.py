@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from kitchensync.operations.entries import NOT_DONE_S, counts, done_instead, tagged
-from kitchensync.operations.reduce import State, reduce_log
+from kitchensync.operations.reduce import reduce_log
+from kitchensync.operations.session_state import ErrorState, Op, State, StepState
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
-Op = dict[str, Any]
-Errors = Mapping[str, State]
+Errors = Mapping[str, ErrorState]
 
 VIDEO = "video"
 """The basis of the operations that a published folder was taken in as."""
@@ -61,5 +60,5 @@ def _errors(known: Mapping[str, TaggedError], ours: Errors, changed: Errors) -> 
     yield from tagged([error for key, error in changed.items() if key not in known and counts(error)])
 
 
-def _is_taken_back(step: State | None) -> bool:
+def _is_taken_back(step: StepState | None) -> bool:
     return step is None or step["state"] == "skipped" or not step["runs"]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.operations.filed_log import read_log
-from kitchensync.operations.step_runs import Op, State
+from kitchensync.operations.session_state import Op, State
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.storage.consent import Purpose

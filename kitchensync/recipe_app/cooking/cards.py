@@ -6,7 +6,7 @@ from typing import Any
 
 from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
-from kitchensync.recipe_app.exchange.desk_batches import Row
+from kitchensync.recipe_app.exchange.desk_batches import BatchRow
 from kitchensync.recipe_app.exchange.folders import is_set_aside
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
@@ -30,7 +30,7 @@ def card_of(tools: Collaborators, folder: str) -> dict[str, Any]:
     kept, stage = kept_cards(path), stage_of(path)
     asked = [row for row in tools.cards.rows() if row["recording"] == f"{folder} {stage}"]
     if stage not in kept and not asked:
-        tools.cards.ask([Row(f"{folder} {stage}", folder, "card", path)])
+        tools.cards.ask([BatchRow(f"{folder} {stage}", folder, "card", path)])
     card = kept.get(stage) or kept.get(FIRST)
     is_over = bool(asked) and asked[-1]["state"] not in ("waiting", "doing")
     state = MADE if card is not None else NONE if is_over else MAKING

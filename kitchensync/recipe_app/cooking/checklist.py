@@ -9,8 +9,8 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.storage.consent import OFFERED
 
@@ -20,12 +20,11 @@ FORM = "consent_form"
 KEYS = ("consent.text", "consent.agree", "consent.scopes", *(f"consent.scope.{scope}" for scope in OFFERED))
 
 
-def _words() -> dict[str, dict[str, str]]:
-    catalogues = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(LOCALES.glob("*.json"))}
-    return {language: {key: words[key] for key in KEYS} for language, words in catalogues.items()}
-
-
-WORDS = _words()
+WORDS: dict[str, dict[str, str]] = {
+    path.stem: {key: words[key] for key in KEYS}
+    for path in sorted(LOCALES.glob("*.json"))
+    if (words := json.loads(path.read_text("utf-8")))
+}
 CONSENT_VERSION = hashlib.sha256(json.dumps(WORDS, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -35,16 +34,11 @@ def keep_form(records: AppRecords) -> None:
         records.note(FORM, CONSENT_VERSION, {"words": WORDS}, actor="")
 
 
-def words_of_form(records: AppRecords, version: str) -> dict[str, dict[str, str]] | None:
-    """Return the words of a version by language and key; None where it was never shown here."""
-    return next((op["body"]["words"] for op in records.ops(version) if op["kind"] == FORM), None)
-
-
 CHECKLIST_VERSION = "2026-11"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ChecklistItem:
     """One thing to look at; `devices` items are asked only when devices record."""
 
     name: str
@@ -53,22 +47,22 @@ class Item:
 
 
 ITEMS = (
-    Item("jewellery", "person"),
-    Item("names", "person"),
-    Item("phone", "person"),
-    Item("allergies", "person"),
-    Item("stop", "person"),
-    Item("papers", "room"),
-    Item("mirrors", "room"),
-    Item("others", "room"),
-    Item("safety", "room"),
-    Item("tour", "room"),
-    Item("camera", "devices", devices=True),
-    Item("headset", "devices", devices=True),
+    ChecklistItem("jewellery", "person"),
+    ChecklistItem("names", "person"),
+    ChecklistItem("phone", "person"),
+    ChecklistItem("allergies", "person"),
+    ChecklistItem("stop", "person"),
+    ChecklistItem("papers", "room"),
+    ChecklistItem("mirrors", "room"),
+    ChecklistItem("others", "room"),
+    ChecklistItem("safety", "room"),
+    ChecklistItem("tour", "room"),
+    ChecklistItem("camera", "devices", devices=True),
+    ChecklistItem("headset", "devices", devices=True),
 )
 
 
-def still_open(state: dict[str, Any], *, devices: bool) -> list[str]:
+def still_open(state: State, *, devices: bool) -> list[str]:
     """Return the names of what is not ticked; `consent` and `second` (the second person) are among them."""
     consent = state["consent"] or {}
     agreed = consent.get("accepted") is True and consent.get("version") == CONSENT_VERSION
@@ -77,12 +71,12 @@ def still_open(state: dict[str, Any], *, devices: bool) -> list[str]:
     return found if (state["checked"] or {}).get("confirmed_by") else [*found, "second"]
 
 
-def is_through(state: dict[str, Any]) -> bool:
+def is_through(state: State) -> bool:
     """Return whether devices may record: all is ticked, or an admin let points be open, but never the consent."""
     open_points, checked = still_open(state, devices=True), state["checked"] or {}
     return bool(checked) and (not open_points or bool(checked["override"] and "consent" not in open_points))
 
 
-def items_for(*, devices: bool) -> list[Item]:
+def items_for(*, devices: bool) -> list[ChecklistItem]:
     """Return what must be ticked before a recording with or without devices."""
     return [item for item in ITEMS if devices or not item.devices]

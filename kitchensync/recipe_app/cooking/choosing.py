@@ -19,7 +19,7 @@ from kitchensync.recipe_app.study.error_scripts import SEEDS, hints_of, proposed
 from kitchensync.recipe_app.study.wanted import DISORDERED
 from kitchensync.task_graphs.errors import NoSuchScript
 from kitchensync.task_graphs.mistakes.hints import Hint
-from kitchensync.task_graphs.mistakes.scripts import GENERATOR, Script
+from kitchensync.task_graphs.mistakes.scripts import GENERATOR
 from kitchensync.task_graphs.mistakes.wording import cautions, say, watched
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.orders import draw_orders, is_valid_order
@@ -69,33 +69,34 @@ def frozen(
         "script": None,
     }
     if strategy == DISORDERED:
-        script = _script(graph, seed, missing, flips)
-        return body | {
-            "order": list(script.order),
-            "sampler": script.sampler,
-            "planned": _planned(graph, script, seed),
-            "script": _certificate(graph, script),
-        }
+        return body | _disordered(graph, seed, missing, flips)
     if order and is_valid_order(graph, order):
         return body | {"order": list(order), "sampler": "plan"}
     drawn = draw_orders(graph, count=1, seed=seed)
     return body | {"order": list(drawn.orders[0]), "sampler": drawn.sampler}
 
 
-def _script(graph: Graph, seed: int, missing: int, flips: int) -> Script:
-    """Draw a script. Raises NotNow where there is none, with the reason."""
+def _disordered(graph: Graph, seed: int, missing: int, flips: int) -> dict[str, Any]:
+    """Draw a script; return its order, its errors and its certificate. Raises NotNow where there is none."""
     try:
-        return wrong_order(graph, seed=seed, missing=missing, flips=flips)
+        script = wrong_order(graph, seed=seed, missing=missing, flips=flips)
     except NoSuchScript as error:
         raise NotNow(
             "no wrong order of {title} can be drawn ({why}); choose another purpose",
             title=graph.recipe.title or graph.name,
             why=str(error),
         ) from error
-
-
-def _certificate(graph: Graph, script: Script) -> dict[str, Any]:
-    return {
+    # The same ids at every drawing of the same seed.
+    rng, wording = random.Random(f"planned {graph.content_hash} {seed}"), say(graph, script)
+    changes = [(node, MISSING) for node in script.missing] + [(after, ORDER) for _, after in script.broken]
+    planned = [
+        {
+            "error_id": new_id(rng.getrandbits(60)),
+            "fields": {"node": node, "categories": [category], "description": sentence},
+        }
+        for (node, category), sentence in zip(changes, wording, strict=True)
+    ]
+    certificate = {
         "missing": list(script.missing),
         "broken": [list(edge) for edge in script.broken],
         "unmet": [list(edge) for edge in script.unmet],
@@ -104,24 +105,13 @@ def _certificate(graph: Graph, script: Script) -> dict[str, Any]:
         "generator": GENERATOR,
         "seed": script.seed,
         "graph_hash": script.graph_hash,
-        "wording": say(graph, script),
+        "wording": wording,
         "cautions": cautions(graph, script),
         "watched": watched(graph, script),
         "verified": True,
     }
-
-
-def _planned(graph: Graph, script: Script, seed: int) -> list[dict[str, Any]]:
-    """The errors that a script states, one record each; the same ids at every drawing of the same seed."""
-    rng = random.Random(f"planned {graph.content_hash} {seed}")
-    changes = [(node, MISSING) for node in script.missing] + [(after, ORDER) for _, after in script.broken]
-    return [
-        {
-            "error_id": new_id(rng.getrandbits(60)),
-            "fields": {"node": node, "categories": [category], "description": sentence},
-        }
-        for (node, category), sentence in zip(changes, say(graph, script), strict=True)
-    ]
+    order, sampler = list(script.order), script.sampler
+    return {"order": order, "sampler": sampler, "planned": planned, "script": certificate}
 
 
 def help_for(graph: Graph, *, seed: int, category: str = "") -> dict[str, Any]:

@@ -6,8 +6,8 @@ import secrets
 import threading
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
-from kitchensync.recipe_app.cooking.capture_link import Capture, RecordingWatch
 from kitchensync.recipe_app.cooking.judging import Judge
 from kitchensync.recipe_app.exchange.desk_batches import DeskBatches
 from kitchensync.recipe_app.exchange.folders import Folders
@@ -20,6 +20,9 @@ from kitchensync.recipe_app.people.quotas import Quotas
 from kitchensync.recipe_app.people.visitors import Visitors
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.shelf import Shelf
+
+if TYPE_CHECKING:  # most of the app needs none of its imports
+    from kitchensync.capture.station import Station
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,8 @@ class Collaborators:
     "Who makes the cards of what was recorded, while other kitchens record too."
     film_key: bytes = field(default_factory=partial(secrets.token_bytes, 32))
     "What seals the addresses of films; another one each time the app starts."
-    capture: Capture | None = None
-    watch: RecordingWatch | None = None
+    capture: Station | None = None
+    watch: Station | None = None
     "Who knows how recordings are, those that somebody else began too."
     hosts: frozenset[str] = field(default_factory=frozenset)
     "Names and addresses under which the app may be asked, besides loopback."
@@ -69,8 +72,8 @@ def collaborators(
     *,
     clock_id: str = "",
     key: bytes = b"",
-    capture: Capture | None = None,
-    watch: RecordingWatch | None = None,
+    capture: Station | None = None,
+    watch: Station | None = None,
     hosts: frozenset[str] = frozenset(),
     demo: dict[str, str] | None = None,
     ca_file: bytes | None = None,
@@ -97,7 +100,7 @@ def collaborators(
     )
 
 
-def _is_recording(folders: Folders, watch: RecordingWatch | None) -> bool:
+def _is_recording(folders: Folders, watch: Station | None) -> bool:
     """Return whether something is being recorded into the data folder by a recorder that is not known to be gone."""
     live = [name for name in folders.running() if folders.state(name) == "recording"]
     return any(watch is None or watch.report(name).get("alarm") != "stopped" for name in live)

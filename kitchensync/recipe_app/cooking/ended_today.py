@@ -43,29 +43,31 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
         table.c.folder.is_(None) & (table.c.created_utc_ns >= since_ns)
     )
     rows = tools.records.rows(table, ours)
-    people = _pseudonyms(tools, {row["person"] for row in rows})
+    cooks = tools.records.rows(tables.person, tables.person.c.id.in_({row["person"] for row in rows}))
+    people = {row["id"]: row["pseudonym"] for row in cooks}
     of_folder = {row["folder"]: row for row in rows if row["folder"]}
     found = []
     for name, manifest in manifests.items():
         if manifest.get("state") in (None, GIVEN_UP):  # None: destroyed
             continue
-        is_today = _utc_ns(manifest, "stopped") >= since_ns
-        if is_today or name in newest:
-            row = of_folder.get(name)
-            lacking = {"no_consent": tools.folders.lacking_consent(name)}
-            who = _who(row, people, kitchens) if row else _named_in(manifest, name)
-            began = {"folder": name, "today": is_today, "began_ms": _utc_ns(manifest, "started") // 10**6}
+        began_ns, stopped_ns = (
+            moment_utc_ns(manifest, what) or moment_utc_ns(manifest) or 0 for what in ("started", "stopped")
+        )
+        if stopped_ns >= since_ns or name in newest:
+            began = {"folder": name, "today": stopped_ns >= since_ns, "began_ms": began_ns // 10**6}
+            who = {"person": manifest.get("pseudonym"), "kitchen": manifest.get("place")}
+            who |= {"id": None, "title": name}  # no tablet began it
+            if name in of_folder:
+                who = _who(of_folder[name], people, kitchens)
             worth = _worth(tools, name, manifest, name in newest)
+            lacking = {"no_consent": tools.folders.lacking_consent(name)}
             found.append(began | who | worth | lacking)
-    for row in rows:
-        if not row["folder"] and row["phase"] in ("review", "done"):
-            said = {
-                "state": ALONE,
-                "to_read": False,
-                "today": True,
-                "began_ms": row["created_utc_ns"] // 10**6,
-            }
-            found.append(said | _who(row, people, kitchens))
+    alone = {"state": ALONE, "to_read": False, "today": True}
+    found += [
+        alone | {"began_ms": row["created_utc_ns"] // 10**6} | _who(row, people, kitchens)
+        for row in rows
+        if not row["folder"] and row["phase"] in ("review", "done")
+    ]
     shown = [one for one in found if one["today"] or one["to_read"]]
     return sorted(shown, key=lambda one: one["began_ms"], reverse=True)
 
@@ -74,20 +76,6 @@ def _who(row: dict[str, Any], people: dict[str, str], kitchens: dict[str, str]) 
     known = {key: row[key] for key in ("id", "steps", "steps_done")}
     who = {"person": people.get(row["person"]), "kitchen": kitchens.get(row["kitchen"])}
     return known | who | {"title": title_of(row["recipe"])}
-
-
-def _named_in(manifest: Manifest, folder: str) -> dict[str, Any]:
-    """Return who cooked where in what no tablet began."""
-    return {
-        "id": None,
-        "title": folder,
-        "person": manifest.get("pseudonym"),
-        "kitchen": manifest.get("place"),
-    }
-
-
-def _utc_ns(manifest: Manifest, what: str) -> int:
-    return moment_utc_ns(manifest, what) or moment_utc_ns(manifest) or 0
 
 
 def _worth(tools: Collaborators, folder: str, manifest: Manifest, is_newest: bool) -> dict[str, Any]:
@@ -133,10 +121,3 @@ def _read(tools: Collaborators, names: Iterable[str]) -> dict[str, Manifest]:
         with contextlib.suppress(NotFound, StorageError):
             found[name] = tools.folders.known_manifest(name)
     return found
-
-
-def _pseudonyms(tools: Collaborators, people: set[str]) -> dict[str, str]:
-    return {
-        row["id"]: row["pseudonym"]
-        for row in tools.records.rows(tables.person, tables.person.c.id.in_(people))
-    }

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any
 
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.folders import is_set_aside
-from kitchensync.recipe_app.film_jobs import seconds_left
+from kitchensync.recipe_app.film_jobs import FilmState, seconds_left
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.recording_files.kept_session_card import is_on_card
@@ -19,7 +18,7 @@ COPYING = ("stopping", "fetching small copies", "fetching")
 """States of a camera whose recording has ended and whose video is not here yet."""
 
 
-def film_state(tools: Collaborators, folder: Path, height: int) -> dict[str, Any]:
+def film_state(tools: Collaborators, folder: Path, height: int) -> FilmState:
     """Report how the small video is, and have it made where the camera's is here. Raises NotFound, StorageError.
 
     `state` is ready, waiting, copying, synchronizing, making, failed, or absent where no camera filmed it.
@@ -33,7 +32,7 @@ def film_state(tools: Collaborators, folder: Path, height: int) -> dict[str, Any
     return tools.films.state(folder, height)
 
 
-def _before_it_is_here(tools: Collaborators, folder: Path) -> dict[str, Any] | None:
+def _before_it_is_here(tools: Collaborators, folder: Path) -> FilmState | None:
     """Report the way of the camera's video to this computer; None once it is here."""
     manifest = tools.folders.known_manifest(folder.name)
     is_here = any(folder.glob("*/*.MP4"))
@@ -41,24 +40,17 @@ def _before_it_is_here(tools: Collaborators, folder: Path) -> dict[str, Any] | N
         return {"state": "absent"}
     if manifest["state"] == "recording":
         return {"state": "waiting", "wait": "recording"}
-    if (copying := _copying(tools, folder.name)) is not None:
-        return copying
+    watch = tools.capture or tools.watch
+    live = (watch.live(folder.name) if watch is not None else None) or {}
+    cameras = live.get("cameras", {}).values()
+    if any(camera["state"] in COPYING for camera in cameras):
+        done, whole = (sum(one[key] for one in cameras) for key in ("fetched_bytes", "promised_bytes"))
+        since_ns = [one["fetching_since_ns"] for one in cameras if one.get("fetching_since_ns")]
+        took_s = (live["host_ns"] - min(since_ns)) / 1e9 if since_ns else 0.0
+        return {"state": "copying", "done": done, "whole": whole, "left_s": seconds_left(done, whole, took_s)}
     if is_on_card(folder):
         return {"state": "failed", "why": "it was not copied from the camera", "on_card": True}
     return None if is_here else {"state": "absent"}
-
-
-def _copying(tools: Collaborators, name: str) -> dict[str, Any] | None:
-    """Report how much the recorder has copied from its cameras; None where it copies nothing."""
-    watch = tools.capture or tools.watch
-    live = (watch.live(name) if watch is not None else None) or {}
-    cameras = live.get("cameras", {}).values()
-    if not any(camera["state"] in COPYING for camera in cameras):
-        return None
-    done, whole = (sum(camera[key] for camera in cameras) for key in ("fetched_bytes", "promised_bytes"))
-    since_ns = [camera["fetching_since_ns"] for camera in cameras if camera.get("fetching_since_ns")]
-    took_s = (live["host_ns"] - min(since_ns)) / 1e9 if since_ns else 0.0
-    return {"state": "copying", "done": done, "whole": whole, "left_s": seconds_left(done, whole, took_s)}
 
 
 def prepare_ended(tools: Collaborators) -> None:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from kitchensync.operations.reduce import State
+from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.exchange.published_graphs import CollectionGraphs
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords
@@ -52,29 +52,24 @@ class Judge:
         if not recording["steps_done"]:
             return None
         version = self.records.row(tables.recipe, recording["graph_hash"])
+        state = self.records.state(recording["id"])
+        done, frozen = performed(state), state["recording"]
         if version is not None:
             order = Prerequisites(parse_graph_json(version["graph"], name=recording["recipe"]))
-            return _against(order, performed(self.records.state(recording["id"])))
-        return self._published(self.records.state(recording["id"])) if not recording["graph_hash"] else None
-
-    def _published(self, state: State) -> OrderJudgement | None:
-        frozen = state["recording"]
-        name = frozen.get("collection", "")
-        graphs = self._collections.setdefault(name, CollectionGraphs(name, self.records))
-        order = graphs.order(frozen["source"]) if name else None
-        if order is None:
-            return None
-        return _against(order, graphs.steps_of_graph(order, frozen["annotated"], performed(state)))
-
-
-def _against(order: Prerequisites, done: list[Performed]) -> OrderJudgement:
-    found = judge(order, done)
-    text = {step.node: step.text for step in order.graph.numbered.steps}
-    return OrderJudgement(
-        tuple((text[after], text[before]) for before, after in found.late_edges),
-        tuple(text[node] for node in found.missing),
-        tuple(dict.fromkeys(text[node] for node in found.repeated)),
-    )
+        else:
+            name = frozen.get("collection", "") if not recording["graph_hash"] else ""
+            graphs = self._collections.setdefault(name, CollectionGraphs(name, self.records))
+            came = graphs.order(frozen["source"]) if name else None
+            if came is None:
+                return None
+            order, done = came, graphs.steps_of_graph(came, frozen["annotated"], done)
+        found = judge(order, done)
+        text = {step.node: step.text for step in order.graph.numbered.steps}
+        return OrderJudgement(
+            tuple((text[after], text[before]) for before, after in found.late_edges),
+            tuple(text[node] for node in found.missing),
+            tuple(dict.fromkeys(text[node] for node in found.repeated)),
+        )
 
 
 def performed(state: State) -> list[Performed]:

@@ -20,7 +20,8 @@ MOST, LONGEST = 60, 80
 
 def facts_of(recipe: Recipe, stated: dict[str, Any], language: str) -> dict[str, Any]:
     """Return minutes and lists of words: each as it was stated, else as the file says it in this language."""
-    came = _came_with(recipe)
+    found = json.loads(recipe.graph.extra or "{}").get("facts")
+    came = found if isinstance(found, dict) else {}
     said = came.get(language) or came.get(recipe.graph.language) or {}
     facts: dict[str, Any] = {key: stated.get(key) or _words(said, key) for key in LISTS}
     minutes = came.get("minutes")
@@ -36,11 +37,6 @@ def to_fetch(recipe: Recipe, stated: dict[str, Any], language: str) -> dict[str,
         "ingredients": facts["ingredients"] or ingredients_in(recipe.graph)[:MOST],
         "tools": facts["tools"] or tools_in(recipe.graph)[:MOST],
     }
-
-
-def _came_with(recipe: Recipe) -> dict[str, Any]:
-    found = json.loads(recipe.graph.extra or "{}").get("facts")
-    return found if isinstance(found, dict) else {}
 
 
 def _words(said: Any, key: str) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.event_lines import folder_of
+from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.cooking.cards import unread_card
 from kitchensync.recipe_app.cooking.checklist import (
     CHECKLIST_VERSION,
@@ -18,6 +19,9 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.study.next_sessions import give_back
+
+if TYPE_CHECKING:
+    from kitchensync.capture.station import Station
 
 Action = Literal["start", "stop", "abort", "without"]
 
@@ -34,48 +38,47 @@ def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, r
         if not tools.starting.acquire(blocking=False):
             raise NotNow("the devices are being started already; wait until that is done")
         try:
-            return _start(tools, recording, folder_of(tools.records.ops(recording)), actor, reason)
+            return _start(tools, tools.capture, recording, actor, reason)
         finally:
             tools.starting.release()
-    folder = folder_of(tools.records.ops(recording))
+    folder, reasons = folder_of(tools.records.ops(recording)), list[str]()
     if action == "without":
-        return _go_on_without(tools, recording, folder, actor, reason)
-    if folder is None:
+        _require_not_begun(tools.records.state(recording), folder)
+    elif folder is None:
         raise NotNow("nothing is being recorded here")
-    person = tools.records.row(tables.person, actor)
-    by = person["pseudonym"] if person else ""
-    if action == "stop":
-        reasons = tools.capture.stop(folder, by=by)
+    elif action == "stop":
+        reasons = tools.capture.stop(folder, by=tools.records.pseudonym(actor))
+        if reasons and tools.folders.state(folder) == "stopped":
+            reasons = []  # it ended before: by itself, at its keyboard, or when it was asked the first time
     else:
-        reasons = tools.capture.abort(folder, reason=reason, by=by)
-    if action == "stop" and reasons and tools.folders.state(folder) == "stopped":
-        reasons = []  # it ended before: by itself, at its keyboard, or when it was asked the first time
+        reasons = tools.capture.abort(folder, reason=reason, by=tools.records.pseudonym(actor))
     said = {"action": action, "folder": folder, "reasons": reasons, "why": reason}
     tools.records.note("capture", recording, said, actor=actor)
     if action == "abort" and not reasons:
         give_back(tools.records, recording, actor=actor)
-    tools.intake.file()
+    if action != "without":
+        tools.intake.file()
     return {"folder": folder, "reasons": reasons}
 
 
 def _start(
-    tools: Collaborators, recording: str, folder: str | None, actor: str, override: str
+    tools: Collaborators, capture: Station, recording: str, actor: str, override: str
 ) -> dict[str, Any]:
-    assert tools.capture is not None
     state = tools.records.state(recording)
-    _require_not_begun(state, folder)
-    row = tools.records.row(tables.recording, recording)
+    _require_not_begun(state, folder_of(tools.records.ops(recording)))
+    row = tools.records.row(tables.recording, recording) or {}
     if row and (unread := unread_card(tools, row["kitchen"])) is not None:
         raise NotNow(
             "the card of {name}, the last recording of this kitchen, has not been read; Today at the desk shows it",
             name=unread["folder"],
         )
-    person = tools.records.row(tables.person, row["person"]) if row else None
-    kitchen = tools.records.row(tables.kitchen, row["kitchen"]) if row else None
-    name = _folder_name(tools, state["recording"]["name"], recording)
-    reasons = tools.capture.start(
+    kitchen = tools.records.row(tables.kitchen, row.get("kitchen", ""))
+    # Nothing in the name of a take tells whether errors were planned.
+    moment = datetime.datetime.fromtimestamp(tools.records.utc_ns() / 1e9, tz=datetime.UTC)
+    name = f"{state['recording']['name'][:36]}-{moment:%Y%m%d-%H%M%S}-{recording[-4:]}"
+    reasons = capture.start(
         name,
-        participant=person["pseudonym"] if person else "",
+        participant=tools.records.pseudonym(row.get("person", "")),
         consent=f"{recording}/{CONSENT_VERSION}",
         place=kitchen["name"] if kitchen else "",
         override=override,
@@ -91,52 +94,30 @@ def _start(
     return {"folder": name, "reasons": []}
 
 
-def _go_on_without(
-    tools: Collaborators, recording: str, folder: str | None, actor: str, reason: str
-) -> dict[str, Any]:
-    _require_not_begun(tools.records.state(recording), folder)
-    said: dict[str, Any] = {"action": "without", "folder": None, "reasons": [], "why": reason}
-    tools.records.note("capture", recording, said, actor=actor)
-    return {"folder": None, "reasons": []}
-
-
-def _require_not_begun(state: dict[str, Any], folder: str | None) -> None:
-    _require_checklist(state)
+def _require_not_begun(state: State, folder: str | None) -> None:
+    _refuse_withdrawn(state)
+    if not is_through(state):  # an admin may let points be open, but never the consent
+        names = tuple(still_open(state, devices=True))
+        raise NotNow("the checklist is not through ({names}); nothing is recorded before it is", names=names)
     if folder is not None:
         raise NotNow("this recording has its folder {folder} already", folder=folder)
 
 
-def _require_checklist(state: dict[str, Any]) -> None:
-    """Nothing is recorded before everything is ticked; an admin may let points be open, but never the consent."""
-    _refuse_withdrawn(state)
-    if not is_through(state):
-        names = tuple(still_open(state, devices=True))
-        raise NotNow("the checklist is not through ({names}); nothing is recorded before it is", names=names)
-
-
-def _refuse_withdrawn(state: dict[str, Any]) -> None:
+def _refuse_withdrawn(state: State) -> None:
     if state["withdrawn"]:
         raise NotNow("this recording is withdrawn; begin another one")
 
 
-def override(tools: Collaborators, recording: str, *, reason: str, actor: str, op_id: str) -> dict[str, Any]:
+def override(tools: Collaborators, recording: str, *, reason: str, actor: str, op_id: str) -> dict[str, str]:
     """Let a recording begin though points of the checklist are open; who did and why is kept. Raises NotNow."""
-    state = tools.records.state(recording)
-    open_points = still_open(state, devices=True)
+    open_points = still_open(tools.records.state(recording), devices=True)
     if "consent" in open_points:
         raise NotNow("nobody can agree for somebody else: the consent is not given")
-    person = tools.records.row(tables.person, actor)
     body = {
         "version": CHECKLIST_VERSION,
-        "confirmed_by": person["pseudonym"] if person else "",
+        "confirmed_by": tools.records.pseudonym(actor),
         "override": f"{reason} (open: {', '.join(open_points) or 'nothing'})"[:600],
     }
     tools.records.note("checked", recording, body, actor=actor, op_id=op_id)
     tools.intake.file()
     return body
-
-
-def _folder_name(tools: Collaborators, recipe: str, recording: str) -> str:
-    """Name a take by recipe, time and the end of its id; nothing in it tells whether errors were planned."""
-    moment = datetime.datetime.fromtimestamp(tools.records.utc_ns() / 1e9, tz=datetime.UTC)
-    return f"{recipe[:36]}-{moment:%Y%m%d-%H%M%S}-{recording[-4:]}"

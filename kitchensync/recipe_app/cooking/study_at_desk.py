@@ -49,7 +49,7 @@ def zone_of(tools: Collaborators) -> ZoneInfo:
     return parse_study(text, _names(tools)).zone if text else ZoneInfo("UTC")
 
 
-def plan_anew(tools: Collaborators, text: str, *, locked: Collection[str], seed: int = 0) -> dict[str, Any]:
+def plan_anew(tools: Collaborators, text: str, *, locked: Collection[str]) -> dict[str, Any]:
     """Plan a study from now on: what is recorded counts, what is locked or under way stays. Raises BadStudy."""
     study = parse_study(text, _names(tools))
     counted, left_out = cooked_below(tools.folders.data)
@@ -63,11 +63,24 @@ def plan_anew(tools: Collaborators, text: str, *, locked: Collection[str], seed:
         if cook.name not in there
     ]
     study = replace(study, cooks=tuple(cooks), not_before=_now(tools))
-    kept = _kept(tools, locked, cooked, left_out, there)
+    # Locked sessions to come stay, and those begun of which there is no folder yet.
+    begun, rows = taken(tools.records), tables.recording
+    known = {row["id"]: row for row in tools.records.rows(rows, limit=1 << 20)}
+    told = {*(one.path.rpartition("/")[2] for one in cooked), *(path.rpartition("/")[2] for path in left_out)}
+    kept = []
+    for entry, is_withdrawn in _entries(tools):
+        session = name_of(entry)
+        recording = known.get(begun.get(session, ""))
+        if session in begun:
+            stays = not is_withdrawn and bool(recording) and (recording or {})["folder"] not in told
+        else:
+            stays = session in locked and entry.start > _now(tools) and entry.person in there
+        if stays:
+            kept.append(entry.model_copy(update={"locked": session in locked}))
     graphs = {
         name: graph for name, graph in _graphs(tools).items() if name in {g.recipe for g in study.goals}
     }
-    made = make_plan(study, graphs, cooked, kept, seed=seed)
+    made = make_plan(study, graphs, cooked, kept)
     return {**made, "notes": [*notes, *made["notes"]], "study": text}
 
 
@@ -103,27 +116,3 @@ def _entries(tools: Collaborators) -> list[tuple[PlanEntry, bool]]:
     }
     begun = taken(tools.records)
     return [(one.entry, begun.get(one.session) in withdrawn) for one in sessions_of(tools.records)]
-
-
-def _kept(
-    tools: Collaborators,
-    locked: Collection[str],
-    cooked: list[CookedRecording],
-    left_out: dict[str, str],
-    there: Collection[str],
-) -> list[PlanEntry]:
-    """Return the sessions that stay: locked ones to come, and those begun of which no folder tells yet."""
-    begun, rows = taken(tools.records), tables.recording
-    known = {row["id"]: row for row in tools.records.rows(rows, limit=1 << 20)}
-    told = {*(one.path.rpartition("/")[2] for one in cooked), *(path.rpartition("/")[2] for path in left_out)}
-    found = []
-    for entry, is_withdrawn in _entries(tools):
-        session = name_of(entry)
-        recording = known.get(begun.get(session, ""))
-        if session in begun:
-            stays = not is_withdrawn and bool(recording) and (recording or {})["folder"] not in told
-        else:
-            stays = session in locked and entry.start > _now(tools) and entry.person in there
-        if stays:
-            found.append(entry.model_copy(update={"locked": session in locked}))
-    return found

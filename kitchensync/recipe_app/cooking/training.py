@@ -17,44 +17,23 @@ KIND = "training"
 OF_RECIPE, OF_SKILL = "recipe", "skill"
 
 
-def subject_of(of: str, name: str) -> str:
-    """Name what a training is about in the log."""
-    return f"{of} {name}"
-
-
-def items_in(lines: str) -> list[str]:
-    """Split what was written: an item a line, words or the address of a film or page."""
-    return [" ".join(line.split()) for line in lines.splitlines() if line.strip()]
-
-
 def due(records: AppRecords, recipe: str, person: str) -> list[dict[str, Any]]:
     """Return what a person has not seen yet of a recipe's training and of its skills': about, version, items."""
     stated = latest(records, KIND)
     skills = latest(records, RECIPE).get(recipe, {}).get("skills", [])
     about = [(OF_RECIPE, recipe), *((OF_SKILL, skill) for skill in skills)]
-    seen = _seen(records, person)
+    op = tables.op
+    told = select(op.c.body).where(op.c.kind == "instructed", op.c.actor == person, oplog.IS_KEPT)
+    with records.database.reading() as connection:
+        bodies = [json.loads(body) for body in connection.execute(told).scalars()]
+    seen = {version for body in bodies for version in body.get("training", [])}
     found = []
     for of, name in about:
-        items = stated.get(subject_of(of, name), {}).get("items", [])
-        version = _version(of, name, items)
+        items = stated.get(f"{of} {name}", {}).get("items", [])
+        version = hashlib.sha256(json.dumps([of, name, items]).encode()).hexdigest()[:16]
         if items and version not in seen:
             found.append({"of": of, "about": name, "version": version, "items": items})
     return found
-
-
-def _version(of: str, name: str, items: list[str]) -> str:
-    return hashlib.sha256(json.dumps([of, name, items]).encode()).hexdigest()[:16]
-
-
-def _seen(records: AppRecords, person: str) -> set[str]:
-    op = tables.op
-    asked = select(op.c.body).where(op.c.kind == "instructed", op.c.actor == person, oplog.IS_KEPT)
-    with records.database.reading() as connection:
-        return {
-            version
-            for row in connection.execute(asked)
-            for version in json.loads(row.body).get("training", [])
-        }
 
 
 INSTRUCTIONS_VERSION = "2026-11"

@@ -35,8 +35,20 @@ def end_withdrawn(tools: Collaborators) -> None:
     if tools.capture is None:
         return
     with tools.ending:  # who comes second finds it ended
-        for recording, folder in _still_recorded(tools):
-            _abort(tools, recording, folder)
+        table = tables.recording
+        withdrawn = (table.c.phase == "withdrawn", table.c.folder.is_not(None))
+        for row in tools.records.rows(table, *withdrawn, order=table.c.created_utc_ns.desc()):
+            try:
+                if tools.folders.state(row["folder"]) != "recording":
+                    continue
+            except NotFound:
+                continue  # it was deleted, as a withdrawn folder is in the end
+            try:
+                reasons = tools.capture.abort(row["folder"], reason="withdrawn")
+            except (OSError, StorageError) as error:
+                reasons = [str(error)]
+            said = {"action": "abort", "folder": row["folder"], "reasons": reasons, "why": "withdrawn"}
+            _log_once(tools, row["id"], said)
 
 
 def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) -> list[WithdrawnPlace]:
@@ -48,28 +60,30 @@ def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) ->
     if not tools.destroying.acquire(blocking=False):
         return []
     try:
-        return _carry_out(tools, own, place, key)
+        places: list[WithdrawnPlace] = []
+        now_ns, grace_ns = tools.records.utc_ns(), tools.folders.lab.grace_hours * HOUR_NS
+        for row in tools.records.rows(tables.recording, tables.recording.c.phase == "withdrawn"):
+            recording, folder, ops = row["id"], row["folder"], tools.records.ops(row["id"])
+            last = max(op["received_utc_ns"] for op in ops if op["kind"] == "withdraw")
+            is_published = any("collection" in op["body"] for op in ops if op["kind"] == "recording")
+            if is_published or now_ns - last < grace_ns:
+                continue
+            what, done = ToDestroy((recording,)), list[WithdrawnPlace]()
+            try:
+                for one in _destroyed(tools, own, recording, folder):
+                    done.append(one)  # one by one: what was destroyed before an error has its proof too
+                done += app_withdrawals.places_of(own, tools.records, place, what, person="", key=key)
+            except (OSError, StorageError) as error:
+                _log_once(
+                    tools, recording, {"action": "withdraw", "folder": folder, "reasons": [words_of(error)]}
+                )
+                done = [one for one in done if one.found]
+            if done:
+                app_withdrawals.note_done(own, done)
+            places += done
+        return places
     finally:
         tools.destroying.release()
-
-
-def _carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) -> list[WithdrawnPlace]:
-    places: list[WithdrawnPlace] = []
-    for recording, folder in _due(tools, tools.folders.lab.grace_hours * HOUR_NS):
-        what, done = ToDestroy((recording,)), list[WithdrawnPlace]()
-        try:
-            for one in _destroyed(tools, own, recording, folder):
-                done.append(one)  # one by one: what was destroyed before an error has its proof too
-            done += app_withdrawals.places_of(own, tools.records, place, what, person="", key=key)
-        except (OSError, StorageError) as error:
-            _log_once(
-                tools, recording, {"action": "withdraw", "folder": folder, "reasons": [words_of(error)]}
-            )
-            done = [one for one in done if one.found]
-        if done:
-            app_withdrawals.note_done(own, done)
-        places += done
-    return places
 
 
 def finish_open(tools: Collaborators, own: Path) -> list[WithdrawnPlace]:
@@ -113,37 +127,6 @@ def _destroyed(
     for path in found:
         yield from withdraw(path, Policy(tools.folders.lab.withdrawal))
     yield from others
-
-
-def _due(tools: Collaborators, grace_ns: int) -> Iterator[tuple[str, str | None]]:
-    now = tools.records.utc_ns()
-    for row in tools.records.rows(tables.recording, tables.recording.c.phase == "withdrawn"):
-        ops = tools.records.ops(row["id"])
-        is_published = any("collection" in op["body"] for op in ops if op["kind"] == "recording")
-        last = max(op["received_utc_ns"] for op in ops if op["kind"] == "withdraw")
-        if not is_published and now - last >= grace_ns:
-            yield row["id"], row["folder"]
-
-
-def _still_recorded(tools: Collaborators) -> Iterator[tuple[str, str]]:
-    """Recordings that are withdrawn, with their folders that capture makes now."""
-    table = tables.recording
-    withdrawn = (table.c.phase == "withdrawn", table.c.folder.is_not(None))
-    for row in tools.records.rows(table, *withdrawn, order=table.c.created_utc_ns.desc()):
-        try:
-            if tools.folders.state(row["folder"]) == "recording":
-                yield row["id"], row["folder"]
-        except NotFound:
-            continue  # it was deleted, as a withdrawn folder is in the end
-
-
-def _abort(tools: Collaborators, recording: str, folder: str) -> None:
-    assert tools.capture is not None
-    try:
-        reasons = tools.capture.abort(folder, reason="withdrawn")
-    except (OSError, StorageError) as error:
-        reasons = [str(error)]
-    _log_once(tools, recording, {"action": "abort", "folder": folder, "reasons": reasons, "why": "withdrawn"})
 
 
 def _log_once(tools: Collaborators, recording: str, done: dict[str, Any]) -> None:

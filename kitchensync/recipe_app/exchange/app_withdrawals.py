@@ -46,33 +46,28 @@ def folders_of(records: AppRecords, person: str) -> list[str]:
 def note(own: Path, records: AppRecords, folders: list[str], person: str, *, key: bytes) -> ToDestroy:
     """Find what a withdrawal is about, and note it in the app's folder; return it with what was noted before."""
     found = found_of(records, folders, person)
-    names = [_marked(key, name) for name in (*folders, person, *_cooks(records, found)) if name]
-    noted = [line for line in _noted(own) if {*line.get("of", ())} & {*names}]
+    rows = records.rows(tables.recording, tables.recording.c.id.in_(found.recordings), limit=1 << 20)
+    cooks = records.rows(tables.person, tables.person.c.id.in_({row["person"] for row in rows}))
+    # Only who has the installation's secret knows the names again.
+    names = [
+        hmac.new(key, name.encode(), hashlib.sha256).hexdigest()
+        for name in (*folders, person, *(row["pseudonym"] for row in cooks))
+        if name
+    ]
+    noted = [
+        line
+        for line in [line for line in read_sound_lines(own / WITHDRAWALS) if line["schema"] == SCHEMA]
+        if {*line.get("of", ())} & {*names}
+    ]
     if found.recordings or found.people:
         note_found(own, found, of=names)
     return ToDestroy(*((*getattr(found, part), *_all(noted, part)) for part in ("recordings", "people")))
-
-
-def _cooks(records: AppRecords, what: ToDestroy) -> list[str]:
-    """Return the pseudonyms of who cooked these recordings."""
-    rows = records.rows(tables.recording, tables.recording.c.id.in_(what.recordings), limit=1 << 20)
-    people = records.rows(tables.person, tables.person.c.id.in_({row["person"] for row in rows}))
-    return [row["pseudonym"] for row in people]
-
-
-def _marked(key: bytes, name: str) -> str:
-    """Return what tells a name again to whoever has the installation's secret, and to nobody else."""
-    return hmac.new(key, name.encode(), hashlib.sha256).hexdigest()
 
 
 def note_found(own: Path, what: ToDestroy, of: list[str] | None = None) -> None:
     """Note what will be destroyed, whatever happens from here on."""
     said = {"schema": SCHEMA, "utc_ns": time.time_ns(), **asdict(what)}
     append_line(own / WITHDRAWALS, said | ({"of": of} if of else {}))
-
-
-def _noted(own: Path) -> list[dict[str, Any]]:
-    return [line for line in read_sound_lines(own / WITHDRAWALS) if line["schema"] == SCHEMA]
 
 
 def note_done(own: Path, places: list[WithdrawnPlace]) -> None:
@@ -113,10 +108,13 @@ def places_of(
     own: Path, records: AppRecords, place: Path | str, what: ToDestroy, *, person: str, key: bytes
 ) -> Iterator[WithdrawnPlace]:
     """Destroy in the database, make every known backup anew, ask tablets to forget; yield each place."""
-    found = _rows(records, what)
+    op, gone = tables.op, {*what.recordings}
+    with records.database.reading() as connection:
+        kept = select(op.c.n).where(op.c.subject.in_((*what.recordings, *what.people)), oplog.IS_KEPT)
+        found = len(connection.execute(kept.where(op.c.kind != oplog.DESTROYED)).all())
     left = apply(own, records, place)
-    if person and (kept := naming(records, person)):
-        left = left or f"{kept} entries of others still name this person; look at the log of the desk"
+    if person and (names := naming(records, person)):
+        left = left or f"{names} entries of others still name this person; look at the log of the desk"
     shown = str(place) if isinstance(place, Path) else "the app's database"
     yield WithdrawnPlace(shown, found, "destroyed" if found else "nothing", left)
     if not isinstance(place, Path) and (what.recordings or what.people):
@@ -125,19 +123,22 @@ def places_of(
         )
     for path in dict.fromkeys(Path(line["file"]) for line in read_sound_lines(own / BACKUPS)):
         yield _backup(path, place, own / "recipes", key)
-    for name in _downloads(records, what):
-        yield WithdrawnPlace(f"download at the desk by {name}", 0, "nothing", "ask for its deletion")
-    for name in _dumps(records, what):
-        yield WithdrawnPlace(f"dumps saved on tablet {name}", 0, "nothing", "find the files and remove them")
-    for name in _tablets(records, what):
-        yield WithdrawnPlace(f"tablet {name}", 0, "nothing", "forgets it at its next connection")
-
-
-def _rows(records: AppRecords, what: ToDestroy) -> int:
-    op = tables.op
-    asked = select(op.c.n).where(op.c.subject.in_((*what.recordings, *what.people)), oplog.IS_KEPT)
     with records.database.reading() as connection:
-        return len(connection.execute(asked.where(op.c.kind != oplog.DESTROYED)).all())
+        taken = select(op.c.actor, op.c.body).where(op.c.kind == DOWNLOADED, oplog.IS_KEPT)
+        by = {row.actor for row in connection.execute(taken) if json.loads(row.body)["recording"] in gone}
+        used = select(op.c.device).where(op.c.subject.in_(what.recordings)).distinct()
+        tablets = set(connection.execute(used).scalars())
+    people = {row["id"]: row["pseudonym"] for row in records.rows(tables.person)}
+    for name in sorted({people.get(one, "somebody") for one in by}):
+        yield WithdrawnPlace(f"download at the desk by {name}", 0, "nothing", "ask for its deletion")
+    devices = records.rows(tables.device, order=tables.device.c.name)
+    for row in devices:
+        if any(gone & {*body["recordings"]} for body in _bodies(records, DUMPED, row["id"])):
+            said = f"dumps saved on tablet {row['name']}"
+            yield WithdrawnPlace(said, 0, "nothing", "find the files and remove them")
+    for row in devices:
+        if row["id"] in tablets and gone & {*to_forget(records, row["id"])}:
+            yield WithdrawnPlace(f"tablet {row['name']}", 0, "nothing", "forgets it at its next connection")
 
 
 def _backup(path: Path, place: Path | str, recipes: Path, key: bytes) -> WithdrawnPlace:
@@ -163,16 +164,6 @@ def note_download(records: AppRecords, recording: str, *, actor: str) -> None:
     records.note(DOWNLOADED, "downloads", {"recording": recording}, actor=actor)
 
 
-def _downloads(records: AppRecords, what: ToDestroy) -> list[str]:
-    """Return who took the log of one of these recordings away at the desk, by pseudonym, each once."""
-    asked = select(tables.op.c.actor, tables.op.c.body).where(tables.op.c.kind == DOWNLOADED, oplog.IS_KEPT)
-    with records.database.reading() as connection:
-        rows = connection.execute(asked).all()
-    ids = [row.actor for row in rows if json.loads(row.body)["recording"] in what.recordings]
-    people = {row["id"]: row["pseudonym"] for row in records.rows(tables.person)}
-    return sorted({people.get(one, "somebody") for one in ids})
-
-
 def to_forget(records: AppRecords, device: str) -> list[str]:
     """Return what was destroyed and this tablet has not said to have forgotten."""
     op = tables.op
@@ -188,29 +179,9 @@ def note_dump(records: AppRecords, device: str, recordings: list[str]) -> None:
         records.note(DUMPED, device, {"recordings": new}, actor="")
 
 
-def _dumps(records: AppRecords, what: ToDestroy) -> list[str]:
-    """Return the names of the tablets that kept a dump of one of these recordings."""
-    rows = records.rows(tables.device, order=tables.device.c.name)
-    held = {row["id"]: _bodies(records, DUMPED, row["id"]) for row in rows}
-    return [
-        row["name"]
-        for row in rows
-        if any({*what.recordings} & {*body["recordings"]} for body in held[row["id"]])
-    ]
-
-
 def _bodies(records: AppRecords, kind: str, subject: str) -> list[dict[str, Any]]:
     asked = select(tables.op.c.body).where(
         tables.op.c.kind == kind, tables.op.c.subject == subject, oplog.IS_KEPT
     )
     with records.database.reading() as connection:
         return [json.loads(body) for body in connection.execute(asked).scalars()]
-
-
-def _tablets(records: AppRecords, what: ToDestroy) -> list[str]:
-    """Return the names of the tablets on which these recordings were cooked and that have not forgotten them."""
-    used = select(tables.op.c.device).where(tables.op.c.subject.in_(what.recordings)).distinct()
-    with records.database.reading() as connection:
-        ids = set(connection.execute(used).scalars())
-    rows = records.rows(tables.device, tables.device.c.id.in_(ids), order=tables.device.c.name)
-    return [row["name"] for row in rows if {*what.recordings} & {*to_forget(records, row["id"])}]

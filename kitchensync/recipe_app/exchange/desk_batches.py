@@ -24,7 +24,7 @@ DONE, FAILED, REFUSED = "done", "failed", "refused"
 
 
 @dataclass
-class Row:
+class BatchRow:
     """One recording of a batch: `state` is waiting, held, doing, done, failed or refused; `said` is why."""
 
     recording: str
@@ -36,13 +36,8 @@ class Row:
 
     def plain(self) -> dict[str, str]:
         """Return the row without what only this computer has to know."""
-        return {
-            "recording": self.recording,
-            "name": self.name,
-            "verb": self.verb,
-            "state": self.state,
-            "said": self.said,
-        }
+        shown = ("recording", "name", "verb", "state", "said")
+        return {key: str(getattr(self, key)) for key in shown}
 
 
 class DeskBatches:
@@ -50,9 +45,8 @@ class DeskBatches:
 
     def __init__(self, is_recording: Callable[[], bool]) -> None:
         self._is_recording = is_recording
-        self._rows: list[Row] = []
-        self._worker: OneWorker[Row] = OneWorker("batches of the desk", self._work)
-        self._process: subprocess.Popen[str] | None = None
+        self._rows: list[BatchRow] = []
+        self._worker: OneWorker[BatchRow] = OneWorker("batches of the desk", self._work)
 
     def rows(self) -> list[dict[str, str]]:
         """Return what was asked for, oldest first, with what came of it."""
@@ -64,7 +58,7 @@ class DeskBatches:
         with self._worker.lock:
             return any(row.state in ("waiting", "held", "doing") for row in self._rows)
 
-    def ask(self, rows: Sequence[Row]) -> None:
+    def ask(self, rows: Sequence[BatchRow]) -> None:
         """Have a command done with recordings; what is refused already is only shown."""
         with self._worker.lock:
             going_on = {
@@ -83,47 +77,26 @@ class DeskBatches:
 
     def close(self) -> None:
         """Give up what waits, end what is under way."""
-        self._worker.end.set()
-        with self._worker.lock:
-            process = self._process
-        if process is not None:
-            process.terminate()
         self._worker.close()
 
-    def _set(self, row: Row, state: str, said: str = "") -> None:
+    def _set(self, row: BatchRow, state: str, said: str = "") -> None:
         with self._worker.lock:
             row.state, row.said = state, said
 
-    def _work(self, row: Row) -> None:
+    def _work(self, row: BatchRow) -> None:
         while self._is_recording():
             self._set(row, "held")
             if self._worker.end.wait(LOOK_S):
                 return
         self._set(row, "doing")
-        self._set(row, *self._done(row))
-
-    def _done(self, row: Row) -> tuple[str, str]:
-        """Run the command; return how it ended and what it said."""
         command = [sys.executable, "-P", "-m", "kitchensync", row.verb, str(row.path), "--json"]
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                start_new_session=True,
-            )
+            with self._worker.running(command, subprocess.PIPE, subprocess.DEVNULL) as process:
+                said, _ = process.communicate()
         except OSError as error:
-            return FAILED, (error.strerror or str(error)).lower()
-        with self._worker.lock:
-            self._process = process
-            if self._worker.end.is_set():
-                process.terminate()
-        said, _ = process.communicate()
-        with self._worker.lock:
-            self._process = None
-        return outcome_of(process.returncode, said)
+            self._set(row, FAILED, (error.strerror or str(error)).lower())
+        else:
+            self._set(row, *outcome_of(process.returncode, said))
 
 
 def outcome_of(code: int, said: str) -> tuple[str, str]:

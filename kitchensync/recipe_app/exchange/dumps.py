@@ -77,7 +77,19 @@ def _parsed(content: str, name: str) -> Dump:
         entries = [*body.get("refused", []), *body["waiting"]]  # what was refused once may have a place now
         for number, entry in enumerate(entries, 1):
             try:
-                operation = _operation(entry)
+                # Without the clock that the tablet knew its wall clock is used alone.
+                wall_ms = entry["touch"]["wall_ms"]
+                alone = {
+                    "touch_ms": wall_ms,
+                    "sent_ms": wall_ms,
+                    "received_ms": wall_ms,
+                    "host_ns": 0,
+                    "basis": "wall",
+                }
+                clock = entry.get("clock") or {**alone, "clock_id": "none", "wall_ms": wall_ms}
+                operation = Operation.model_validate(
+                    {**entry["operation"], "clock": ClientClock.model_validate(clock)}
+                )
                 operations.setdefault(operation.op_id, operation)
             except ValidationError as error:  # of another version of the page, say; it holds up no other
                 why = error.errors()[0]["msg"]
@@ -103,14 +115,6 @@ def _whole(value: object) -> str:
 
 
 _SOUND = ("sha256", "recording", "media_type", "base64")
-
-
-def _operation(entry: dict[str, Any]) -> Operation:
-    """The operation with the clock that the tablet knew, or with its wall clock alone."""
-    wall_ms = entry["touch"]["wall_ms"]
-    alone = {"touch_ms": wall_ms, "sent_ms": wall_ms, "received_ms": wall_ms, "host_ns": 0, "basis": "wall"}
-    clock = entry.get("clock") or {**alone, "clock_id": "none", "wall_ms": wall_ms}
-    return Operation.model_validate({**entry["operation"], "clock": ClientClock.model_validate(clock)})
 
 
 def site_of(records: AppRecords) -> str:

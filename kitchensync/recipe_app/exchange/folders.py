@@ -30,7 +30,7 @@ _WRITERS = {False: "tablet", True: "tablet_late"}
 
 
 @dataclass(frozen=True)
-class Event:
+class FolderEvent:
     """One line of an event file."""
 
     kind: str
@@ -52,11 +52,6 @@ class Folders:
     def lab(self) -> Lab:
         """What lab.toml says of privacy pauses and withdrawals. Raises BadLabFile."""
         return lab_of(self.data / "any")
-
-    @property
-    def pause(self) -> str:
-        """What becomes of privacy pauses: `mark` or `drop`. Raises BadLabFile."""
-        return self.lab.pause
 
     def state(self, name: str) -> FolderState:
         """Report what the manifest says now; `unknown` when it cannot be read. Raises NotFound."""
@@ -121,12 +116,15 @@ class Folders:
                 found.append((-started_utc_ns(manifest), path.parent.name))
         return [name for _, name in sorted(found)]
 
-    def append(self, name: str, events: Iterable[Event]) -> None:
+    def append(self, name: str, events: Iterable[FolderEvent]) -> None:
         """Append events that are synced to the disk when this returns; one that is there is not stored again."""
         path = self.path(name)
         with self._lock:
             late = self.state(name) == "stopped"
-            early = _op_ids(path, _WRITERS[False]) if late else set()
+            before = path / "events" / f"{_WRITERS[False]}.jsonl"
+            early = (
+                {event["op_id"] for event, _ in read_lines(before)} if late and before.is_file() else set()
+            )
             events = list(events)
             for event in events:
                 if event.op_id in early:
@@ -244,11 +242,6 @@ def started_utc_ns(manifest: dict[str, Any]) -> int:
     started = manifest.get("started")
     utc_ns = started.get("utc_ns") if isinstance(started, dict) else None
     return utc_ns if isinstance(utc_ns, int) else 0
-
-
-def _op_ids(recording: Path, writer: str) -> set[str]:
-    path = recording / "events" / f"{writer}.jsonl"
-    return {str(event["op_id"]) for event, _ in read_lines(path)} if path.is_file() else set()
 
 
 def _in_words(frames: dict[str, Any]) -> str:

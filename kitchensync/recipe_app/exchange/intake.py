@@ -5,24 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.event_lines import consent_of, event_lines, folder_of
-from kitchensync.operations.operation_kinds import ClientClock, Misfit, Operation, checked_body
+from kitchensync.operations.operation_kinds import Misfit, Operation, checked_body
 from kitchensync.operations.reduce import UNDOABLE
-from kitchensync.recipe_app.exchange.folders import Event, Folders
-from kitchensync.recipe_app.exchange.touch_clock import (
-    Exchange,
-    Stamp,
-    inside,
-    signature,
-    stamp_age,
-    stamp_exchange,
-    stamp_receipt,
-    stamp_wall,
-    was_answered,
-)
+from kitchensync.operations.session_state import Frozen, Op
+from kitchensync.recipe_app.exchange import touch_clock
+from kitchensync.recipe_app.exchange.folders import FolderEvent, Folders
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.anchors import head_anchor, unfit
 from kitchensync.recipe_app.store.app_records import AppRecords
@@ -53,16 +44,7 @@ class Sender:
         return {**said, "named_actor": operation.actor} if named else said
 
 
-def require_right(operation: Operation, ops: Sequence[dict[str, Any]], sender: Sender) -> None:
-    """Let an operation on the recording of these operations pass. Raises BadOperation."""
-    require_own(ops, sender)
-    require_consent_by_person(operation, ops, sender)
-    require_kept_by_person(operation, ops, sender)
-    require_correcting(ops, sender)
-    require_open_review(operation, ops)
-
-
-def require_own(ops: Sequence[dict[str, Any]], sender: Sender) -> None:
+def require_own(ops: Sequence[Op], sender: Sender) -> None:
     """Refuse a tablet that neither began nor joined this recording, unless its person is signed in there."""
     chosen = _chosen(ops)
     known = {chosen["body"].get("device", sender.device["id"]), *(op["device"] for op in ops)}
@@ -70,7 +52,7 @@ def require_own(ops: Sequence[dict[str, Any]], sender: Sender) -> None:
         raise BadOperation("this recording is of another tablet; sign in here as the person who cooks")
 
 
-def require_consent_by_person(operation: Operation, ops: Sequence[dict[str, Any]], sender: Sender) -> None:
+def require_consent_by_person(operation: Operation, ops: Sequence[Op], sender: Sender) -> None:
     """Refuse an answer to the form of consent by anybody but the signed-in person whose recording it is."""
     person = _chosen(ops)["actor"]
     if operation.kind == "consent" and (
@@ -79,20 +61,20 @@ def require_consent_by_person(operation: Operation, ops: Sequence[dict[str, Any]
         raise BadOperation("consent: only the person who cooks may answer; sign in and answer the form again")
 
 
-def require_kept_by_person(operation: Operation, ops: Sequence[dict[str, Any]], sender: Sender) -> None:
+def require_kept_by_person(operation: Operation, ops: Sequence[Op], sender: Sender) -> None:
     """Refuse to take a withdrawal back for anybody but the signed-in person whose recording it is."""
     is_person = sender.actor and sender.actor_of(operation) == _chosen(ops)["actor"]
     if operation.kind == "keep" and (sender.imported or not is_person):
         raise BadOperation("only the person who cooks may take a withdrawal back; sign in as that person")
 
 
-def require_correcting(ops: Sequence[dict[str, Any]], sender: Sender) -> None:
+def require_correcting(ops: Sequence[Op], sender: Sender) -> None:
     """Refuse what a dump adds to a recording that is finished, from somebody who may not correct at the desk."""
     if sender.imported and not sender.corrects and any(op["kind"] == "finish" for op in ops):
         raise BadOperation("this recording is finished; a researcher takes in what changes it")
 
 
-def require_open_review(operation: Operation, ops: Sequence[dict[str, Any]]) -> None:
+def require_open_review(operation: Operation, ops: Sequence[Op]) -> None:
     """Refuse changes whose author had received the closing of the review. Raises BadOperation."""
     changes = [op for op in ops if op["kind"] == "close_review"]
     # A change made offline before the tablet received the closing is kept, however late it arrives, because its
@@ -106,13 +88,14 @@ def require_open_review(operation: Operation, ops: Sequence[dict[str, Any]]) -> 
         raise BadOperation("the review of this recording is closed; ask at the desk to open it again")
 
 
-def _chosen(ops: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _chosen(ops: Sequence[Op]) -> Op:
     return next(op for op in ops if op["kind"] == "recording")
 
 
 log = logging.getLogger(__name__)
 
 Receipt = dict[str, Any]
+RECEIPT = ("op_id", "n", "host_ns", "uncertainty_ns", "basis")
 
 
 class Intake:
@@ -124,7 +107,7 @@ class Intake:
     def answer_clock(self) -> dict[str, Any]:
         """Return the capture clock now, signed, so that a touch can be stamped by it later."""
         host_ns = self.records.now_ns()
-        signed = signature(self._key, self.clock_id, host_ns)
+        signed = touch_clock.signature(self._key, self.clock_id, host_ns)
         return {"host_ns": host_ns, "clock_id": self.clock_id, "signature": signed}
 
     def accept(
@@ -146,7 +129,9 @@ class Intake:
             except (BadOperation, NotFound) as error:
                 receipts[operation.op_id] = {"op_id": operation.op_id, "error": say(error)}
         for new, (stored, known) in zip(wanted, self.records.accept(wanted) if wanted else (), strict=True):
-            receipts[new.op_id] = _receipt(stored, known) if stored else _refused(new, say)
+            receipt: Receipt = {key: stored.get(key) for key in RECEIPT} | {"duplicate": known}
+            refused = {"op_id": new.op_id, "error": say(_unknown(new.subject))}
+            receipts[new.op_id] = receipt if stored else refused
         if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in wanted}):
             self.file()
         return [receipts[operation.op_id] for operation in operations]
@@ -155,7 +140,12 @@ class Intake:
         if isinstance(operation, Misfit):
             operation.refuse()
         frozen = self._frozen(operation.recording, sender.device["kitchen"])
-        require_right(operation, self._known(operation.recording), sender)
+        ops = self._known(operation.recording)
+        require_own(ops, sender)
+        require_consent_by_person(operation, ops, sender)
+        require_kept_by_person(operation, ops, sender)
+        require_correcting(ops, sender)
+        require_open_review(operation, ops)
         body = checked_body(operation)
         node = body.get("node", body.get("fields", {}).get("node"))
         if node is not None and str(node) not in frozen["steps"]:
@@ -163,7 +153,13 @@ class Intake:
         if operation.kind == "checked" and body["override"]:
             raise BadOperation("checked: open points are allowed at the desk, by an admin")
         now_ns = self.records.now_ns()
-        stamp = inside(self._stamp(operation, now_ns), begun_ns=self._begun_ns(frozen), now_ns=now_ns)
+        stamp = touch_clock.inside(
+            self._stamp(operation, now_ns), begun_ns=self._begun_ns(frozen), now_ns=now_ns
+        )
+        # What the client said about time is kept untouched: it may be evaluated again.
+        clock = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
+        if operation.clock:
+            clock |= operation.clock.model_dump(exclude_none=True, exclude={"basis", "signature"})
         return NewOp(
             op_id=operation.op_id,
             device=sender.device["id"],
@@ -177,7 +173,7 @@ class Intake:
             basis=stamp.basis,
             received_host_ns=now_ns,
             received_utc_ns=self.records.utc_ns(),
-            clock=_raw_clock(operation) | sender.said_of(operation),
+            clock=clock | sender.said_of(operation),
             seen=operation.seen,
         )
 
@@ -186,7 +182,7 @@ class Intake:
         ops = self.records.ops(recording)  # another process may have destroyed it
         return {**self._frozen(recording, kitchen), "folder": folder_of(ops)}
 
-    def _frozen(self, recording: str, kitchen: str | None) -> dict[str, Any]:
+    def _frozen(self, recording: str, kitchen: str | None) -> Frozen:
         body = self.records.frozen(recording)
         if body is None or kitchen not in (None, body["kitchen"]):
             raise _unknown(recording)
@@ -202,28 +198,31 @@ class Intake:
         self._frozen(recording, sender.device["kitchen"])
         require_own(self._known(recording), sender)
 
-    def _known(self, recording: str) -> list[dict[str, Any]]:
+    def _known(self, recording: str) -> list[Op]:
         """Return the operations so far; once cooking has ended also what the desk added, which no memory holds."""
         kept = self.records.kept(recording)
         is_over = any(op["kind"] in ("end", "finish") for op in kept)
         return self.records.ops(recording) if is_over or not kept else kept
 
-    def _begun_ns(self, frozen: dict[str, Any]) -> int:
+    def _begun_ns(self, frozen: Frozen) -> int:
         """When a recording was chosen, on this run's clock; 0 where it was in an earlier run."""
         begun = frozen.get("begun", {})
         return int(begun["host_ns"]) if begun.get("clock_id") == self.clock_id else 0
 
-    def _stamp(self, operation: Operation, now_ns: int) -> Stamp:
+    def _stamp(self, operation: Operation, now_ns: int) -> touch_clock.Stamp:
         clock = operation.clock
-        if clock is not None and was_answered(self._key, self.clock_id, clock.host_ns, clock.signature):
-            return stamp_exchange(_exchange(clock), now_ns=now_ns)
+        if clock is not None and touch_clock.was_answered(
+            self._key, self.clock_id, clock.host_ns, clock.signature
+        ):
+            fields = clock.model_dump(include={"touch_ms", "sent_ms", "received_ms", "host_ns", "basis"})
+            return touch_clock.stamp_exchange(touch_clock.Exchange(**fields), now_ns=now_ns)
         if clock is not None and clock.wall_ms is not None:
             age_ms = self.records.utc_ns() / 1e6 - clock.wall_ms
-            return stamp_wall(age_ms=age_ms, now_ns=now_ns)
+            return touch_clock.stamp_wall(age_ms=age_ms, now_ns=now_ns)
         if operation.tapped_ms_ago is not None:
             trip = operation.round_trip_ms
-            return stamp_age(age_ms=operation.tapped_ms_ago, round_trip_ms=trip, now_ns=now_ns)
-        return stamp_receipt(now_ns=now_ns)
+            return touch_clock.stamp_age(age_ms=operation.tapped_ms_ago, round_trip_ms=trip, now_ns=now_ns)
+        return touch_clock.stamp_receipt(now_ns=now_ns)
 
     def file(self) -> int:
         """Write what waits into the events of its recording; return how many still wait.
@@ -242,18 +241,18 @@ class Intake:
             self.records.filed(filed)
         return len(waiting) - len(filed)
 
-    def _file(self, op: dict[str, Any]) -> None:
+    def _file(self, op: Op) -> None:
         ops = self.records.ops(op["subject"])
         body = next((one["body"] for one in ops if one["kind"] == "recording"), None)
         if body is None:
             return  # destroyed meanwhile
         earlier = {one["op_id"]: one["kind"] for one in ops}
-        lines = event_lines(op, body, earlier)
+        lines = event_lines(op, cast("Frozen", body), earlier)
         stamps = (op["host_ns"], op["uncertainty_ns"])
         folder = folder_of(ops)
         if folder is None:
             return
-        self.folders.append(folder, (Event(kind, *stamps, op_id, said) for op_id, kind, said in lines))
+        self.folders.append(folder, (FolderEvent(kind, *stamps, op_id, said) for op_id, kind, said in lines))
         if op["kind"] == "consent":
             self._agree(folder, op)
         if (bound := _bound(op)) is not None:
@@ -268,29 +267,25 @@ class Intake:
         if op["kind"] == "recording":
             recipe = {key: body[key] for key in ("name", "graph_hash", "order", "seed", "source")}
             said = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}
-            self.folders.put(folder, {"recipe": recipe, "script": said} | self._who(op))
+            who = {}
+            if "began_utc_ns" in body:  # the desk put it into the list: no device was told person and kitchen
+                kitchen = self.records.row(tables.kitchen, body["kitchen"])
+                person = self.records.pseudonym(op["actor"]) or None
+                who = {"pseudonym": person, "place": kitchen and kitchen["name"]}
+            self.folders.put(folder, {"recipe": recipe, "script": said} | who)
 
-    def _who(self, op: dict[str, Any]) -> dict[str, Any]:
-        """Return person and kitchen of a recording that the desk put into the list: no device was told them."""
-        if "began_utc_ns" not in op["body"]:
-            return {}
-        person = self.records.row(tables.person, op["actor"])
-        kitchen = self.records.row(tables.kitchen, op["body"]["kitchen"])
-        return {"pseudonym": person and person["pseudonym"], "place": kitchen and kitchen["name"]}
-
-    def _agree(self, folder: str, op: dict[str, Any]) -> None:
+    def _agree(self, folder: str, op: Op) -> None:
         """Let the manifest say what the person agrees to now."""
-        person = self.records.row(tables.person, op["actor"])
         facts = {
             "version": op["body"]["version"],
             "language": op["body"].get("language", ""),
-            "person": person["pseudonym"] if person else "",
+            "person": self.records.pseudonym(op["actor"]),
             "utc_ns": op["received_utc_ns"],
         }
         self.folders.agree(folder, consent_of(op["subject"], op["body"]), facts)
 
 
-def _bound(op: dict[str, Any]) -> str | None:
+def _bound(op: Op) -> str | None:
     """Return whether an operation is at the start or at the end of a recording."""
     action = op["body"].get("action") if op["kind"] == "capture" else None
     if op["kind"] == "recording" or action == "start":
@@ -298,29 +293,5 @@ def _bound(op: dict[str, Any]) -> str | None:
     return "end" if op["kind"] in ("end", "finish") or action is not None else None
 
 
-def _refused(new: NewOp, say: Callable[[Exception], str]) -> Receipt:
-    return {"op_id": new.op_id, "error": say(_unknown(new.subject))}
-
-
 def _unknown(recording: str) -> NotFound:
     return NotFound("no recording {name!r}; choose a recipe on the tablet to begin one", name=recording[:80])
-
-
-def _receipt(stored: dict[str, Any], known: bool) -> Receipt:
-    keys = ("op_id", "n", "host_ns", "uncertainty_ns", "basis")
-    return {key: stored[key] for key in keys} | {"duplicate": known}
-
-
-def _exchange(clock: ClientClock) -> Exchange:
-    fields = clock.model_dump(include={"touch_ms", "sent_ms", "received_ms", "host_ns", "basis"})
-    return Exchange(**fields)
-
-
-def _raw_clock(operation: Operation) -> dict[str, Any]:
-    """What the client said about time, untouched: it may be evaluated again with better mathematics."""
-    raw = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
-    return raw | (
-        operation.clock.model_dump(exclude_none=True, exclude={"basis", "signature"})
-        if operation.clock
-        else {}
-    )

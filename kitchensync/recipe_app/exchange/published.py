@@ -248,13 +248,6 @@ def give_back(collection: str, records: AppRecords) -> ExportedCollection:
             names=", ".join(gone)[:200],
         )
     as_came = {subject: _recording(body["annotated"]) for subject, body in ours.items()}
-    return _with_corrections(held, as_came, _corrections(as_came, records))
-
-
-def _corrections(
-    as_came: Mapping[str, AnnotatedRecording], records: AppRecords
-) -> dict[str, AnnotatedRecording]:
-    """Return the recordings of which something differs from what came."""
     later = select(tables.op.c.subject).where(tables.op.c.basis != VIDEO).distinct()
     with records.database.reading() as connection:
         touched = {row.subject for row in connection.execute(later)} & as_came.keys()
@@ -262,7 +255,9 @@ def _corrections(
         subject: corrected(as_came[subject], records.ops(subject), partial(_id, subject, "error"))
         for subject in touched
     }
-    return {subject: one for subject, one in made.items() if one != as_came[subject]}
+    return _with_corrections(
+        held, as_came, {subject: one for subject, one in made.items() if one != as_came[subject]}
+    )
 
 
 def _with_corrections(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -32,8 +33,10 @@ class CollectionGraphs:
     def order(self, source: str) -> Prerequisites | None:
         """Return the order of a graph file, such as `tea.json`; None where none came or it has a circle."""
         if source not in self._orders:
-            text = self._held[1].get(f"task_graphs/{source}")
-            self._orders[source] = _order(text, source) if text is not None else None
+            self._orders[source] = None
+            if (text := self._held[1].get(f"task_graphs/{source}")) is not None:
+                with suppress(RecipeError):
+                    self._orders[source] = Prerequisites(parse_captaincook4d(text, name=source))
         return self._orders[source]
 
     def steps_of_graph(
@@ -63,10 +66,3 @@ def shelve_graphs(
         except RecipeError as error:
             unusable.append(f"{path}: {error}")
     return {"recipes": added, "unusable": unusable}
-
-
-def _order(text: str, source: str) -> Prerequisites | None:
-    try:
-        return Prerequisites(parse_captaincook4d(text, name=source))
-    except RecipeError:
-        return None

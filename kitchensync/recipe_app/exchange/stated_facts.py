@@ -45,7 +45,11 @@ def stated_of(
         facts = {key: of_recipes.get(name, {}).get(key, []) for key in OF_RECIPES}
         if any(facts.values()):
             lines.append({"kind": "recipe", "recipe": title, **facts})
-    of_people = _by_pseudonym(records)
+    stated = latest(records, PERSON)
+    names = {row["id"]: row["pseudonym"] for row in records.rows(tables.person)}
+    of_people = {
+        names[person]: facts for person, facts in stated.items() if person in names and any(facts.values())
+    }
     asked = set(pseudonyms)
     if any(one in of_people for one in asked):
         bands = {
@@ -54,11 +58,3 @@ def stated_of(
         }
         lines.append({"kind": "participants", "persons": len(asked), **bands})
     return lines
-
-
-def _by_pseudonym(records: AppRecords) -> dict[str, dict[str, Any]]:
-    stated = latest(records, PERSON)
-    names = {row["id"]: row["pseudonym"] for row in records.rows(tables.person)}
-    return {
-        names[person]: facts for person, facts in stated.items() if person in names and any(facts.values())
-    }

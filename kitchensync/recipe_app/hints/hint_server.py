@@ -9,24 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from kitchensync.shell.untrusted_json import BadJson, parse_json
-from kitchensync.storage.options.endpoint import (
-    MAX_ANSWER_BYTES,
-    Endpoint,
-    NoAnswer,
-    chat,
-    chat_body,
-    endpoint_of,
-    names_of,
-)
+from kitchensync.storage.options import endpoint
 from kitchensync.task_graphs.mistakes.hint_rules import TEXT_RULES
 from kitchensync.task_graphs.mistakes.hints import Hint, accepted, texts_after
 from kitchensync.task_graphs.model import Graph, Step
 
-URL, MODEL, KEY_FILE, KEY_ENV = names_of("hints")
+URL, MODEL, KEY_FILE, KEY_ENV = endpoint.names_of("hints")
 MOST_HINTS = 10
 
 _CATEGORIES = [category for category, _ in TEXT_RULES]
@@ -52,61 +43,33 @@ _SCHEMA = {
 }
 
 
-def server_of(environment: Mapping[str, str], *, tries: int = 1) -> Endpoint | None:
-    """Read the server from the environment, None when it is not named there. Raises OSError, ValueError."""
-    return endpoint_of("hints", environment, tries=tries)
-
-
-class HintTrouble(Exception):
-    """A server gave no hints that can be read."""
-
-
 def model_hints(
     graph: Graph, step: Step, environment: Mapping[str, str] = os.environ
 ) -> tuple[list[Hint], str]:
     """Return the model's accepted hints of a step and a note: why there are none, or who was told the recipe."""
+    alone = "the rules answered alone"
     try:
-        server = server_of(environment)
+        server = endpoint.endpoint_of("hints", environment)
     except (OSError, ValueError) as error:
-        return [], f"no model asked: {error}; the rules answered alone"
+        return [], f"no model asked: {error}; {alone}"
     if server is None:
-        return [], f"no model asked: set {URL} and {MODEL}; the rules answered alone"
-    try:
-        found, log = _asked(server, graph, step, environment)
-    except HintTrouble as trouble:
-        return [], f"{trouble}; the rules answered alone"
-    sent = f"recipe text was sent to {server.host}; how much is noted in {log}" if log else ""
-    return found, sent
-
-
-def _asked(
-    server: Endpoint, graph: Graph, step: Step, environment: Mapping[str, str]
-) -> tuple[list[Hint], Path | None]:
-    """Return hints of one step that have passed the gate, and where is noted what was sent. Raises HintTrouble.
-
-    The place is None where it stayed on this computer.
-    """
-    body = _request_body(server, graph, step)
-    origin = f"{server.model} {hashlib.sha256(_prompt(graph, step).encode()).hexdigest()[:12]}"
-    try:
-        text, log = chat(server, body, "recipe text", environment)
-        answer = parse_json(text.encode(), most_bytes=MAX_ANSWER_BYTES)
-        found = [_hint(step, one, origin) for one in answer["hints"][:MOST_HINTS]]
-    except NoAnswer as error:
-        told = (
-            "no model asked, " if error.kind == "not_noted" else f"the model did not answer ({error.kind}): "
-        )
-        raise HintTrouble(f"{told}{error}") from error
-    except (BadJson, ValueError, KeyError, TypeError, IndexError) as error:
-        raise HintTrouble(f"the model's answer could not be read ({type(error).__name__})") from error
-    return accepted(step, found, texts_after(graph, step.node)), log
-
-
-def _request_body(server: Endpoint, graph: Graph, step: Step) -> bytes:
-    """Return all that leaves this computer to ask for hints of one step, besides the key."""
+        return [], f"no model asked: set {URL} and {MODEL}; {alone}"
+    # All that leaves this computer to ask for hints of one step, besides the key.
     schema = {"type": "json_schema", "json_schema": {"name": "hints", "strict": True, "schema": _SCHEMA}}
-    messages = [{"role": "user", "content": _prompt(graph, step)}]
-    return chat_body(server, messages, response_format=schema)
+    prompt = _prompt(graph, step)
+    body = endpoint.chat_body(server, [{"role": "user", "content": prompt}], response_format=schema)
+    origin = f"{server.model} {hashlib.sha256(prompt.encode()).hexdigest()[:12]}"
+    try:
+        text, log = endpoint.chat(server, body, "recipe text", environment)
+        answer = parse_json(text.encode(), most_bytes=endpoint.MAX_ANSWER_BYTES)
+        found = [_hint(step, one, origin) for one in answer["hints"][:MOST_HINTS]]
+    except endpoint.NoAnswer as error:
+        asked = f"the model did not answer ({error.kind}): "
+        return [], f"{'no model asked, ' if error.kind == 'not_noted' else asked}{error}; {alone}"
+    except (BadJson, ValueError, KeyError, TypeError, IndexError) as error:
+        return [], f"the model's answer could not be read ({type(error).__name__}); {alone}"
+    sent = f"recipe text was sent to {server.host}; how much is noted in {log}" if log else ""
+    return accepted(step, found, texts_after(graph, step.node)), sent
 
 
 def _prompt(graph: Graph, step: Step) -> str:

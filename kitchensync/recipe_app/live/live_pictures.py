@@ -64,7 +64,12 @@ class LivePictures:
         """
         now_s = time.monotonic()
         with self._changed:
-            self._of = {path: one for path, one in self._of.items() if not _is_over(one, now_s)}
+            # A process that has ended may be started again after a while.
+            self._of = {
+                path: one
+                for path, one in self._of.items()
+                if not (one.process.poll() is not None and now_s - one.started_s > AGAIN_S)
+            }
             known = self._of.get(recording) or self._started(recording)
             self._of[recording] = known
             asked_s = known.asked_s | dict.fromkeys(streams, now_s)
@@ -129,11 +134,6 @@ class LivePictures:
                 process.kill()
         pictures.newest = {}
         process.wait()
-
-
-def _is_over(pictures: _Pictures, now_s: float) -> bool:
-    """Return whether its process has ended and may be started again."""
-    return pictures.process.poll() is not None and now_s - pictures.started_s > AGAIN_S
 
 
 def _now_ms() -> int:

@@ -9,39 +9,28 @@ import io
 import os
 import secrets
 import wave
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kitchensync.shell.untrusted_json import BadJson, parse_json
-from kitchensync.storage.options.endpoint import (
-    MAX_ANSWER_BYTES,
-    TIMEOUT_S,
-    Endpoint,
-    NoAnswer,
-    endpoint_of,
-    post,
-)
+from kitchensync.storage.options import endpoint
 
 PURPOSE, TIMEOUT = "speech", "KITCHENSYNC_SPEECH_TIMEOUT_S"
 WHAT = "sound of a narration, texts of the recipe's steps"
 MOST_PROMPT, MOST_TEXT = 800, 600
 
 
-def speech_server(environment: Mapping[str, str] = os.environ) -> Endpoint | None:
+def speech_server() -> endpoint.Endpoint | None:
     """Return the server that the environment names, None where it names none. Raises OSError, ValueError."""
-    return endpoint_of(PURPOSE, environment, timeout_s=float(environment.get(TIMEOUT, TIMEOUT_S)))
+    return endpoint.endpoint_of(
+        PURPOSE, os.environ, timeout_s=float(os.environ.get(TIMEOUT, endpoint.TIMEOUT_S))
+    )
 
 
-def text_from(
-    server: Endpoint,
-    spoken: npt.NDArray[np.int16],
-    hz: int,
-    steps: Iterable[str],
-    environment: Mapping[str, str] = os.environ,
-) -> str:
+def text_from(server: endpoint.Endpoint, spoken: npt.NDArray[np.int16], hz: int, steps: Iterable[str]) -> str:
     """Return what a server understood, one line. Raises NoAnswer."""
     boundary = secrets.token_hex(16)
     fields = {
@@ -50,36 +39,29 @@ def text_from(
         "temperature": "0",
         "prompt": ". ".join(steps)[:MOST_PROMPT],
     }
-    content = _form(fields, _wav(spoken, hz), boundary)
-    kind = f"multipart/form-data; boundary={boundary}"
-    answer, _ = post(server, "/audio/transcriptions", content, WHAT, environment, kind)
-    try:
-        text: Any = parse_json(answer, most_bytes=MAX_ANSWER_BYTES)["text"]
-    except (BadJson, KeyError, TypeError) as error:
-        raise NoAnswer("unreadable", f"no text in its answer ({type(error).__name__})") from error
-    if not isinstance(text, str):
-        raise NoAnswer("unreadable", "its text is none")
-    line = " ".join(text.split())
-    if len(line) > MOST_TEXT or not line.isprintable():
-        raise NoAnswer("unreadable", f"its text is no line of at most {MOST_TEXT} letters")
-    return line
-
-
-def _wav(spoken: npt.NDArray[np.int16], hz: int) -> bytes:
     out = io.BytesIO()
     with wave.open(out, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(hz)
         file.writeframes(spoken.astype("<i2").tobytes())
-    return out.getvalue()
-
-
-def _form(fields: Mapping[str, str], sound: bytes, boundary: str) -> bytes:
+    sound = out.getvalue()
     parts = [(f'name="{name}"', text.encode()) for name, text in fields.items()]
     parts.append(('name="file"; filename="narration.wav"\r\nContent-Type: audio/wav', sound))
     told = [
         f"--{boundary}\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + body
         for head, body in parts
     ]
-    return b"\r\n".join([*told, f"--{boundary}--\r\n".encode()])
+    content = b"\r\n".join([*told, f"--{boundary}--\r\n".encode()])
+    kind = f"multipart/form-data; boundary={boundary}"
+    answer, _ = endpoint.post(server, "/audio/transcriptions", content, WHAT, os.environ, kind)
+    try:
+        text: Any = parse_json(answer, most_bytes=endpoint.MAX_ANSWER_BYTES)["text"]
+    except (BadJson, KeyError, TypeError) as error:
+        raise endpoint.NoAnswer("unreadable", f"no text in its answer ({type(error).__name__})") from error
+    if not isinstance(text, str):
+        raise endpoint.NoAnswer("unreadable", "its text is none")
+    line = " ".join(text.split())
+    if len(line) > MOST_TEXT or not line.isprintable():
+        raise endpoint.NoAnswer("unreadable", f"its text is no line of at most {MOST_TEXT} letters")
+    return line

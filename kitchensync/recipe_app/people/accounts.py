@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,6 @@ from sqlalchemy import Connection, delete, insert, select, update
 from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.errors import NameTaken, NotAllowed
 from kitchensync.recipe_app.people import attempts, secrets
-from kitchensync.recipe_app.people.chosen_names import check_name, look_alike
 from kitchensync.recipe_app.people.roles import ROLES, Access, allowed
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords, is_admin, new_id, roles_of
@@ -22,6 +22,16 @@ PAIRING_NS = HOUR_NS // 4
 LOGIN_NS = 12 * HOUR_NS
 CARD_NS = 90 * 24 * HOUR_NS
 NEVER_NS = 2**63 - 1
+_UNSEEN = ("Cc", "Cf", "Cs")
+"""Categories of Unicode: control, format (direction, zero width), lone surrogates."""
+
+# Letters, casefolded, that most fonts draw like a Latin one, small or capital: Greek and others, then Cyrillic.
+_AS_LATIN = str.maketrans(
+    "\u0131\u0261\u03b1\u03b2\u03b3\u03b5\u03b6\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7\u03c9"
+    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0455"
+    "\u0456\u0458\u0461\u0475\u04bb\u04cf\u0501\u051b",
+    "igabyeznikmvoptuxwabekmhopctyxsijwvhldq",
+)
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,11 @@ class Visitor:
         """The person's id, for the log."""
         return str(self.person["id"]) if self.person else ""
 
+    @property
+    def pseudonym(self) -> str:
+        """The person's pseudonym, as recordings and versions name people."""
+        return str(self.person["pseudonym"]) if self.person else ""
+
     def may(self, access: Access) -> bool:
         """Return whether this request holds an access."""
         return allowed(access, device=self.device is not None, roles=self.roles, desk=self.desk)
@@ -66,7 +81,8 @@ class Accounts:
         body = {"pseudonym": pseudonym, "roles": sorted(set(roles)), "active": True}
         with self.records.changing() as connection:
             taken = connection.execute(select(tables.person.c.pseudonym)).scalars()
-            if (other := look_alike(pseudonym, taken)) is not None:
+            mine = _skeleton(pseudonym)
+            if other := next((other for other in taken if _skeleton(other) == mine), None):
                 raise NameTaken(
                     "there is a person called {name} already; choose another pseudonym", name=other
                 )
@@ -151,7 +167,8 @@ class Accounts:
 
     def accept_invite(self, code: str, password: str) -> str:
         """Set the password of the invited person; return their id. Raises NotAllowed, BadOperation."""
-        secrets.check_password(password)
+        if not secrets.SHORTEST_PASSWORD <= len(password) <= 200:
+            raise BadOperation("a password has at least {least} characters", least=secrets.SHORTEST_PASSWORD)
         hashed = secrets.slow_hash(password)
         with self.records.changing() as connection:
             person = self._use_ticket(connection, "invite", code)
@@ -250,39 +267,30 @@ class Accounts:
     def visitor(self, *, device_token: str, login_token: str) -> Visitor:
         """Report who a request comes from; wrong and expired tokens count as none."""
         with self.records.database.reading() as connection:
-            device = _device_of(connection, device_token) if device_token else None
-            login = self._login(connection, login_token) if login_token else None
-            if login is None or not self._holds(login, device):
+            key, login, device, person = tables.device_key, tables.login, None, tables.person
+            if device_token:
+                mine = (key.c.token_hash == secrets.fast_hash(device_token), tables.device.c.active)
+                asked = select(tables.device).join(key, key.c.device == tables.device.c.id).where(*mine)
+                row = connection.execute(asked).first()
+                device = row._asdict() if row else None
+            signed = select(login).where(login.c.token_hash == secrets.fast_hash(login_token))
+            held = connection.execute(signed).first() if login_token else None
+            if held is None or held.expires_utc_ns < self.records.utc_ns():
                 return Visitor(device=device)
-            found = select(tables.person).where(tables.person.c.id == login["person"], tables.person.c.active)
-            person = connection.execute(found).first()
-            if person is None:
+            is_here = device is not None and bool(held.device == device["id"])
+            if not (self.has_desk(device) if held.desk else is_here):
                 return Visitor(device=device)
-            until = login["expires_utc_ns"]
-            return Visitor(device, person._asdict(), login["desk"], secrets.second_token(login_token), until)
+            who = connection.execute(
+                select(person).where(person.c.id == held.person, person.c.active)
+            ).first()
+            if who is None:
+                return Visitor(device=device)
+            csrf = secrets.second_token(login_token)
+            return Visitor(device, who._asdict(), held.desk, csrf, held.expires_utc_ns)
 
     def has_desk(self, device: dict[str, Any] | None) -> bool:
         """Return whether the desk may be opened here: on no tablet but in the guided tour, which has one browser."""
         return device is None or self.demo
-
-    def _holds(self, login: dict[str, Any], device: dict[str, Any] | None) -> bool:
-        if login["desk"]:
-            return self.has_desk(device)
-        return device is not None and bool(login["device"] == device["id"])
-
-    def _login(self, connection: Connection, token: str) -> dict[str, Any] | None:
-        login = tables.login
-        row = connection.execute(select(login).where(login.c.token_hash == secrets.fast_hash(token))).first()
-        return row._asdict() if row is not None and row.expires_utc_ns >= self.records.utc_ns() else None
-
-
-def _device_of(connection: Connection, token: str) -> dict[str, Any] | None:
-    key, device = tables.device_key, tables.device
-    asked = select(device).join(key, key.c.device == device.c.id)
-    row = connection.execute(
-        asked.where(key.c.token_hash == secrets.fast_hash(token), device.c.active)
-    ).first()
-    return row._asdict() if row else None
 
 
 def _secret_of(person: str, kind: str) -> Any:
@@ -307,3 +315,17 @@ def _put_secret(connection: Connection, person: str, kind: str, hashed: str) -> 
     connection.execute(insert(credential).values(person=person, kind=kind, hash=hashed))
     if kind != "card":  # made for somebody who may be cooking; *Sign out everywhere* is there for a lost one
         _end_sessions(connection, person)
+
+
+def check_name(name: str) -> str:
+    """Return a name with its spaces collapsed. Raises BadOperation."""
+    name = " ".join(name.split())
+    if not 1 <= len(name) <= 40:
+        raise BadOperation("a name has 1 to 40 characters")
+    if any(unicodedata.category(letter) in _UNSEEN for letter in name):
+        raise BadOperation("a name has no control characters and no invisible ones; type it anew")
+    return name
+
+
+def _skeleton(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold().translate(_AS_LATIN)

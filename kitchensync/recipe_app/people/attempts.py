@@ -65,7 +65,15 @@ class Bucket:
     @contextlib.contextmanager
     def one(self, origin: str, *, waits: bool = False) -> Iterator[None]:
         """Count one try and hold a place while it is made. Raises TooOften."""
-        self._count(origin)
+        now = self._now_ns()
+        with self._lock:
+            level, at = self._level.get(origin, (0.0, now))
+            level = max(0.0, level - (now - at) / 60e9 * self.per_minute)
+            if level + 1 > self.per_minute:
+                raise TooOften(-(-60 // self.per_minute))
+            if len(self._level) > 10_000:
+                self._level.clear()
+            self._level[origin] = (level + 1, now)
         if waits:
             if not self._places.acquire(timeout=TURN_S):
                 raise TooOften(1)
@@ -77,14 +85,3 @@ class Bucket:
         finally:
             self._inside.discard(origin)
             self._places.release()
-
-    def _count(self, origin: str) -> None:
-        now = self._now_ns()
-        with self._lock:
-            level, at = self._level.get(origin, (0.0, now))
-            level = max(0.0, level - (now - at) / 60e9 * self.per_minute)
-            if level + 1 > self.per_minute:
-                raise TooOften(-(-60 // self.per_minute))
-            if len(self._level) > 10_000:
-                self._level.clear()
-            self._level[origin] = (level + 1, now)

@@ -75,16 +75,14 @@ def new_code() -> str:
 
 def fast_hash(token: str) -> str:
     """Hash a random token or code."""
-    return hashlib.sha256(token.strip().upper().encode() if _is_code(token) else token.encode()).hexdigest()
+    if re.fullmatch(r"\s*[0-9A-Za-z]{4}-[0-9A-Za-z]{4}\s*", token):
+        token = token.strip().upper()
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def second_token(token: str) -> str:
     """Return the token that a page must send beside the session's: made of it, so that it need not be kept."""
     return hmac.new(token.encode(), b"csrf", hashlib.sha256).hexdigest()
-
-
-def _is_code(token: str) -> bool:
-    return re.fullmatch(r"\s*[0-9A-Za-z]{4}-[0-9A-Za-z]{4}\s*", token) is not None
 
 
 def check_pin(pin: str) -> None:
@@ -93,9 +91,3 @@ def check_pin(pin: str) -> None:
         raise BadOperation("a PIN has six digits")
     if len(set(pin)) == 1 or pin in "01234567890" or pin in "09876543210":
         raise BadOperation("this PIN is one that anybody tries first; choose another")
-
-
-def check_password(password: str) -> None:
-    """Refuse a short password. Raises BadOperation."""
-    if not SHORTEST_PASSWORD <= len(password) <= 200:
-        raise BadOperation("a password has at least {least} characters", least=SHORTEST_PASSWORD)

@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any, TypeVar
 
 from kitchensync.operations.errors import BadOperation, NotNow
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.review.rounds import Review
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.assembly import ticks, with_ticks
@@ -30,17 +31,17 @@ Edges = frozenset[Edge]
 Answer = TypeVar("Answer", Edge, int)
 
 
-def drawn(ops: Iterable[dict[str, Any]], person: str) -> Edges:
+def drawn(ops: Iterable[Op], person: str) -> Edges:
     """Return the edges that a person drew last."""
     return frozenset((u, v) for u, v in _said_last(ops, person).get("edges", ()))
 
 
-def fastened(ops: Iterable[dict[str, Any]], person: str) -> frozenset[int]:
+def fastened(ops: Iterable[Op], person: str) -> frozenset[int]:
     """Return the steps that a person said last to fasten with a screw."""
     return frozenset(_said_last(ops, person).get("fastened", ()))
 
 
-def _said_last(ops: Iterable[dict[str, Any]], person: str) -> dict[str, Any]:
+def _said_last(ops: Iterable[Op], person: str) -> dict[str, Any]:
     said = [op["body"] for op in ops if op["kind"] == GRAPHS.edited and op["actor"] == person]
     return said[-1] if said else {}
 
@@ -78,7 +79,7 @@ def agreement_of_fastening(recipe: Graph, people: Sequence[frozenset[int]]) -> f
     return 1 - sum(pairs) / len(pairs) / len(recipe.steps)
 
 
-def rulings(ops: Iterable[dict[str, Any]]) -> dict[Edge | int, bool]:
+def rulings(ops: Iterable[Op]) -> dict[Edge | int, bool]:
     """Return what was ruled last of each edge and of each step that may fasten."""
     said = [op["body"] for op in ops if op["kind"] in (RULED, RULED_FASTENING)]
     return {one["step"] if "step" in one else (one["edge"][0], one["edge"][1]): one["holds"] for one in said}

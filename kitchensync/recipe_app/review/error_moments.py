@@ -15,6 +15,7 @@ from pydantic import Field
 
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.operation_kinds import Strict
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.review.judged_answers import Answers, last_given
 from kitchensync.recipe_app.review.marks import Frame
 from kitchensync.recipe_app.review.rulings import AGREED_S
@@ -34,7 +35,7 @@ class GivenMoment(Strict):
     frame: Frame | None
 
 
-def moments_of(ops: Iterable[dict[str, Any]], kind: str, actor: str | None = None) -> Moments:
+def moments_of(ops: Iterable[Op], kind: str, actor: str | None = None) -> Moments:
     """Return the last moments of one person, or of everybody who ruled."""
     return last_given(ops, kind, actor, "moment", "frame")
 
@@ -47,12 +48,6 @@ def check_moment(given: GivenMoment, items: Iterable[str], marked: Moments, fram
     known = [frame for frame in moments.values() if frame is not None]
     if (moments.get("at") or 0) > min(known, default=0):
         raise BadOperation("no moment of an error is before its begin")
-
-
-def open_moments(moments: Moments, answers: Answers, items: Iterable[str]) -> int:
-    """Count the required moments that are not marked yet, of errors that happened."""
-    happened = [item for item in items if answers.get(item, {}).get("verdict") == "happened"]
-    return sum(moment not in moments.get(item, {}) for item in happened for moment in REQUIRED)
 
 
 def settled_moments(

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field
 
@@ -18,9 +18,10 @@ from kitchensync.dataset.grounding.object_questions import reasoning
 from kitchensync.dataset.measures.span_agreement import Span, agreement, common, merged
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.operation_kinds import OnScreen, OpId, Strict
-from kitchensync.recipe_app.review.marks import Mark, StepEdit
+from kitchensync.operations.session_state import Op
+from kitchensync.recipe_app.review.judged_answers import require_none_left
+from kitchensync.recipe_app.review.marks import StepEdit, StepMark, finished
 from kitchensync.recipe_app.review.rounds import Review
-from kitchensync.recipe_app.review.rulings import finished
 
 EVIDENCE = Review("evidence", "mark_evidence", "submit_evidence", asks="exactly")
 ASKED, RULED = "ask_evidence", "rule_evidence"
@@ -85,19 +86,15 @@ class RulingState:
     holds: Pass | None = None
 
 
-def items_of(found: Iterable[Mapping[str, Any]]) -> list[Item]:
-    """Return questions as they are asked."""
-    return [{"item": one["question_id"], "node": node, **one} for node, one in enumerate(found)]
-
-
-def given_evidence(recording: str, items: Iterable[Item]) -> list[Mark]:
+def given_evidence(recording: str, items: Iterable[Item]) -> list[StepMark]:
     """Return what everybody begins with: one mark in each question, nothing of it known."""
     names = ((one["node"], f"{recording} evidence {one['item']}") for one in items)
     digests = ((node, hashlib.sha256(name.encode()).hexdigest()) for node, name in names)
-    return [StepEdit(mark=digest[:16], node=node).model_dump() for node, digest in digests]
+    marks = [StepEdit(mark=digest[:16], node=node).model_dump() for node, digest in digests]
+    return cast("list[StepMark]", marks)
 
 
-def answers_given(ops: Iterable[dict[str, Any]], actor: str, items: Iterable[Item]) -> dict[str, str]:
+def answers_given(ops: Iterable[Op], actor: str, items: Iterable[Item]) -> dict[str, str]:
     """Return the answers of one person: those that were asked about where they changed none."""
     found = {one["item"]: one["answer"] for one in items}
     for op in ops:
@@ -107,7 +104,7 @@ def answers_given(ops: Iterable[dict[str, Any]], actor: str, items: Iterable[Ite
 
 
 def require_evidence(
-    marks: Sequence[Mark], answers: Mapping[str, str], items: Sequence[Item], fps: Fraction
+    marks: Sequence[StepMark], answers: Mapping[str, str], items: Sequence[Item], fps: Fraction
 ) -> None:
     """Raise NotNow unless every question has evidence inside its clip and an answer, or is not answerable."""
     left = 0
@@ -117,8 +114,7 @@ def require_evidence(
         if any(not (first <= mark["start"] <= mark["end"] <= last) for mark in finished(mine)):
             raise NotNow("not submitted: evidence lies outside the clip of its question")
         left += not mine or not answers[item["item"]].strip()
-    if left:
-        raise NotNow("not submitted: {count} questions are not answered yet", count=left)
+    require_none_left(left)
 
 
 def clip_pictures(item: Item, fps: Fraction) -> tuple[int, int]:
@@ -126,7 +122,7 @@ def clip_pictures(item: Item, fps: Fraction) -> tuple[int, int]:
     return int(item["clip_start"] * fps), max(0, -int(-item["clip_end"] * fps // 1) - 1)
 
 
-def pass_of(marks: Iterable[Mark], answers: Mapping[str, str], item: Item) -> Pass:
+def pass_of(marks: Iterable[StepMark], answers: Mapping[str, str], item: Item) -> Pass:
     """Return what one person says of a question."""
     mine = [mark for mark in marks if mark["node"] == item["node"]]
     is_told = not any(mark["missing"] for mark in mine)

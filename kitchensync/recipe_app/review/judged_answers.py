@@ -15,6 +15,7 @@ from pydantic import Field
 
 from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.operations.operation_kinds import Strict
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.review.rounds import Review
 
 Answers = dict[str, dict[str, str]]
@@ -57,13 +58,13 @@ class GivenAnswer(Strict):
     answer: Annotated[str, Field(max_length=40)]
 
 
-def answers_of(ops: Iterable[dict[str, Any]], kind: str, actor: str | None = None) -> Answers:
+def answers_of(ops: Iterable[Op], kind: str, actor: str | None = None) -> Answers:
     """Return the last answers of one person, or of everybody who ruled."""
     return last_given(ops, kind, actor, "question", "answer")
 
 
 def last_given(
-    ops: Iterable[dict[str, Any]], kind: str, actor: str | None, name: str, value: str
+    ops: Iterable[Op], kind: str, actor: str | None, name: str, value: str
 ) -> dict[str, dict[str, Any]]:
     """Return item -> what was asked -> the last value given; `name` and `value` are keys of an operation's body."""
     last: dict[str, dict[str, Any]] = {}
@@ -72,11 +73,6 @@ def last_given(
         if op["kind"] == kind and actor in (None, op["actor"]) and name in body:
             last.setdefault(body["item"], {})[body[name]] = body[value]
     return last
-
-
-def require_all(answers: Answers, items: Iterable[str], form: AnswerForm) -> None:
-    """Raise NotNow unless everything was answered."""
-    require_none_left(open_of(answers, items, form))
 
 
 def require_none_left(left: int) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from pydantic import Field
 
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.operation_kinds import Node, Strict
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.review.rounds import Review
 
 STEPS = Review("steps", "edit_step", "submit_steps")
@@ -21,9 +22,44 @@ ACCEPTED = "accept_steps"
 BLANK_OF = 10
 """One boundary in so many is not filled in from the touches, so that their pull on people can be measured."""
 Frame = Annotated[int, Field(ge=0, le=10_000_000)]
-Mark = dict[str, Any]
-Touch = dict[str, Any]
-"""A time that a step was touched as done, in pictures of the film, as the film's facts tell it."""
+End = Literal["start", "end"]
+ENDS: tuple[End, End] = ("start", "end")
+
+
+class StepMark(TypedDict):
+    """A step on the film as somebody marked it, in frames; an end that is None is not marked yet."""
+
+    mark: str
+    node: int
+    start: int | None
+    end: int | None
+    checked: list[str]
+    removed: bool
+    missing: bool
+    doubt: NotRequired[float]
+    choices: NotRequired[dict[End, list[int]]]
+    "The ends that people gave, where somebody is to rule."
+
+
+class FinishedMark(TypedDict):
+    """A mark both ends of which somebody looked at."""
+
+    mark: str
+    node: int
+    start: int
+    end: int
+    checked: list[str]
+
+
+class Touch(TypedDict):
+    """A time that a step was touched as done, in pictures of the film, as the film's facts tell it."""
+
+    node: int
+    start: int
+    end: int
+    ended_ns: int
+    doubt: float
+    begun: str
 
 
 class StepEdit(Strict):
@@ -41,38 +77,44 @@ class StepEdit(Strict):
 
 
 def marks_of(
-    ops: Iterable[dict[str, Any]], actor: str, given: list[Mark], kind: str = STEPS.edited
-) -> list[Mark]:
+    ops: Iterable[Op], actor: str, given: list[StepMark], kind: str = STEPS.edited
+) -> list[StepMark]:
     """Return the marks of one person: those they were given, then what their edits made of them, in time order."""
     found = {mark["mark"]: mark for mark in given}
     for op in ops:
         if op["kind"] == kind and op["actor"] == actor:
             found |= {edit["mark"]: _whole(edit) for edit in op["body"]["edits"]}
-    return sorted(found.values(), key=lambda mark: (_at(mark), mark["mark"]))
+
+    def place(mark: StepMark) -> tuple[int, str]:
+        at = next((at for at in (mark["start"], mark["end"]) if at is not None), 0)
+        return at, mark["mark"]
+
+    return sorted(found.values(), key=place)
 
 
-def given_marks(recording: str, touched: Mapping[str, Touch]) -> list[Mark]:
+def given_marks(recording: str, touched: Mapping[str, Touch]) -> list[StepMark]:
     """Return what everybody begins with: a mark for each touched step, one boundary in ten of them left open.
 
     A start that nobody touched is where another step ended: both are open or neither. One end of each mark is known.
     """
-    found, open_at = [], set()
+    found: list[StepMark] = []
+    open_at: set[int] = set()
     for name, touch in sorted(touched.items(), key=lambda one: (one[1]["end"], one[0])):
-        start, end = touch["start"], touch["end"]
+        start: int | None = touch["start"]
+        end: int | None = touch["end"]
         is_touched = touch["begun"] == "touch"
         if _is_blank(recording, name, "start") if is_touched else start in open_at:
             start = None
         elif _is_blank(recording, name, "end"):
-            open_at.add(end + 1)
+            open_at.add(touch["end"] + 1)
             end = None
         mark = _whole({"mark": name, "node": touch["node"], "start": start, "end": end})
-        found.append(mark | {"doubt": touch["doubt"]})
+        mark["doubt"] = touch["doubt"]
+        found.append(mark)
     return found
 
 
-def touched_marks(
-    recording: str, touches: Iterable[Touch], ops: Iterable[dict[str, Any]]
-) -> dict[str, Touch]:
+def touched_marks(recording: str, touches: Iterable[Touch], ops: Iterable[Op]) -> dict[str, Touch]:
     """Return what the touches say of each mark, by its id: no boundary is left open.
 
     The id is that of the touch, wherever in the film it is placed: the same for everybody and after every alignment.
@@ -91,7 +133,7 @@ def annotation_of(actor: str) -> int:
     return int(hashlib.sha256(actor.encode()).hexdigest()[:12], 16)
 
 
-def regions_of(marks: list[Mark], labels: dict[int, str]) -> list[dict[str, Any]]:
+def regions_of(marks: Iterable[StepMark], labels: dict[int, str]) -> list[dict[str, Any]]:
     """Return finished marks as regions of the annotation server's form, whose frames count from 1."""
     return [
         {
@@ -102,12 +144,17 @@ def regions_of(marks: list[Mark], labels: dict[int, str]) -> list[dict[str, Any]
                 "timelinelabels": [labels[mark["node"]]],
             },
         }
-        for mark in marks
-        if not (mark["removed"] or mark["missing"])
+        for mark in finished(marks)
     ]
 
 
-def require_finished(marks: list[Mark], frames: int) -> None:
+def finished(marks: Iterable[StepMark]) -> list[FinishedMark]:
+    """Return the marks that say when a step was done: somebody looked at both ends."""
+    done = [one for one in marks if not (one["removed"] or one["missing"]) and {*one["checked"]} == {*ENDS}]
+    return cast("list[FinishedMark]", done)
+
+
+def require_finished(marks: list[StepMark], frames: int) -> None:
     """Raise NotNow, with the first reason, unless every boundary was looked at and lies in the film."""
     for mark in marks:
         if mark["removed"] or mark["missing"]:
@@ -122,16 +169,13 @@ def require_finished(marks: list[Mark], frames: int) -> None:
             raise NotNow("not submitted: a boundary was not looked at yet")
 
 
-def _whole(edit: Mark) -> Mark:
-    return StepEdit.model_validate({key: value for key, value in edit.items() if key != "doubt"}).model_dump()
+def _whole(edit: Mapping[str, Any]) -> StepMark:
+    told = {key: value for key, value in edit.items() if key != "doubt"}
+    return cast("StepMark", StepEdit.model_validate(told).model_dump())
 
 
 def _name(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _at(mark: Mark) -> int:
-    return int(next((mark[end] for end in ("start", "end") if mark[end] is not None), 0))
 
 
 def _is_blank(recording: str, mark: str, end: str) -> bool:

@@ -86,32 +86,26 @@ def figures(people: Mapping[str, Answers], items: Sequence[Item], form: AnswerFo
     found = agreement_of_answers(people, [item["item"] for item in items], form)
     for question, choices in form.questions.items():
         if question == "success":
-            found[question] |= _accuracy(people, items)
+            right = [
+                [one[item["item"]]["success"] == item["hidden"]["success"] for one in people.values()]
+                for item in items
+            ]
+            found[question] |= {
+                "mean_accuracy": mean(sum(row) / len(row) for row in right) if right else None,
+                "majority_accuracy": mean(2 * sum(row) > len(row) for row in right) if right else None,
+            }
         elif choices == SCALE:
-            found[question] |= _ranks(people, items, question)
+            said = [[float(one[item["item"]][question]) for item in items] for one in people.values()]
+            pairs = [rho for one, other in combinations(said, 2) if (rho := spearman(one, other)) is not None]
+            measured = [item["hidden"].get(question) for item in items]
+            together = [
+                (mean(row), known) for *row, known in zip(*said, measured, strict=True) if known is not None
+            ]
+            found[question] |= {
+                "spearman": mean(pairs) if pairs else None,
+                "spearman_measured": spearman(*map(list, zip(*together, strict=True))) if together else None,
+            }
     return found
-
-
-def _accuracy(people: Mapping[str, Answers], items: Sequence[Item]) -> dict[str, float | None]:
-    right = [
-        [one[item["item"]]["success"] == item["hidden"]["success"] for one in people.values()]
-        for item in items
-    ]
-    return {
-        "mean_accuracy": mean(sum(row) / len(row) for row in right) if right else None,
-        "majority_accuracy": mean(2 * sum(row) > len(row) for row in right) if right else None,
-    }
-
-
-def _ranks(people: Mapping[str, Answers], items: Sequence[Item], question: str) -> dict[str, float | None]:
-    said = [[float(one[item["item"]][question]) for item in items] for one in people.values()]
-    pairs = [rho for one, other in combinations(said, 2) if (rho := spearman(one, other)) is not None]
-    measured = [item["hidden"].get(question) for item in items]
-    together = [(mean(row), known) for *row, known in zip(*said, measured, strict=True) if known is not None]
-    return {
-        "spearman": mean(pairs) if pairs else None,
-        "spearman_measured": spearman(*map(list, zip(*together, strict=True))) if together else None,
-    }
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:

@@ -8,15 +8,16 @@ adjudicator rules on it and on every answer. The adjudicator may add an answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from kitchensync.operations.errors import BadOperation, NotNow
+from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.operation_kinds import Line, Strict
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.review.rounds import Review
 
 QUESTIONS = Review("questions", "judge_question", "submit_questions", asks="exactly")
@@ -69,9 +70,7 @@ class Decided:
     tags: tuple[str, ...] = ()
 
 
-def verdicts_of(
-    ops: Iterable[dict[str, Any]], kind: str, actor: str | None = None
-) -> dict[str, QuestionVerdict]:
+def verdicts_of(ops: Iterable[Op], kind: str, actor: str | None = None) -> dict[str, QuestionVerdict]:
     """Return the last word of a person, or of whoever ruled, on each question."""
     said = (op["body"] for op in ops if op["kind"] == kind and actor in (None, op["actor"]))
     return {one["item"]: QuestionVerdict.model_validate(one) for one in said}
@@ -125,12 +124,6 @@ def decide(item: Item, judged: Sequence[QuestionVerdict], ruling: QuestionVerdic
 def _votes(item: Item, judged: Sequence[QuestionVerdict]) -> dict[str, list[bool]]:
     valid = [one.accepted for one in judged if one.valid]
     return {text: [one[number] for one in valid] for number, text in enumerate(item["answers"])}
-
-
-def require_judged(verdicts: Mapping[str, QuestionVerdict], items: Sequence[Item]) -> None:
-    """Raise NotNow unless every question was judged."""
-    if left := sum(item["item"] not in verdicts for item in items):
-        raise NotNow("not submitted: {count} questions are not answered yet", count=left)
 
 
 def record_of(

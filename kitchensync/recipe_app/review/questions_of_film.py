@@ -84,6 +84,11 @@ def _item(row: Example, name: str, question: str, written: Sequence[Written], ta
     told = [one.generation for one in written if one.generation]
     done = {step["step_id"] for step in (*row["previous_steps"], row["current_step"])}
     before = frozenset(done if targets.graph.start is None else {*done, targets.graph.start})
+    known = {tag: category for category, tag in enumerate(TAGS)}
+    found: dict[str, set[int]] = {}
+    for step in row["previous_steps"]:
+        for error in step.get("errors", ()):
+            found.setdefault(str(step["step_id"]), set()).add(known[error["tag"]])
     return {
         "item": name,
         "type": row["type"],
@@ -98,21 +103,11 @@ def _item(row: Example, name: str, question: str, written: Sequence[Written], ta
             "next": targets.next(before),
             "missing": targets.missing(before),
         },
-        "errors": _errors(row),
+        "errors": {node: sorted(categories) for node, categories in found.items()},
         "example": row
         | {"question_id": name}
         | ({"generation": told if told[1:] else told[0]} if told else {}),
     }
-
-
-def _errors(row: Example) -> dict[str, list[int]]:
-    """Return the categories of errors that were made before the current step, by the node of their step."""
-    known = {tag: category for category, tag in enumerate(TAGS)}
-    found: dict[str, set[int]] = {}
-    for step in row["previous_steps"]:
-        for error in step.get("errors", ()):
-            found.setdefault(str(step["step_id"]), set()).add(known[error["tag"]])
-    return {node: sorted(categories) for node, categories in found.items()}
 
 
 def _plain(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.cooking.judging import performed
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords
@@ -13,7 +14,6 @@ from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.scoring.evidence import EdgeEvidence, Observation, weigh_edges
 from kitchensync.task_graphs.scoring.judge import Prerequisites, judge, match_texts
 
-State = dict[str, Any]
 LOOKED_BACK = ("review", "done")
 """Phases of a recording in which nobody cooks any more."""
 MOST_RECORDINGS = 200
@@ -38,8 +38,14 @@ def evidence_of(graph: Graph, states: Mapping[str, State]) -> list[EdgeEvidence]
 
     Recordings of other versions of the recipe count too: a step is known by its text. Raises CyclicGraph.
     """
-    order = Prerequisites(graph)
-    return weigh_edges(order, [_observation(order, name, state) for name, state in states.items()])
+    order, observed = Prerequisites(graph), []
+    for name, state in states.items():
+        words, done = state["recording"]["steps"], performed(state)
+        nodes = match_texts(order, [words[str(one.node)]["label"] for one in done])
+        known = [replace(one, node=node) for one, node in zip(done, nodes, strict=True)]
+        made = any(not error["removed"] for error in state["errors"].values())
+        observed.append(Observation(name, judge(order, known), is_normal=not made))
+    return weigh_edges(order, observed)
 
 
 def told(evidence: EdgeEvidence) -> dict[str, Any]:
@@ -51,11 +57,3 @@ def told(evidence: EdgeEvidence) -> dict[str, Any]:
         "seen": len(evidence.normal),
         "broken_by": broken,
     }
-
-
-def _observation(order: Prerequisites, name: str, state: State) -> Observation:
-    words, done = state["recording"]["steps"], performed(state)
-    nodes = match_texts(order, [words[str(one.node)]["label"] for one in done])
-    known = [replace(one, node=node) for one, node in zip(done, nodes, strict=True)]
-    made = any(not error["removed"] for error in state["errors"].values())
-    return Observation(name, judge(order, known), is_normal=not made)

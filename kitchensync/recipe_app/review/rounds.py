@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from kitchensync.operations.errors import NotNow
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.errors import NotAllowed
 
 ASSIGNED = "assign_review"
@@ -94,7 +95,7 @@ class Round:
             )
 
 
-def round_of(ops: Iterable[dict[str, Any]], review: Review) -> Round:
+def round_of(ops: Iterable[Op], review: Review) -> Round:
     """Return the round of a recording from its operations, in the order of the log.
 
     It ends where all have submitted: whoever changes an answer then has seen those of others.
@@ -115,10 +116,10 @@ def round_of(ops: Iterable[dict[str, Any]], review: Review) -> Round:
             break
     people = [*at_ns] if asked is None else asked
     found = {
-        one: PersonsWork(last.get(one) == review.submitted, _worked_ns(at_ns.get(one, []))) for one in people
+        one: PersonsWork(
+            last.get(one) == review.submitted,
+            sum(min(max(0, later - before), REST_NS) for before, later in pairwise(at_ns.get(one, []))),
+        )
+        for one in people
     }
     return Round(found, asked is not None, review.least, is_complete)
-
-
-def _worked_ns(at_ns: list[int]) -> int:
-    return sum(min(max(0, later - before), REST_NS) for before, later in pairwise(at_ns))

@@ -7,31 +7,23 @@ was left open.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import combinations
 from statistics import median_low
 from typing import Any
 
 from kitchensync.dataset.annotation.forms.agreement_of_people import agreement
-from kitchensync.recipe_app.review.marks import Mark
+from kitchensync.recipe_app.review.marks import ENDS, FinishedMark, StepMark, Touch, finished
 
 RULED = "rule_step"
 """Kind of the log: a change by who rules; like an edit of a step."""
-ENDS = ("start", "end")
 AGREED_S = Fraction(1, 5)
 """Boundaries that differ by no more are the same one."""
 
 
-def finished(marks: Iterable[Mark]) -> list[Mark]:
-    """Return the marks that say when a step was done: somebody looked at both ends."""
-    return [
-        mark for mark in marks if not (mark["removed"] or mark["missing"]) and {*mark["checked"]} == {*ENDS}
-    ]
-
-
 def pairs_of_people(
-    marked: Mapping[str, list[Mark]], labels: Mapping[int, str], fps: Fraction, frames: int
+    marked: Mapping[str, list[StepMark]], labels: Mapping[int, str], fps: Fraction, frames: int
 ) -> list[dict[str, Any]]:
     """Return how well every two people agree, in seconds; `first` and `second` name them."""
     spans = {person: _spans_s(marks, labels, fps) for person, marks in marked.items()}
@@ -41,15 +33,15 @@ def pairs_of_people(
     ]
 
 
-def merged(recording: str, marked: Mapping[str, list[Mark]], fps: Fraction) -> list[Mark]:
+def merged(recording: str, marked: Mapping[str, list[StepMark]], fps: Fraction) -> list[StepMark]:
     """Return one mark for each span that anybody marked, `choices` holding the ends they gave, in pictures.
 
     An end is checked where everybody marked it, within `AGREED_S`; otherwise the middle one stands, unchecked.
     A touch that arrived when people had submitted is a mark that nobody looked at: nobody chose its ends.
     """
-    groups: list[list[Mark]] = []
+    groups: list[list[FinishedMark]] = []
     for marks in marked.values():
-        own: list[list[Mark]] = []
+        own: list[list[FinishedMark]] = []
         for mark in finished(marks):
             found = max(
                 (one for one in groups if one not in own), key=lambda one: _shared(one, mark), default=None
@@ -62,17 +54,21 @@ def merged(recording: str, marked: Mapping[str, list[Mark]], fps: Fraction) -> l
     most = AGREED_S * fps
     brought = [_one(recording, group, len(marked), most) for group in groups]
     looked_at = {mark["mark"] for group in groups for mark in group}
-    arrived = {mark["mark"]: mark for marks in marked.values() for mark in marks if _is_unseen(mark)}
-    return brought + [
-        mark | {"choices": {end: [] for end in ENDS}}
-        for name, mark in arrived.items()
-        if name not in looked_at
-    ]
+    arrived = {
+        mark["mark"]: mark
+        for marks in marked.values()
+        for mark in marks
+        if not (mark["removed"] or mark["missing"] or mark["checked"])
+    }
+    unseen = [one.copy() for name, one in arrived.items() if name not in looked_at]
+    for one in unseen:
+        one["choices"] = {end: [] for end in ENDS}
+    return brought + unseen
 
 
 def pull_s(
-    marked: Mapping[str, list[Mark]], touches: Mapping[str, Mark], given: list[Mark], fps: Fraction
-) -> Mark:
+    marked: Mapping[str, list[StepMark]], touches: Mapping[str, Touch], given: list[StepMark], fps: Fraction
+) -> dict[str, dict[str, float | None]]:
     """Return how far boundaries lie from their touch, in seconds: of those filled in, and of those left open.
 
     `touches` are marks as the touches say, by id; `given` the same as people got them.
@@ -91,7 +87,7 @@ def pull_s(
 
 
 def _spans_s(
-    marks: list[Mark], labels: Mapping[int, str], fps: Fraction
+    marks: list[StepMark], labels: Mapping[int, str], fps: Fraction
 ) -> dict[str, list[tuple[float, float]]]:
     found: dict[str, list[tuple[float, float]]] = {}
     for mark in sorted(finished(marks), key=lambda one: one["start"]):
@@ -100,11 +96,7 @@ def _spans_s(
     return found
 
 
-def _is_unseen(mark: Mark) -> bool:
-    return not (mark["removed"] or mark["missing"] or mark["checked"])
-
-
-def _shared(group: list[Mark], mark: Mark) -> int:
+def _shared(group: list[FinishedMark], mark: FinishedMark) -> int:
     """Return how many pictures a mark has in common with the first of a group; 0 for another step."""
     first = group[0]
     if first["node"] != mark["node"]:
@@ -112,15 +104,17 @@ def _shared(group: list[Mark], mark: Mark) -> int:
     return int(min(first["end"], mark["end"]) - max(first["start"], mark["start"]) + 1)
 
 
-def _one(recording: str, group: list[Mark], people: int, most: Fraction) -> Mark:
+def _one(recording: str, group: list[FinishedMark], people: int, most: Fraction) -> StepMark:
     name = hashlib.sha256(f"{recording} ruling {' '.join(mark['mark'] for mark in group)}".encode())
     choices = {end: [mark[end] for mark in group] for end in ENDS}
-    agreed = [end for end in ENDS if len(group) == people and max(choices[end]) - min(choices[end]) <= most]
-    ends = {end: median_low(choices[end]) for end in ENDS}
+    agreed: list[str] = [
+        end for end in ENDS if len(group) == people and max(choices[end]) - min(choices[end]) <= most
+    ]
     return {
         "mark": name.hexdigest()[:16],
         "node": group[0]["node"],
-        **ends,
+        "start": median_low(choices["start"]),
+        "end": median_low(choices["end"]),
         "checked": agreed,
         "removed": False,
         "missing": False,

@@ -28,19 +28,15 @@ def head_anchor(connection: Connection, key: bytes) -> Anchor:
 
 def unfit(connection: Connection, anchors: Mapping[str, list[Any]], key: bytes) -> list[str]:
     """Return the names under which an anchor stands that this log does not fit, in their order."""
+    of_now = {
+        name: [one for one in of if not isinstance(one, dict) or "form" in one]
+        for name, of in anchors.items()
+    }
     return [
         name
-        for name, of in sorted(anchors.items())
-        if not all(_fits(connection, one, key) for one in of if _is_of_now(one))
+        for name, of in sorted(of_now.items())
+        if not all(is_ours(one, key) and is_there(connection, one) for one in of)
     ]
-
-
-def _is_of_now(anchor: Any) -> bool:
-    return not isinstance(anchor, dict) or "form" in anchor
-
-
-def _fits(connection: Connection, anchor: Any, key: bytes) -> bool:
-    return is_ours(anchor, key) and is_there(connection, anchor)
 
 
 def is_ours(anchor: Any, key: bytes) -> bool:

@@ -9,12 +9,13 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from sqlalchemy import Connection, Table, delete, insert, select
 
 from kitchensync.operations.event_lines import folder_of
-from kitchensync.operations.reduce import State, reduce_log
+from kitchensync.operations.reduce import reduce_log
+from kitchensync.operations.session_state import Frozen, Op, State
 from kitchensync.recipe_app.store import oplog, projections, tables
 from kitchensync.recipe_app.store.database import Database
 from kitchensync.recipe_app.store.oplog import SERVER, NewOp
@@ -73,9 +74,8 @@ class GroupedWrites(Generic[T, R]):
             asked.results = [next(results) for _ in asked.items]
 
 
-Op = dict[str, Any]
 BATCH = 500
-GONE: Op = {}
+GONE = cast("Op", {})
 KEPT = 256
 """Recordings whose operations are kept in memory."""
 
@@ -102,7 +102,11 @@ class AppRecords:
 
     def _accept(self, new: Sequence[NewOp]) -> list[tuple[Op, bool]]:
         with self.database.writing() as connection:
-            gone = oplog.destroyed_among(connection, {op.subject for op in new})
+            log, subjects_of_new = tables.op.c, {op.subject for op in new}
+            destroyed = select(log.subject).where(
+                log.subject.in_(subjects_of_new), log.kind == oplog.DESTROYED
+            )
+            gone = set(connection.execute(destroyed).scalars())
             kept = iter(oplog.append_all(connection, [op for op in new if op.subject not in gone]))
             appended = [(GONE, True) if op.subject in gone else next(kept) for op in new]
             fresh = [op for op, known in appended if not known]
@@ -110,7 +114,7 @@ class AppRecords:
             folders = {subject for subject, ops in subjects.items() if folder_of(ops) is not None}
             if waiting := [{"n": op["n"]} for op in fresh if op["subject"] in folders]:
                 connection.execute(insert(tables.unfiled), waiting)
-            errors = {op["subject"] for op in fresh if projections.touches_errors(op)}
+            errors = {op["subject"] for op in fresh if op["kind"] in projections.OF_ERRORS}
             projections.apply_recordings(connection, subjects, errors=errors)
         self._keep(subjects)
         return appended
@@ -148,7 +152,7 @@ class AppRecords:
             received_utc_ns=self.utc_ns(),
             seen=seen,
         )
-        stored, known = oplog.append(connection, new)
+        ((stored, known),) = oplog.append_all(connection, [new])
         if not known:
             if self._folder_within(connection, stored) is not None:
                 connection.execute(insert(tables.unfiled).values(n=stored["n"]))
@@ -165,7 +169,9 @@ class AppRecords:
 
     def _note_batch(self, made: Sequence[NewOp]) -> int:
         with self.changing() as connection:
-            known = oplog.known_ids(connection, [op.op_id for op in made])
+            log = tables.op.c.op_id
+            there = select(log).where(log.in_([op.op_id for op in made]))
+            known = set(connection.execute(there).scalars())
             seq = oplog.next_seq(connection)
             new = [op for op in made if op.op_id not in known]
             ours = [replace(op, device=SERVER, seq=seq + place) for place, op in enumerate(new)]
@@ -246,10 +252,11 @@ class AppRecords:
         with self._lock:
             return self._kept.get(subject, [])
 
-    def frozen(self, recording: str) -> dict[str, Any] | None:
+    def frozen(self, recording: str) -> Frozen | None:
         """Return what was frozen when a recording was chosen, which never changes; None where there is none."""
         ops = self.kept(recording) or self.ops(recording)
-        return next((op["body"] for op in ops if op["kind"] == "recording"), None)
+        body = next((op["body"] for op in ops if op["kind"] == "recording"), None)
+        return cast("Frozen | None", body)
 
     def begun(self, recording: str) -> list[Op]:
         """Return the operations of a recording. Raises NotFound where none was begun."""
@@ -271,6 +278,11 @@ class AppRecords:
             row = connection.execute(select(table).where(column == key)).first()
         return row._asdict() if row else None
 
+    def pseudonym(self, person: str) -> str:
+        """Return what a person is called; nothing for who is not known."""
+        row = self.row(tables.person, person)
+        return str(row["pseudonym"]) if row else ""
+
     def rows(
         self, table: Table, *conditions: Any, order: Any = None, limit: int = 1000
     ) -> list[dict[str, Any]]:
@@ -284,7 +296,7 @@ class AppRecords:
         """Return the operations that are not yet in the events of their recording, in the order of the log."""
         asked = select(tables.op).join(tables.unfiled, tables.unfiled.c.n == tables.op.c.n)
         with self.database.reading() as connection:
-            return [oplog.as_op(row) for row in connection.execute(asked.order_by(tables.op.c.n))]
+            return [oplog.as_op(row._mapping) for row in connection.execute(asked.order_by(tables.op.c.n))]
 
     def filed(self, numbers: Sequence[int]) -> None:
         """Note that operations are in the events of their recording."""

@@ -24,10 +24,11 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, select
+from sqlalchemy import func, select
 
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.store import oplog, tables
@@ -48,6 +49,8 @@ KEPT = (tables.op, tables.unfiled, tables.credential, tables.device_key, tables.
 NOT_KEPT = (tables.login, tables.ticket, tables.attempt)
 
 Tell = Callable[[float], None]
+Write = Callable[[bytes], None]
+Member = Callable[[str], contextlib.AbstractContextManager[Write]]
 PIECE = 1 << 20
 MOST_RATIO, ALWAYS_TAKEN = 20, 16 << 20
 """Of the bytes that a backup unpacks to: hashes and salts do not compress, real ones stay below 5 times the file."""
@@ -73,41 +76,19 @@ def back_up(
     if isinstance(place, Path) and not place.is_file():
         raise BadSetup(f"{place}: there is no database to back up; give the app's --data or --database")
     try:
-        with _only_one(target), written(target, force=force) as part, _removed(_copy_of(part)):
-            manifest = _write(place, recipes, part, key, utc_ns=utc_ns, tell=tell)
+        with locked_folder(target.parent, wait=False), written(target, force=force) as part:
+            copy = part.with_name(part.name + ".db")
+            copy.unlink(missing_ok=True)  # that of a backup that was killed
+            try:
+                manifest = _write(place, copy, recipes, part, key, utc_ns=utc_ns, tell=tell)
+            finally:
+                copy.unlink(missing_ok=True)
             check(part)
+    except BlockingIOError as error:
+        raise BadSetup(f"{target.parent}: another backup is being written there; wait for it") from error
     except OSError as error:
         raise BadSetup(f"{target}: cannot be written ({error.strerror or error})") from error
     return manifest
-
-
-@contextlib.contextmanager
-def _only_one(target: Path) -> Iterator[None]:
-    """Let one backup at a time write to a file."""
-    try:
-        with locked_folder(target.parent, wait=False):
-            yield
-    except BlockingIOError as error:
-        raise BadSetup(f"{target.parent}: another backup is being written there; wait for it") from error
-
-
-@contextlib.contextmanager
-def _removed(part: Path) -> Iterator[None]:
-    """Remove an unfinished file: that of a backup that was killed, and ours."""
-    part.unlink(missing_ok=True)
-    try:
-        yield
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _copy_of(part: Path) -> Path:
-    return part.with_name(part.name + ".db")
-
-
-def is_made_with(manifest: dict[str, Any], key: bytes) -> bool:
-    """Return whether the log of a backup was chained with this secret; that of an early version was with none."""
-    return bool(manifest.get("key") == _named(key))
 
 
 def _named(key: bytes) -> str:
@@ -115,56 +96,42 @@ def _named(key: bytes) -> str:
 
 
 def _write(
-    place: Path | str, recipes: Path, part: Path, key: bytes, *, utc_ns: int, tell: Tell
+    place: Path | str, copy: Path, recipes: Path, part: Path, key: bytes, *, utc_ns: int, tell: Tell
 ) -> dict[str, Any]:
+    files: dict[str, dict[str, Any]] = {}
     with open(part, "xb", opener=private) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            writer = _Writer(archive)
-            if isinstance(place, Path):
-                facts = _copy(place, _copy_of(part), writer, tell)
-            else:
-                facts = _dump(place, key, writer, tell)
-            for path in sorted(recipes.glob("*.json")) if recipes.is_dir() else ():
-                writer.add(f"{RECIPES}/{path.name}", path.read_bytes())
-            if (withdrawals := recipes.parent / WITHDRAWALS).is_file():
-                writer.add(WITHDRAWALS, withdrawals.read_bytes())
-            manifest = {
-                "schema": SCHEMA,
-                "made_utc_ns": utc_ns,
-                "key": _named(key),
-                **facts,
-                "files": writer.files,
-            }
+
+            @contextlib.contextmanager
+            def member(name: str) -> Iterator[Write]:
+                """Put a member into the file; keep its size and hash."""
+                digest, size = hashlib.sha256(), 0
+                with archive.open(_private(name), "w", force_zip64=True) as opened_member:
+
+                    def write(content: bytes) -> None:
+                        nonlocal size
+                        opened_member.write(content)
+                        digest.update(content)
+                        size += len(content)
+
+                    yield write
+                files[name] = {"bytes": size, "sha256": digest.hexdigest()}
+
+            facts = (
+                _dump(place, key, member, tell)
+                if isinstance(place, str)
+                else _copy(place, copy, member, tell)
+            )
+            others = {f"{RECIPES}/{path.name}": path for path in sorted(recipes.glob("*.json"))}
+            for name, path in (others | {WITHDRAWALS: recipes.parent / WITHDRAWALS}).items():
+                if path.is_file():
+                    with member(name) as write:
+                        write(path.read_bytes())
+            manifest = {"schema": SCHEMA, "made_utc_ns": utc_ns, "key": _named(key), **facts, "files": files}
             archive.writestr(_private(MANIFEST), json.dumps(manifest, indent=1))
         file.flush()
         os.fsync(file.fileno())
     return manifest
-
-
-class _Writer:
-    """Puts members into the file and keeps their size and hash."""
-
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self.archive = archive
-        self.files: dict[str, dict[str, Any]] = {}
-
-    def add(self, name: str, content: bytes) -> None:
-        with self.member(name) as write:
-            write(content)
-
-    @contextlib.contextmanager
-    def member(self, name: str) -> Iterator[Callable[[bytes], None]]:
-        digest, size = hashlib.sha256(), 0
-        with self.archive.open(_private(name), "w", force_zip64=True) as member:
-
-            def write(content: bytes) -> None:
-                nonlocal size
-                member.write(content)
-                digest.update(content)
-                size += len(content)
-
-            yield write
-        self.files[name] = {"bytes": size, "sha256": digest.hexdigest()}
 
 
 def _private(name: str) -> zipfile.ZipInfo:
@@ -174,7 +141,7 @@ def _private(name: str) -> zipfile.ZipInfo:
     return info
 
 
-def _copy(place: Path, copy: Path, writer: _Writer, tell: Tell) -> dict[str, Any]:
+def _copy(place: Path, copy: Path, member: Member, tell: Tell) -> dict[str, Any]:
     """Copy an SQLite file by the online backup, without the tables that are not kept."""
     os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with (
@@ -190,25 +157,30 @@ def _copy(place: Path, copy: Path, writer: _Writer, tell: Tell) -> dict[str, Any
         to.commit()
         to.execute("VACUUM")  # what was deleted is not in the file either
         last = to.execute("SELECT n, hash FROM op ORDER BY n DESC LIMIT 1").fetchone() or (0, oplog.FIRST)
-    with open(copy, "rb") as file, writer.member(COPY) as write:
+    with open(copy, "rb") as file, member(COPY) as write:
         while piece := file.read(PIECE):
             write(piece)
     tell(1)
     return {"kind": "sqlite", "operations": last[0], "last_hash": last[1]}
 
 
-def _dump(place: str, key: bytes, writer: _Writer, tell: Tell) -> dict[str, Any]:
+def _dump(place: str, key: bytes, member: Member, tell: Tell) -> dict[str, Any]:
     """Dump the rows of one moment, whoever writes meanwhile."""
     database = open_database(place, key)
     engine = database.engine.execution_options(isolation_level="REPEATABLE READ")
     try:
-        with engine.connect() as connection, connection.begin(), writer.member(DUMP) as write:
+        with engine.connect() as connection, connection.begin(), member(DUMP) as write:
             counted = [select(func.count()).select_from(table) for table in KEPT]
             total = sum(connection.execute(count).scalar_one() for count in counted)
             done, last = 0, (0, oplog.FIRST)
             for table in KEPT:
-                for row in _rows(connection, table):
-                    line = json.dumps({"table": table.name, "row": _plain(row)}, ensure_ascii=False)
+                asked = select(table).order_by(*table.primary_key.columns)
+                for row in connection.execute(asked.execution_options(yield_per=100)).mappings():
+                    plain = {
+                        key: base64.b64encode(value).decode() if isinstance(value, bytes) else value
+                        for key, value in row.items()
+                    }
+                    line = json.dumps({"table": table.name, "row": plain}, ensure_ascii=False)
                     write(line.encode() + b"\n")
                     last = (row["n"], row["hash"]) if table is tables.op else last
                     done += 1
@@ -218,22 +190,12 @@ def _dump(place: str, key: bytes, writer: _Writer, tell: Tell) -> dict[str, Any]
     return {"kind": "log", "operations": last[0], "last_hash": last[1]}
 
 
-def _rows(connection: Connection, table: Table) -> Iterator[dict[str, Any]]:
-    asked = select(table).order_by(*table.primary_key.columns).execution_options(yield_per=100)
-    for row in connection.execute(asked):
-        yield row._asdict()
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    return {k: base64.b64encode(v).decode() if isinstance(v, bytes) else v for k, v in row.items()}
-
-
 def check(path: Path) -> dict[str, Any]:
     """Read a backup to its end and compare every hash; return its manifest. Raises BadSetup."""
-    with opened(path) as (archive, manifest):
-        for name in manifest["files"]:
-            proven(path, archive, manifest, name, lambda _: None)
-    return manifest
+    with opened(path) as backup:
+        for name in backup.manifest["files"]:
+            backup.prove(name, lambda _: None)
+    return backup.manifest
 
 
 DAMAGED = (
@@ -244,57 +206,61 @@ DAMAGED = (
 """What reading a damaged archive may raise."""
 
 
+@dataclass(frozen=True)
+class OpenedBackup:
+    """A backup that is being read, and what it says of itself."""
+
+    path: Path
+    archive: zipfile.ZipFile
+    manifest: dict[str, Any]
+
+    def is_made_with(self, key: bytes) -> bool:
+        """Return whether its log was chained with this secret; that of an early version was with none."""
+        return bool(self.manifest.get("key") == _named(key))
+
+    def prove(self, name: str, write: Callable[[bytes], Any]) -> None:
+        """Pass a member on and compare its hash at the end. Raises BadSetup, and what `write` raises."""
+        digest = hashlib.sha256()
+        with _readable(self.path):
+            member = self.archive.open(name)
+        with member:
+            while True:
+                with _readable(self.path):
+                    piece = member.read(PIECE)
+                if not piece:
+                    break
+                digest.update(piece)
+                write(piece)
+        if digest.hexdigest() != self.manifest["files"][name]["sha256"]:
+            raise BadSetup(f"{self.path}: {name} is not what was backed up; take another copy")
+
+
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, dict[str, Any]]]:
+def opened(path: Path) -> Iterator[OpenedBackup]:
     """Open a backup and read its manifest. Raises BadSetup for whatever is none, or damaged."""
-    with _damage_told(path), contextlib.ExitStack() as stack:
-        with _unreadable_told(path):
-            archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_file(path))))
-            _check_sizes(path, archive)
-            manifest = parse_object(archive.read(MANIFEST))
-        names = set(archive.namelist()) - {MANIFEST}
-        if manifest.get("schema") != SCHEMA or set(manifest["files"]) != names:
-            raise BadSetup(f"{path}: is no backup of this app ({SCHEMA})")
-        yield archive, manifest
-
-
-def _check_sizes(path: Path, archive: zipfile.ZipFile) -> None:
-    """Refuse a backup that unpacks to more than one can. The sizes it states are those that are read at most."""
-    sizes = {one.filename: one.file_size for one in archive.infolist()}
-    unpacked, most = sum(sizes.values()), max(ALWAYS_TAKEN, MOST_RATIO * path.stat().st_size)
-    if unpacked > most or max(sizes.get(name, 0) for name in (MANIFEST, WITHDRAWALS)) > MOST_PARSED:
-        raise BadSetup(f"{path}: unpacks to {size_words(unpacked)}, no backup does; take another copy")
-
-
-@contextlib.contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
     try:
-        yield
+        with contextlib.ExitStack() as stack:
+            with _readable(path):
+                archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_file(path))))
+                # Refuse what unpacks to more than a backup can. At most the stated sizes are read.
+                sizes = {one.filename: one.file_size for one in archive.infolist()}
+                unpacked, most = sum(sizes.values()), max(ALWAYS_TAKEN, MOST_RATIO * path.stat().st_size)
+                if unpacked > most or max(sizes.get(one, 0) for one in (MANIFEST, WITHDRAWALS)) > MOST_PARSED:
+                    raise BadSetup(
+                        f"{path}: unpacks to {size_words(unpacked)}, no backup does; take another copy"
+                    )
+                manifest = parse_object(archive.read(MANIFEST))
+            names = set(archive.namelist()) - {MANIFEST}
+            if manifest.get("schema") != SCHEMA or set(manifest["files"]) != names:
+                raise BadSetup(f"{path}: is no backup of this app ({SCHEMA})")
+            yield OpenedBackup(path, archive, manifest)
     except DAMAGED as error:
         raise BadSetup(f"{path}: is damaged or no backup of this app ({error}); take another copy") from error
 
 
 @contextlib.contextmanager
-def _unreadable_told(path: Path) -> Iterator[None]:
+def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise BadSetup(f"{path}: cannot be read ({error.strerror or error})") from error
-
-
-def proven(
-    path: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], name: str, write: Callable[[bytes], Any]
-) -> None:
-    """Pass a member on and compare its hash at the end. Raises BadSetup, and what `write` raises."""
-    digest = hashlib.sha256()
-    for piece in _pieces(path, archive, name):
-        digest.update(piece)
-        write(piece)
-    if digest.hexdigest() != manifest["files"][name]["sha256"]:
-        raise BadSetup(f"{path}: {name} is not what was backed up; take another copy")
-
-
-def _pieces(path: Path, archive: zipfile.ZipFile, name: str) -> Iterator[bytes]:
-    with _unreadable_told(path), archive.open(name) as member:
-        while piece := member.read(PIECE):
-            yield piece

@@ -35,10 +35,7 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """Give a transaction that nobody else writes beside; committed at the end, else rolled back."""
         with self._writer, self.engine.connect() as connection, connection.begin():
-            if self.engine.dialect.name == "postgresql":
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
-            else:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            _let_one_write(connection)
             yield connection
 
     @contextlib.contextmanager
@@ -54,6 +51,13 @@ class Database:
         self.engine.dispose()
 
 
+def _let_one_write(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
+    else:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
 def open_database(place: Path | str, key: bytes | None = None) -> Database:
     """Open a database file or URL and bring its tables up to date. Raises BadSetup in one line.
 
@@ -66,7 +70,17 @@ def open_database(place: Path | str, key: bytes | None = None) -> Database:
     try:
         engine = _engine(place).execution_options(**{KEY: key})
         with engine.connect() as connection:
-            migrate(connection)
+            # One process at a time makes every table, or applies what is new: all of it or nothing.
+            config = Config()
+            config.set_main_option("script_location", str(MIGRATIONS))
+            config.attributes["connection"] = connection
+            with connection.begin():
+                _let_one_write(connection)
+                if inspect(connection).has_table(op.name):
+                    command.upgrade(config, "head")
+                else:
+                    metadata.create_all(connection)
+                    command.stamp(config, "head")
     except CommandError as error:
         raise BadSetup(f"{_shown(place)}: is of another version of the app ({error})") from error
     except (ArgumentError, ImportError) as error:
@@ -95,31 +109,11 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
     """Write ahead, sync at each commit, blank what is deleted, and let us say where a transaction begins."""
     connection.isolation_level = None
     settings = (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "foreign_keys=ON",
-        "busy_timeout=30000",
-        "secure_delete=ON",
+        *("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"),
+        *("secure_delete=ON",),
     )
     for pragma in settings:
         connection.execute(f"PRAGMA {pragma}")
-
-
-def migrate(connection: Connection) -> None:
-    """Make every table, or apply what an earlier version's lack; one process at a time, all of it or nothing."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.attributes["connection"] = connection
-    with connection.begin():
-        if connection.dialect.name == "postgresql":
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
-        else:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-        if inspect(connection).has_table(op.name):
-            command.upgrade(config, "head")
-        else:
-            metadata.create_all(connection)
-            command.stamp(config, "head")
 
 
 def _shown(place: Path | str) -> str:

@@ -42,30 +42,27 @@ def found_of(records: AppRecords, folders: Sequence[str], pseudonym: str = "") -
     return ToDestroy(tuple(dict.fromkeys(row["id"] for row in rows)), ids)
 
 
-def destroy(records: AppRecords, what: ToDestroy, *, actor: str = "") -> int:
+def destroy(records: AppRecords, what: ToDestroy) -> int:
     """Destroy words, salts and sounds; return how many rows of the log lost theirs. Again, nothing is left to do.
 
     A person who is more than a participant keeps the account: the recordings go, the name stays.
     """
     with records.changing() as connection:
-        people = [one for one in what.people if _is_participant_only(connection, one)]
+        asked = select(tables.person.c.id, tables.person.c.roles).where(tables.person.c.id.in_(what.people))
+        more = {row.id for row in connection.execute(asked) if json.loads(row.roles) not in (PARTICIPANT, [])}
+        people = [one for one in what.people if one not in more]
         planned = _without(connection, people)
         _drop(connection, _OF_RECORDING, what.recordings)
         emptied = 0
         for subject in (*what.recordings, *people):
-            emptied += _empty(connection, records, subject, tables.op.c.subject == subject, actor)
+            emptied += _empty(connection, records, subject, tables.op.c.subject == subject)
         if planned is not None:
-            emptied += _empty(connection, records, PLAN, tables.op.c.kind == PLAN, actor)
-            records.note_within(connection, PLAN, "plan", planned, actor=actor)
+            emptied += _empty(connection, records, PLAN, tables.op.c.kind == PLAN)
+            records.note_within(connection, PLAN, "plan", planned, actor="")
         _drop(connection, _OF_PERSON, people)
     for subject in what.recordings:
         records.forget(subject)
     return emptied
-
-
-def _is_participant_only(connection: Connection, person: str) -> bool:
-    roles = connection.execute(select(tables.person.c.roles).where(tables.person.c.id == person)).scalar()
-    return roles is None or json.loads(roles) in (PARTICIPANT, [])
 
 
 def _drop(connection: Connection, of: Iterable[tuple[Table, str]], keys: Sequence[str]) -> None:
@@ -73,9 +70,7 @@ def _drop(connection: Connection, of: Iterable[tuple[Table, str]], keys: Sequenc
         connection.execute(delete(table).where(table.c[column].in_(keys)))
 
 
-def _empty(
-    connection: Connection, records: AppRecords, subject: str, where: ColumnElement[bool], actor: str
-) -> int:
+def _empty(connection: Connection, records: AppRecords, subject: str, where: ColumnElement[bool]) -> int:
     """Take body, clock and salt out of rows, and note which."""
     op = tables.op
     asked = select(op.c.n).where(where, op.c.kind != oplog.DESTROYED, oplog.IS_KEPT).order_by(op.c.n)
@@ -87,7 +82,7 @@ def _empty(
         connection.execute(delete(tables.unfiled).where(tables.unfiled.c.n.between(first, last)))
         connection.execute(update(op).where(among).values(body="", clock="", salt=""))
     said = {"numbers": ranges(numbers)}
-    records.note_within(connection, oplog.DESTROYED, subject, said, actor=actor)
+    records.note_within(connection, oplog.DESTROYED, subject, said, actor="")
     return len(numbers)
 
 
@@ -110,22 +105,18 @@ def _without(connection: Connection, people: Sequence[str]) -> dict[str, Any] | 
     left = {part: [one for one in last[part] if one["person"] not in names] for part in ("sessions", "goals")}
     rest = {part: value for part, value in last.items() if part not in (*left, "study")}
     said = {part: [one for one in value if not _says(json.dumps(one), names)] for part, value in rest.items()}
-    return left | said | {"study": _file_without(last.get("study", ""), names)}
+    # The study file loses the tables of these people and the lines that name them.
+    lines, is_theirs = [], False
+    for line in last.get("study", "").splitlines(keepends=True):
+        if line.lstrip().startswith("["):
+            is_theirs = _says(line, names)
+        if not is_theirs and not _says(line, names):
+            lines.append(line)
+    return left | said | {"study": "".join(lines)}
 
 
 def _says(words: str, names: set[str]) -> bool:
     return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) for name in names)
-
-
-def _file_without(study: str, names: set[str]) -> str:
-    """Take the tables of these people and the lines that name them out of the text of a study file."""
-    kept, is_theirs = [], False
-    for line in study.splitlines(keepends=True):
-        if line.lstrip().startswith("["):
-            is_theirs = _says(line, names)
-        if not is_theirs and not _says(line, names):
-            kept.append(line)
-    return "".join(kept)
 
 
 def naming(records: AppRecords, pseudonym: str) -> int:
@@ -140,17 +131,13 @@ def scrub(database: Database, place: Path | str) -> str:
     """Give back the pages that destroyed words lay on; return why they may still lie there, or nothing."""
     try:
         if isinstance(place, Path):
-            return _scrub_file(place)
+            with closing(sqlite3.connect(place, timeout=30, isolation_level=None)) as file:
+                file.execute("VACUUM")
+                busy, *_ = file.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return "somebody reads the database, its write-ahead log still holds them" if busy else ""
         with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             for table in (tables.op, tables.voice, tables.person):
                 connection.execute(text(f"VACUUM FULL {table.name}"))
     except (sqlite3.Error, SQLAlchemyError) as error:
         return f"the database could not be cleaned ({str(error).splitlines()[0]})"
     return ""
-
-
-def _scrub_file(place: Path) -> str:
-    with closing(sqlite3.connect(place, timeout=30, isolation_level=None)) as connection:
-        connection.execute("VACUUM")
-        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return "somebody reads the database, its write-ahead log still holds them" if busy else ""

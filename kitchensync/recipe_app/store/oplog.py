@@ -11,12 +11,13 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select, tuple_, update
 
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.store.tables import op as table
 
 FIRST = "0" * 64
@@ -29,20 +30,8 @@ KEY = "log_key"
 """The option of an engine that holds the installation's secret."""
 
 _HASHED = (
-    "n",
-    "op_id",
-    "device",
-    "seq",
-    "actor",
-    "subject",
-    "kind",
-    "content_hash",
-    "seen",
-    "host_ns",
-    "uncertainty_ns",
-    "basis",
-    "received_host_ns",
-    "received_utc_ns",
+    *("n", "op_id", "device", "seq", "actor", "subject", "kind", "content_hash", "seen", "host_ns"),
+    *("uncertainty_ns", "basis", "received_host_ns", "received_utc_ns"),
 )
 
 
@@ -70,16 +59,7 @@ class NewOp:
     seen: int = 0
 
 
-def append(connection: Connection, new: NewOp) -> tuple[dict[str, Any], bool]:
-    """Append an operation, or find it there; return it as stored and whether it was there before.
-
-    Call inside `Database.writing`.
-    """
-    ((stored, known),) = append_all(connection, [new])
-    return stored, known
-
-
-def append_all(connection: Connection, new: Sequence[NewOp]) -> list[tuple[dict[str, Any], bool]]:
+def append_all(connection: Connection, new: Sequence[NewOp]) -> list[tuple[Op, bool]]:
     """Append operations in their order, in four statements however many they are.
 
     For each the stored operation and whether it was there before. A device that lost its memory counts some numbers
@@ -89,40 +69,36 @@ def append_all(connection: Connection, new: Sequence[NewOp]) -> list[tuple[dict[
     n, previous = head(connection)
     key = _key(connection)
     rows: list[dict[str, Any]] = []
-    results: list[tuple[dict[str, Any], bool]] = []
+    results: list[tuple[Op, bool]] = []
     lowest: dict[str, int] = {}
     for one in new:
         if (found := stored.get(one.op_id)) is not None:
             results.append((found, True))
             continue
         if (one.device, one.seq) in used:
-            lowest[one.device] = (lowest.get(one.device) or _lowest(connection, one.device)) - 1
+            if one.device not in lowest:
+                asked = select(func.min(table.c.seq)).where(table.c.device == one.device)
+                lowest[one.device] = min(connection.execute(asked).scalar() or 0, 0)
+            lowest[one.device] -= 1
             one = replace(one, seq=lowest[one.device], clock={**one.clock, "seq": one.seq})
         row = _row(one, n + 1, previous, key)
         n, previous = n + 1, row["hash"]
         rows.append(row)
         used.add((one.device, one.seq))
-        stored[one.op_id] = _as_op(row)
+        stored[one.op_id] = as_op(row)
         results.append((stored[one.op_id], False))
     if rows:
         connection.execute(insert(table), rows)
     return results
 
 
-def _there(
-    connection: Connection, new: Sequence[NewOp]
-) -> tuple[dict[str, dict[str, Any]], set[tuple[str, int]]]:
+def _there(connection: Connection, new: Sequence[NewOp]) -> tuple[dict[str, Op], set[tuple[str, int]]]:
     """Find the operations that are stored already, and the sequence numbers that were used already."""
     ids, places = [one.op_id for one in new], [(one.device, one.seq) for one in new]
     same = connection.execute(select(table).where(table.c.op_id.in_(ids)))
-    stored = {row.op_id: as_op(row) for row in same}
+    stored = {row.op_id: as_op(row._mapping) for row in same}
     taken = select(table.c.device, table.c.seq).where(tuple_(table.c.device, table.c.seq).in_(places))
     return stored, {(row.device, row.seq) for row in connection.execute(taken)}
-
-
-def _lowest(connection: Connection, device: str) -> int:
-    lowest = connection.execute(select(func.min(table.c.seq)).where(table.c.device == device)).scalar()
-    return min(lowest or 0, 0)
 
 
 def head(connection: Connection) -> tuple[int, str]:
@@ -150,17 +126,6 @@ def _key(connection: Connection) -> bytes:
     return key
 
 
-def known_ids(connection: Connection, op_ids: Sequence[str]) -> set[str]:
-    """Return which operations are stored already."""
-    return set(connection.execute(select(table.c.op_id).where(table.c.op_id.in_(op_ids))).scalars())
-
-
-def destroyed_among(connection: Connection, subjects: Collection[str]) -> set[str]:
-    """Return which of these subjects were destroyed: nothing more is kept of them."""
-    asked = select(table.c.subject).where(table.c.subject.in_(subjects), table.c.kind == DESTROYED)
-    return set(connection.execute(asked).scalars())
-
-
 def next_seq(connection: Connection, device: str = SERVER) -> int:
     """Return the next sequence number of a device."""
     return 1 + (
@@ -168,15 +133,15 @@ def next_seq(connection: Connection, device: str = SERVER) -> int:
     )
 
 
-def ops_of(connection: Connection, subject: str, *, after: int = 0) -> list[dict[str, Any]]:
+def ops_of(connection: Connection, subject: str, *, after: int = 0) -> list[Op]:
     """Return the operations on one subject in the order of the log."""
     asked = select(table).where(table.c.subject == subject, table.c.n > after, IS_KEPT).order_by(table.c.n)
-    return [as_op(row) for row in connection.execute(asked)]
+    return [as_op(row._mapping) for row in connection.execute(asked)]
 
 
-def ops_beyond(connection: Connection, known: Mapping[str, int]) -> dict[str, list[dict[str, Any]]]:
+def ops_beyond(connection: Connection, known: Mapping[str, int]) -> dict[str, list[Op]]:
     """Return, for each subject, its operations after the number that is known of it, in one statement."""
-    found: dict[str, list[dict[str, Any]]] = {subject: [] for subject in known}
+    found: dict[str, list[Op]] = {subject: [] for subject in known}
     fresh = [subject for subject, after in known.items() if not after]
     later = {subject: after for subject, after in known.items() if after}
     asked: list[ColumnElement[bool]] = [table.c.subject.in_(fresh)] if fresh else []
@@ -185,14 +150,14 @@ def ops_beyond(connection: Connection, known: Mapping[str, int]) -> dict[str, li
     if asked:
         for row in connection.execute(select(table).where(or_(*asked), IS_KEPT).order_by(table.c.n)):
             if row.n > known[row.subject]:
-                found[row.subject].append(as_op(row))
+                found[row.subject].append(as_op(row._mapping))
     return found
 
 
-def everything(connection: Connection) -> Iterator[dict[str, Any]]:
+def everything(connection: Connection) -> Iterator[Op]:
     """Yield the whole log in its order, without what was destroyed."""
     for row in _in_order(connection, IS_KEPT):
-        yield as_op(row)
+        yield as_op(row._mapping)
 
 
 def _in_order(connection: Connection, *wanted: ColumnElement[bool]) -> Iterator[Row[Any]]:
@@ -202,12 +167,12 @@ def _in_order(connection: Connection, *wanted: ColumnElement[bool]) -> Iterator[
         yield from rows
 
 
-def newest(connection: Connection, *, before: int | None, count: int, **equal: str) -> list[dict[str, Any]]:
+def newest(connection: Connection, *, before: int | None, count: int, **equal: str) -> list[Op]:
     """Return a page of the log, newest first; of some columns only what equals, where something is given."""
     wanted = [table.c[name] == value for name, value in equal.items() if value]
     wanted += [] if before is None else [table.c.n < before]
     asked = select(table).where(*wanted).order_by(table.c.n.desc()).limit(count)
-    return [as_op(row) for row in connection.execute(asked)]
+    return [as_op(row._mapping) for row in connection.execute(asked)]
 
 
 def first_fault(connection: Connection) -> int | None:
@@ -273,11 +238,8 @@ def _text(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def as_op(row: Row[Any]) -> dict[str, Any]:
-    """Return a row of the log as an operation."""
-    return _as_op(row._asdict())
-
-
-def _as_op(values: dict[str, Any]) -> dict[str, Any]:
+def as_op(values: Mapping[Any, Any]) -> Op:
+    """Return the values of a row of the log as an operation."""
     said = {name: json.loads(values[name] or "{}") for name in ("body", "clock")}
-    return {name: value for name, value in values.items() if name not in ("salt", "content_hash")} | said
+    known = {name: value for name, value in values.items() if name not in ("salt", "content_hash")}
+    return cast("Op", known | said)

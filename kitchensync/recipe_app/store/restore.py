@@ -10,7 +10,6 @@ import os
 import re
 import sqlite3
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,11 +26,10 @@ from kitchensync.recipe_app.store.backup import (
     NOT_KEPT,
     RECIPES,
     WITHDRAWALS,
-    is_made_with,
+    OpenedBackup,
     opened,
-    proven,
 )
-from kitchensync.recipe_app.store.database import Database, open_database
+from kitchensync.recipe_app.store.database import open_database
 from kitchensync.shell.files_on_disk import sync_path
 from kitchensync.shell.untrusted_json import parse_object
 from kitchensync.storage.disk.durable import LOCAL
@@ -58,46 +56,39 @@ def restore(
     PostgreSQL is one transaction. `key` is the secret of the installation that the backup is of, or with
     `without_key` another one, with which the log is chained anew.
     """
-    with opened(source) as (archive, manifest):
-        if odd := [
-            name
-            for name in manifest["files"]
-            if name not in (COPY, DUMP, WITHDRAWALS) and not _RECIPE.fullmatch(name)
-        ]:
-            raise BadSetup(f"{source}: holds {odd[0]!r}, which no backup of this app does")
+    with opened(source) as backup:
+        for name in backup.manifest["files"]:
+            if name not in (COPY, DUMP, WITHDRAWALS) and not _RECIPE.fullmatch(name):
+                raise BadSetup(f"{source}: holds {name!r}, which no backup of this app does")
         if isinstance(place, Path):
-            _refuse_taken(place)
-        if not (without_key or is_made_with(manifest, key)):
+            # What a killed app left beside it is refused too: SQLite would write that over the backup.
+            for path in (place, *(place.with_name(place.name + end) for end in ("-wal", "-shm", "-journal"))):
+                if path.exists():
+                    raise BadSetup(f"{path}: is there already; move it away, or restore into another --data")
+        if not (without_key or backup.is_made_with(key)):
             raise BadSetup(
                 f"{source}: was made with another app.key, without which its log is not proven; put that one into "
                 "DATA/_app, or give --without-key"
             )
-        target = recipes if isinstance(place, str) else place
         try:
-            _take_withdrawals(source, archive, manifest, recipes.parent / WITHDRAWALS)
-            with _recipes_proven(source, archive, manifest, recipes) as put:
+            _take_withdrawals(backup, recipes.parent / WITHDRAWALS)
+            with _recipes_proven(backup, recipes) as put:
                 if isinstance(place, Path):
-                    _into_file(source, archive, manifest, place, put, key)
+                    _into_file(backup, place, put, key)
                 else:
-                    _into_server(source, archive, manifest, place, put, key)
+                    _into_server(backup, place, put, key)
         except OSError as error:
+            target = recipes if isinstance(place, str) else place
             raise BadSetup(f"{target}: cannot be written ({error.strerror or error})") from error
-    return manifest
+    return backup.manifest
 
 
-def _refuse_taken(place: Path) -> None:
-    """Refuse what is there, and what a killed app left beside it: SQLite would write that over the backup."""
-    for path in (place, *(place.with_name(place.name + end) for end in ("-wal", "-shm", "-journal"))):
-        if path.exists():
-            raise BadSetup(f"{path}: is there already; move it away, or restore into another --data")
-
-
-def _take_withdrawals(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], target: Path) -> None:
+def _take_withdrawals(backup: OpenedBackup, target: Path) -> None:
     """Add what the backup knows to be withdrawn to the list beside the database."""
-    if WITHDRAWALS not in manifest["files"]:
+    if WITHDRAWALS not in backup.manifest["files"]:
         return
     content = io.BytesIO()
-    proven(source, archive, manifest, WITHDRAWALS, content.write)
+    backup.prove(WITHDRAWALS, content.write)
     known = list(read_sound_lines(target))
     for line in sound_lines(content.getvalue()):
         if line not in known:
@@ -105,17 +96,15 @@ def _take_withdrawals(source: Path, archive: zipfile.ZipFile, manifest: dict[str
 
 
 @contextlib.contextmanager
-def _recipes_proven(
-    source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], recipes: Path
-) -> Iterator[Callable[[], None]]:
+def _recipes_proven(backup: OpenedBackup, recipes: Path) -> Iterator[Callable[[], None]]:
     """Write the recipes beside their folder; yield what puts them into it."""
     recipes.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=recipes.parent, prefix=STAGED) as folder:
         staged = []
-        for name in filter(_RECIPE.fullmatch, manifest["files"]):
+        for name in filter(_RECIPE.fullmatch, backup.manifest["files"]):
             staged.append(Path(folder) / Path(name).name)
             with open(staged[-1], "xb") as file:
-                proven(source, archive, manifest, name, file.write)
+                backup.prove(name, file.write)
                 file.flush()
                 os.fsync(file.fileno())
 
@@ -129,28 +118,24 @@ def _recipes_proven(
         yield put
 
 
-def _into_file(
-    source: Path,
-    archive: zipfile.ZipFile,
-    manifest: dict[str, Any],
-    place: Path,
-    put: Callable[[], None],
-    key: bytes,
-) -> None:
+def _into_file(backup: OpenedBackup, place: Path, put: Callable[[], None], key: bytes) -> None:
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=STAGED) as folder:
         made = Path(folder) / COPY
-        if manifest["kind"] == "sqlite":
+        if backup.manifest["kind"] == "sqlite":
             with open(made, "xb") as file:
-                proven(source, archive, manifest, COPY, file.write)
-            _look(source, made, manifest)
+                backup.prove(COPY, file.write)
+            _look(backup, made)
         database = open_database(made, key)
         try:
             with database.writing() as connection:
-                _fill(source, archive, manifest, connection, key)
+                _fill(backup, connection, key)
         finally:
             database.close()
-        _fold_in(made)
+        # Take the write-ahead log into the file, which then can be moved alone.
+        with contextlib.closing(sqlite3.connect(made)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute("PRAGMA journal_mode=DELETE")
         sync_path(made)
         made.chmod(0o600)
         put()
@@ -158,90 +143,68 @@ def _into_file(
     LOCAL.sync_folder(place.parent)
 
 
-def _look(source: Path, made: Path, manifest: dict[str, Any]) -> None:
+def _look(backup: OpenedBackup, made: Path) -> None:
     """Prove a copied file before its tables are brought up to date."""
     with contextlib.closing(sqlite3.connect(made)) as connection:
         try:
-            _refuse_programs(source, connection)
+            # Refuse what SQLite would run by itself: views, triggers, virtual tables, calls of functions.
+            # Of our definitions the parentheses are those of columns, inside them those of types and keys.
+            for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
+                bare, most = _QUOTED.sub("", sql or ""), {"table": 2, "index": 1}.get(kind, -1)
+                depths = itertools.accumulate({"(": 1, ")": -1}.get(c, 0) for c in bare)
+                is_virtual = bare.upper().startswith("CREATE VIRTUAL")
+                if is_virtual or "--" in bare or "/*" in bare or max(depths, default=0) > most:
+                    raise BadSetup(
+                        f"{backup.path}: its database has a {kind} {str(name)[:40]!r} that is none of this app's"
+                    )
             found = connection.execute("PRAGMA integrity_check").fetchone()[0]
             last = connection.execute("SELECT n, hash FROM op ORDER BY n DESC LIMIT 1").fetchone()
         except sqlite3.DatabaseError as error:
             found, last = str(error), None
     if found != "ok":
-        raise BadSetup(f"{source}: its database is damaged ({found}); take another copy")
-    _require_end(source, manifest, last or (0, oplog.FIRST))
+        raise BadSetup(f"{backup.path}: its database is damaged ({found}); take another copy")
+    _require_end(backup, last or (0, oplog.FIRST))
 
 
-def _refuse_programs(source: Path, connection: sqlite3.Connection) -> None:
-    """Refuse what SQLite would run by itself: views, triggers, virtual tables, calls of functions in a definition.
-
-    Of ours the parentheses are those of columns, inside them those of types and keys. Raises BadSetup, sqlite3.Error.
-    """
-    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
-        bare, most = _QUOTED.sub("", sql or ""), {"table": 2, "index": 1}.get(kind, -1)
-        depths = itertools.accumulate({"(": 1, ")": -1}.get(c, 0) for c in bare)
-        is_virtual = bare.upper().startswith("CREATE VIRTUAL")
-        if is_virtual or "--" in bare or "/*" in bare or max(depths, default=0) > most:
-            raise BadSetup(
-                f"{source}: its database has a {kind} {str(name)[:40]!r} that is none of this app's"
-            )
+def _require_end(backup: OpenedBackup, end: tuple[int, str]) -> None:
+    if tuple(end) != (backup.manifest["operations"], backup.manifest["last_hash"]):
+        raise BadSetup(f"{backup.path}: the chain of the log is broken at its end; take another copy")
 
 
-def _require_end(source: Path, manifest: dict[str, Any], end: tuple[int, str]) -> None:
-    if tuple(end) != (manifest["operations"], manifest["last_hash"]):
-        raise BadSetup(f"{source}: the chain of the log is broken at its end; take another copy")
-
-
-def _fold_in(made: Path) -> None:
-    """Take the write-ahead log into the file, which then can be moved alone."""
-    with contextlib.closing(sqlite3.connect(made)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("PRAGMA journal_mode=DELETE")
-
-
-def _into_server(
-    source: Path,
-    archive: zipfile.ZipFile,
-    manifest: dict[str, Any],
-    place: str,
-    put: Callable[[], None],
-    key: bytes,
-) -> None:
-    if manifest["kind"] != "log":
-        raise BadSetup(f"{source}: is a copy of an SQLite file; restore it with --data")
+def _into_server(backup: OpenedBackup, place: str, put: Callable[[], None], key: bytes) -> None:
+    if backup.manifest["kind"] != "log":
+        raise BadSetup(f"{backup.path}: is a copy of an SQLite file; restore it with --data")
     database = open_database(place, key)
     try:
-        _refuse_filled(database)
+        with database.reading() as connection:
+            if connection.execute(select(tables.op.c.n).limit(1)).first() is not None:
+                raise BadSetup("--database: holds operations already; restore into an empty database")
         with database.writing() as connection:
-            _fill(source, archive, manifest, connection, key)
+            _fill(backup, connection, key)
             put()
     finally:
         database.close()
 
 
-def _refuse_filled(database: Database) -> None:
-    with database.reading() as connection:
-        if connection.execute(select(tables.op.c.n).limit(1)).first() is not None:
-            raise BadSetup("--database: holds operations already; restore into an empty database")
-
-
-def _fill(
-    source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any], connection: Connection, key: bytes
-) -> None:
+def _fill(backup: OpenedBackup, connection: Connection, key: bytes) -> None:
     """Put the rows back if they are not there, prove the log, make the tables."""
-    if manifest["kind"] == "log":
-        for name, rows in _batches(source, archive, manifest):
+    if backup.manifest["kind"] == "log":
+        for name, rows in _batches(backup):
             try:
                 connection.execute(insert(tables.metadata.tables[name]), rows)
             except SQLAlchemyError as error:
-                raise BadSetup(f"{source}: rows of {name} do not fit the log; take another copy") from error
-        _require_end(source, manifest, oplog.head(connection))
+                raise BadSetup(
+                    f"{backup.path}: rows of {name} do not fit the log; take another copy"
+                ) from error
+        _require_end(backup, oplog.head(connection))
     for table in NOT_KEPT:
         connection.execute(delete(table))
-    fault = None if is_made_with(manifest, key) else oplog.chain_anew(connection)
+    fault = None if backup.is_made_with(key) else oplog.chain_anew(connection)
     fault = fault or oplog.first_fault(connection)
     if fault is not None:
-        raise BadSetup(f"{source}: the chain of the log is broken at operation {fault}; take another copy")
+        raise BadSetup(
+            f"{backup.path}: the chain of the log is broken at operation {fault}; take another copy"
+        )
     projections.rebuild(connection)
     folders = connection.execute(
         select(tables.recording.c.folder).where(tables.recording.c.folder.is_not(None))
@@ -251,21 +214,19 @@ def _fill(
             check_recording_id(folder)
         except StorageError as error:
             raise BadSetup(
-                f"{source}: names a folder {folder[:100]!r}, which is none of recordings"
+                f"{backup.path}: names a folder {folder[:100]!r}, which is none of recordings"
             ) from error
 
 
-def _batches(
-    source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any]
-) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _batches(backup: OpenedBackup) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     known = {table.name: table for table in KEPT}
     batch: list[dict[str, Any]] = []
     name, size = "", 0
-    for line in _lines(source, archive, manifest):
+    for line in _lines(backup):
         found = parse_object(line, most_bytes=MOST_LINE, most_items=MOST_COLUMNS)
         if found["table"] not in known:
             raise BadSetup(
-                f"{source}: holds a table {str(found['table'])[:40]!r} that this app does not know"
+                f"{backup.path}: holds a table {str(found['table'])[:40]!r} that this app does not know"
             )
         if batch and (found["table"] != name or len(batch) == BATCH or size + len(line) > BATCH_BYTES):
             yield name, batch
@@ -277,9 +238,9 @@ def _batches(
         yield name, batch
 
 
-def _lines(source: Path, archive: zipfile.ZipFile, manifest: dict[str, Any]) -> Iterator[bytes]:
+def _lines(backup: OpenedBackup) -> Iterator[bytes]:
     """Yield the lines of a dump that was proven to its end before the first is used."""
-    proven(source, archive, manifest, DUMP, lambda _: None)
-    with archive.open(DUMP) as member:
+    backup.prove(DUMP, lambda _: None)
+    with backup.archive.open(DUMP) as member:
         while line := member.readline(MOST_LINE + 1):
             yield line

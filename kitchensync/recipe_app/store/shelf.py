@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +68,14 @@ class Shelf:
         files: dict[str, Path] = {}
         for folder in (self.folder, *([self.own] if self.own else [])):
             files |= {path.stem: path for path in folder.glob("*.json") if _NAME.fullmatch(path.stem)}
-        return [self._at(files[name]) for name in sorted(files)[:MOST_RECIPES]]
+        found = []
+        for _, path in sorted(files.items())[:MOST_RECIPES]:
+            status = path.stat()
+            key = (status.st_mtime_ns, status.st_size)
+            if path not in self._read or self._read[path][0] != key:
+                self._read[path] = (key, _load(path))
+            found.append(self._read[path][1])
+        return found
 
     def put(self, name: str, text: str) -> None:
         """Keep an uploaded recipe. Raises BadOperation for a name that cannot be a file's."""
@@ -88,15 +96,9 @@ class Shelf:
         known = ", ".join(recipe.name for recipe in self.recipes())[:400] or ("none",)
         raise NotFound("no recipe {name!r}; there are: {known}", name=name[:80], known=known)
 
-    def _at(self, path: Path) -> Recipe | UnusableRecipe:
-        status = path.stat()
-        key = (status.st_mtime_ns, status.st_size)
-        if path not in self._read or self._read[path][0] != key:
-            self._read[path] = (key, _load(path))
-        return self._read[path][1]
-
 
 def _load(path: Path) -> Recipe | UnusableRecipe:
+    total: int | None = None
     try:
         text = read_text(path)
         kind = kind_of(path.name, text)
@@ -105,16 +107,11 @@ def _load(path: Path) -> Recipe | UnusableRecipe:
             if finding.level == "error":
                 return UnusableRecipe(path.name, f"{finding.place}: {finding.text}; {finding.fix}")
         title = graph.recipe.title[:1].upper() + graph.recipe.title[1:]
-        return Recipe(path.stem, title or title_of(path.stem), graph, _total(graph))
+        with suppress(TooManyStates):
+            total = count_orders(graph)
+        return Recipe(path.stem, title or title_of(path.stem), graph, total)
     except RecipeError as error:
         return UnusableRecipe(path.name, str(error))
-
-
-def _total(graph: Graph) -> int | None:
-    try:
-        return count_orders(graph)
-    except TooManyStates:
-        return None
 
 
 def title_of(name: str) -> str:

@@ -47,7 +47,24 @@ def cooked_of(lines: Iterable[dict[str, Any]]) -> tuple[list[CookedRecording], d
         if reason := _why_not(line):
             left_out[line["path"]] = reason
         else:
-            counted.append(_cooked(line))
+            start = datetime.fromisoformat(line["started"])
+            session = CookedSession(
+                line["recipe"], line["strategy"], line["display"], line["person"], line["place"], start
+            )
+            reached = {
+                "verified": line["verdict"] in (PASS, WARN),
+                "aligned": line["alignment"] == ALIGNED,
+                "annotated": line["annotated"],
+                "consented": line["consented"],
+                "releasable": line["releasable"],
+            }
+            stages = ("recorded", *(stage for stage, is_so in reached.items() if is_so))
+            script = hash_of_order(line["order"]) if session.strategy == DISORDERED else ""
+            counted.append(
+                CookedRecording(
+                    session, tuple(line["order"]), line["path"], stages, line["seconds"], script=script
+                )
+            )
     return counted, left_out
 
 
@@ -62,22 +79,3 @@ def _why_not(line: dict[str, Any]) -> str:
         return "verify says FAIL"
     known = all(isinstance(line[key], str) for key in NEEDED) and isinstance(line["order"], list)
     return "" if known else "its manifest does not say what was cooked"
-
-
-def _cooked(line: dict[str, Any]) -> CookedRecording:
-    start = datetime.fromisoformat(line["started"])
-    session = CookedSession(
-        line["recipe"], line["strategy"], line["display"], line["person"], line["place"], start
-    )
-    reached = {
-        "verified": line["verdict"] in (PASS, WARN),
-        "aligned": line["alignment"] == ALIGNED,
-        "annotated": line["annotated"],
-        "consented": line["consented"],
-        "releasable": line["releasable"],
-    }
-    stages = ("recorded", *(stage for stage, is_so in reached.items() if is_so))
-    script = hash_of_order(line["order"]) if session.strategy == DISORDERED else ""
-    return CookedRecording(
-        session, tuple(line["order"]), line["path"], stages, line["seconds"], script=script
-    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kitchensync.operations.filed_log import filed_operations
-from kitchensync.operations.reduce import State, reduce_log
+from kitchensync.operations.reduce import reduce_log
 from kitchensync.recipe_app.study.already_cooked import CookedRecording
 from kitchensync.recipe_app.study.error_scripts import hash_of_errors
 from kitchensync.recipe_app.study.wanted import PLANNED
@@ -30,28 +30,24 @@ def _as_cooked(path: Path, one: CookedRecording) -> CookedRecording:
         state = reduce_log(filed_operations(path))
         if state["recording"] is None:
             return one
-        errors = _planned(state)
+        planned = [one for one in state["errors"].values() if one["planned"] and not one["removed"]]
+        errors = [(one["node"], number) for one in planned for number in one["categories"]]
         categories = tuple(sorted({number for _, number in errors}))
         at_steps = ((node, number) for node, number in errors if node is not None)
         script = hash_of_errors(at_steps) if one.session.strategy == PLANNED else one.script
-        return replace(one, order=_order(path, state) or one.order, categories=categories, script=script)
+        accepted = accepted_steps(path)
+        if accepted is not None:
+            done = {one.node: accepted.spans_s(one.node)[0][1] for one in accepted.steps}
+        else:
+            runs = {int(node): step["runs"] for node, step in state["steps"].items()}
+            ends = {node: [run["end"] for run in of if run["end"] is not None] for node, of in runs.items()}
+            done = {node: min(of) for node, of in ends.items() if of}
+        return replace(
+            one,
+            order=tuple(sorted(done, key=done.__getitem__)) or one.order,
+            categories=categories,
+            script=script,
+        )
     except (BadEventLog, BadAnnotations) as error:
         pass_on_trouble(error)
         return replace(one, order=())
-
-
-def _order(path: Path, state: State) -> tuple[int, ...]:
-    accepted = accepted_steps(path)
-    if accepted is not None:
-        done = {one.node: accepted.spans_s(one.node)[0][1] for one in accepted.steps}
-    else:
-        runs = {int(node): step["runs"] for node, step in state["steps"].items()}
-        ends = {node: [run["end"] for run in of if run["end"] is not None] for node, of in runs.items()}
-        done = {node: min(of) for node, of in ends.items() if of}
-    return tuple(sorted(done, key=done.__getitem__))
-
-
-def _planned(state: State) -> list[tuple[int | None, int]]:
-    """Return the steps and the numbers of the kinds of errors that were planned."""
-    errors = [one for one in state["errors"].values() if one["planned"] and not one["removed"]]
-    return [(one["node"], number) for one in errors for number in one["categories"]]

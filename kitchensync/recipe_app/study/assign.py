@@ -10,10 +10,55 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import count
 
-from kitchensync.recipe_app.study.time_slots import TimeSlot, slots_of
 from kitchensync.recipe_app.study.wanted import NORMAL, Cook, CookedSession, Study, StudyGoal, StudyKitchen
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSlot:
+    """A time at which a session can begin; `begin` and `end` are local times with their zone."""
+
+    day: int
+    begin: datetime
+    end: datetime
+
+    def is_open(self, of: Cook | StudyKitchen) -> bool:
+        """Return whether somebody, or a kitchen, is there for all of it."""
+        return of.hours.covers(self.begin, self.end)
+
+
+def slots_of(study: Study) -> list[TimeSlot]:
+    """Return the slots of every day of a study in which some kitchen is open, in order of time.
+
+    Sessions last as long as they last where clocks change: ends are reckoned in elapsed time. A local time that a
+    change of the clock leaves out begins no session.
+    """
+    opens = [first for kitchen in study.kitchens for _, first, _ in kitchen.hours.weekly]
+    if not opens:
+        return []
+    found = []
+    for day in range(study.days):
+        for begin in _begins(study, study.begin + timedelta(days=day), min(opens)):
+            ended = begin.astimezone(UTC) + timedelta(minutes=study.session_minutes)
+            slot = TimeSlot(day, begin, ended.astimezone(study.zone))
+            if study.not_before is not None and begin < study.not_before:
+                continue
+            if any(slot.is_open(kitchen) for kitchen in study.kitchens):
+                found.append(slot)
+    return found
+
+
+def _begins(study: Study, day: date, first: time) -> Iterator[datetime]:
+    step = timedelta(minutes=study.session_minutes + study.changeover_minutes)
+    for number in count():
+        local = datetime.combine(day, first) + number * step
+        if local.date() != day:
+            return
+        aware = local.replace(tzinfo=study.zone)
+        if aware.astimezone(UTC).astimezone(study.zone).replace(tzinfo=None) == local:
+            yield aware
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +122,15 @@ class _Assignment:
                 goal, cook = min(
                     options, key=lambda option: self._preference(option[0], option[1], kitchen, slot.begin)
                 )
-                self._assign(goal, cook, kitchen, slot)
+                number = goal.count - self.left[goal] + 1
+                self.sessions.append(PlannedSession(goal, cook.name, kitchen.name, slot, number))
+                self.left[goal] -= 1
+                if goal.strategy == NORMAL and goal.recipe in self.orders:
+                    self.orders[goal.recipe] -= 1
+                done = CookedSession(
+                    goal.recipe, goal.strategy, goal.display, cook.name, kitchen.name, slot.begin, goal.part
+                )
+                self.cooked[cook.name].append(done)
                 people.add(cook.name)
                 rigs.add(kitchen.rig)
 
@@ -96,7 +149,9 @@ class _Assignment:
         ]
         for cook in cooks:
             day = slot.begin.date()
-            today = [one for one in self.cooked[cook.name] if self._day(one) == day]
+            today = [
+                one for one in self.cooked[cook.name] if one.start.astimezone(self.study.zone).date() == day
+            ]
             if len(today) >= rules.most_a_day:
                 continue
             times = Counter(one.recipe for one in self.cooked[cook.name])
@@ -105,9 +160,6 @@ class _Assignment:
             for goal in goals:
                 if goal.recipe not in excluded and study.may(goal, cook):
                     yield goal, cook
-
-    def _day(self, one: CookedSession) -> object:
-        return one.start.astimezone(self.study.zone).date()
 
     def _preference(
         self, goal: StudyGoal, cook: Cook, kitchen: StudyKitchen, begin: datetime
@@ -126,17 +178,6 @@ class _Assignment:
             -self.left[goal] / goal.count,
             self.rng.random(),
         )
-
-    def _assign(self, goal: StudyGoal, cook: Cook, kitchen: StudyKitchen, slot: TimeSlot) -> None:
-        number = goal.count - self.left[goal] + 1
-        self.sessions.append(PlannedSession(goal, cook.name, kitchen.name, slot, number))
-        self.left[goal] -= 1
-        if goal.strategy == NORMAL and goal.recipe in self.orders:
-            self.orders[goal.recipe] -= 1
-        done = CookedSession(
-            goal.recipe, goal.strategy, goal.display, cook.name, kitchen.name, slot.begin, goal.part
-        )
-        self.cooked[cook.name].append(done)
 
 
 def neighbours(cooked: list[CookedSession], begin: datetime) -> set[str]:

@@ -21,24 +21,20 @@ def calendar(entries: Sequence[PlanEntry]) -> str:
     """Return the sessions of a plan as an iCalendar file; the same session has the same UID again."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//KitchenSync//study plan//EN"]
     for one in entries:
-        lines += _event(one)
+        what = f"{one.person}: {one.recipe}, {one.strategy}"
+        name = f"{one.recipe} {one.strategy} {one.display} {one.person} {one.kitchen} {_utc(one.start)}"
+        lines += [
+            "BEGIN:VEVENT",
+            f"UID:{hashlib.sha256(name.encode()).hexdigest()[:32]}@kitchensync",
+            f"DTSTAMP:{_utc(one.start)}",
+            f"DTSTART:{_utc(one.start)}",
+            f"DTEND:{_utc(one.start + timedelta(minutes=one.minutes))}",
+            f"SUMMARY:{what.translate(_ESCAPED)}",
+            f"LOCATION:{one.kitchen.translate(_ESCAPED)}",
+            f"DESCRIPTION:{one.why.translate(_ESCAPED)}",
+            "END:VEVENT",
+        ]
     return "".join(f"{part}\r\n" for line in [*lines, "END:VCALENDAR"] for part in _folded(line))
-
-
-def _event(one: PlanEntry) -> list[str]:
-    what = f"{one.person}: {one.recipe}, {one.strategy}"
-    name = f"{one.recipe} {one.strategy} {one.display} {one.person} {one.kitchen} {_utc(one.start)}"
-    return [
-        "BEGIN:VEVENT",
-        f"UID:{hashlib.sha256(name.encode()).hexdigest()[:32]}@kitchensync",
-        f"DTSTAMP:{_utc(one.start)}",
-        f"DTSTART:{_utc(one.start)}",
-        f"DTEND:{_utc(one.start + timedelta(minutes=one.minutes))}",
-        f"SUMMARY:{what.translate(_ESCAPED)}",
-        f"LOCATION:{one.kitchen.translate(_ESCAPED)}",
-        f"DESCRIPTION:{one.why.translate(_ESCAPED)}",
-        "END:VEVENT",
-    ]
 
 
 def _utc(time: datetime) -> str:

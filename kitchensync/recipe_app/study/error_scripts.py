@@ -35,19 +35,15 @@ def protected(graph: Graph) -> frozenset[int]:
 @lru_cache(maxsize=64)
 def hints_of(graph: Graph) -> Mapping[int, Sequence[Hint]]:
     """Return the hints of each step, in its own words and by its place."""
+    # The log has no room for a hint with a very long step's own text.
     return {
         step.node: [
             hint
             for hint in (*step_hints(step, texts_after(graph, step.node)), *graph_hints(graph, step.node))
-            if _fits(hint)
+            if all(len(value) <= MOST_LETTERS for value in asdict(hint).values() if isinstance(value, str))
         ]
         for step in graph.steps
     }
-
-
-def _fits(hint: Hint) -> bool:
-    """Return whether the log has room for an error made of it: a very long step's own text is in its hints."""
-    return all(len(value) <= MOST_LETTERS for value in asdict(hint).values() if isinstance(value, str))
 
 
 def proposed(graph: Graph, *, seed: int, category: str = "") -> list[Hint]:

@@ -3,113 +3,85 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from itertools import chain, product
 
-from kitchensync.recipe_app.study.assign import PlannedSession, StudyPlan
-from kitchensync.recipe_app.study.time_slots import slots_of
+from kitchensync.recipe_app.study.assign import PlannedSession, StudyPlan, slots_of
 from kitchensync.recipe_app.study.wanted import NORMAL, Cook, Study, StudyGoal, StudyKitchen
 
 
 def why_session(session: PlannedSession, plan: StudyPlan, study: Study) -> str:
     """Report what a session is for and which of its kind it is, by number."""
     goal = session.goal
-    before = sum(
+    number = 1 + sum(
         (one.person, one.goal.recipe) == (session.person, goal.recipe) and one.slot.begin < session.slot.begin
         for one in plan.sessions
     )
-    before += sum((one.person, one.recipe) == (session.person, goal.recipe) for one in study.settled)
+    number += sum((one.person, one.recipe) == (session.person, goal.recipe) for one in study.settled)
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 not in (11, 12, 13) else 0, "th")
     return (
         f"{goal.name}: {session.number} of {goal.count} wanted; {session.person} cooks {goal.recipe} for the "
-        f"{_nth(before + 1)} of {study.rules.per_person_and_recipe} times"
+        f"{number}{ending} of {study.rules.per_person_and_recipe} times"
     )
-
-
-def _nth(number: int) -> str:
-    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 not in (11, 12, 13) else 0, "th")
-    return f"{number}{ending}"
 
 
 def why_missing(goal: StudyGoal, plan: StudyPlan, study: Study) -> str:
     """Report what stands in the way of a goal that is not met: the first limit that leaves no room."""
     cooks = [cook for cook in study.cooks if study.may(goal, cook)]
     kitchens = [kitchen for kitchen in study.kitchens if study.suits(goal, kitchen)]
-    return (
-        _nobody(goal, cooks, study)
-        or _no_kitchen(goal, kitchens)
-        or _no_script(goal, study)
-        or _no_order(goal, plan, study)
-        or _all_times(goal, cooks, plan, study)
-        or _no_hour(goal, cooks, kitchens, plan, study)
-        or "a rule or other goals leave no room"
+    reasons = chain(
+        _reasons(goal, cooks, kitchens, plan, study), _no_hour(goal, cooks, kitchens, plan, study)
     )
+    return next(reasons, "a rule or other goals leave no room")
 
 
-def _nobody(goal: StudyGoal, cooks: list[Cook], study: Study) -> str:
-    if cooks:
-        return ""
-    if goal.person and goal.person not in {cook.name for cook in study.cooks}:
-        return f"there is no person {goal.person}"
-    return f"nobody may cook {goal.recipe}: whoever could avoids it"
-
-
-def _no_kitchen(goal: StudyGoal, kitchens: list[StudyKitchen]) -> str:
-    if kitchens:
-        return ""
-    return (
-        f"there is no kitchen {goal.kitchen}"
-        if goal.kitchen
-        else f"no kitchen belongs to the part {goal.part}"
-    )
-
-
-def _no_script(goal: StudyGoal, study: Study) -> str:
-    if study.is_possible(goal):
-        return ""
-    return f"{goal.recipe} has no wrong order that leaves the steps in place that keep people safe"
-
-
-def _no_order(goal: StudyGoal, plan: StudyPlan, study: Study) -> str:
+def _reasons(
+    goal: StudyGoal, cooks: list[Cook], kitchens: list[StudyKitchen], plan: StudyPlan, study: Study
+) -> Iterator[str]:
+    if not cooks and goal.person and goal.person not in {cook.name for cook in study.cooks}:
+        yield f"there is no person {goal.person}"
+    if not cooks:
+        yield f"nobody may cook {goal.recipe}: whoever could avoids it"
+    if not kitchens:
+        named = f"there is no kitchen {goal.kitchen}" if goal.kitchen else ""
+        yield named or f"no kitchen belongs to the part {goal.part}"
+    if not study.is_possible(goal):
+        yield f"{goal.recipe} has no wrong order that leaves the steps in place that keep people safe"
     orders = study.orders.get(goal.recipe)
-    if goal.strategy != NORMAL or orders is None:
-        return ""
-    used = sum(one.goal.recipe == goal.recipe and one.goal.strategy == NORMAL for one in plan.sessions)
-    return f"{goal.recipe} has {orders.total} orders, all used" if used >= orders.new else ""
-
-
-def _all_times(goal: StudyGoal, cooks: list[Cook], plan: StudyPlan, study: Study) -> str:
+    if goal.strategy == NORMAL and orders is not None:
+        used = sum(one.goal.recipe == goal.recipe and one.goal.strategy == NORMAL for one in plan.sessions)
+        if used >= orders.new:
+            yield f"{goal.recipe} has {orders.total} orders, all used"
     times = Counter(one.person for one in plan.sessions if one.goal.recipe == goal.recipe)
     times.update(one.person for one in study.settled if one.recipe == goal.recipe)
     most = study.rules.per_person_and_recipe
     if all(times[cook.name] >= most for cook in cooks):
-        return f"everybody who may cooks {goal.recipe} {most} times already"
-    return ""
+        yield f"everybody who may cooks {goal.recipe} {most} times already"
 
 
 def _no_hour(
     goal: StudyGoal, cooks: list[Cook], kitchens: list[StudyKitchen], plan: StudyPlan, study: Study
-) -> str:
+) -> Iterator[str]:
     """Go through the hours at which somebody and a kitchen are there, and say what takes the last of them."""
     slots = slots_of(study)
     if not slots and study.not_before is not None:
-        return f"no hour of the study is left after {study.not_before:%Y-%m-%d %H:%M}; set begin or days anew"
+        yield f"no hour of the study is left after {study.not_before:%Y-%m-%d %H:%M}; set begin or days anew"
     both = [
         (slot, cook, one)
-        for slot in slots
-        for cook in cooks
-        for one in kitchens
+        for slot, cook, one in product(slots, cooks, kitchens)
         if slot.is_open(cook) and slot.is_open(one)
     ]
     if not both:
-        return "whoever may cook it and a kitchen that suits are never there at the same time"
+        yield "whoever may cook it and a kitchen that suits are never there at the same time"
     taken = {(one.slot.begin, who) for one in plan.sessions for who in (one.person, one.kitchen)}
     free = [at for at in both if not taken & {(at[0].begin, at[1].name), (at[0].begin, at[2].name)}]
     if not free:
-        return "every hour in which somebody and a kitchen are free is taken"
+        yield "every hour in which somebody and a kitchen are free is taken"
     days = Counter((one.person, one.slot.day) for one in plan.sessions)
     alike = {(one.person, one.slot.day) for one in plan.sessions if one.goal.recipe == goal.recipe}
     fresh = [at for at in free if (at[1].name, at[0].day) not in alike]
     if not fresh:
-        return f"on every day that is left whoever may cooks {goal.recipe} already; never twice on a day"
+        yield f"on every day that is left whoever may cooks {goal.recipe} already; never twice on a day"
     most = study.rules.most_a_day
     if all(days[cook.name, slot.day] >= most for slot, cook, _ in fresh):
-        return f"on every day that is left whoever may cooks {most} times already"
-    return ""
+        yield f"on every day that is left whoever may cooks {most} times already"

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, time, timedelta
+from itertools import pairwise
 from math import ceil
 from typing import Any
 
@@ -37,67 +38,35 @@ def make_plan(
     A kept session that was recorded counts as that.
     """
     kept = not_recorded(kept, cooked)
-    used, minutes = _used(cooked, kept), _minutes(study, cooked)
+    (used, scripts), notes = _used(cooked, kept), [*_changed_clocks(study), *_changed_recipes(graphs, kept)]
+    lengths = sorted(one.seconds for one in cooked if one.seconds)
+    if study.as_long_as_past and len(lengths) >= FEW:  # nine in ten recordings were no longer
+        minutes = STEP_MINUTES * ceil(lengths[ceil(0.9 * len(lengths)) - 1] / 60 / STEP_MINUTES)
+        study = replace(study, session_minutes=minutes)
+        notes.append(f"sessions last {minutes} minutes: nine of ten recordings were no longer")
+    wrong = {goal.recipe for goal in study.goals if goal.strategy == DISORDERED}
     study = replace(
         study,
-        session_minutes=minutes or study.session_minutes,
         settled=(*(one.session for one in cooked), *(one.settled for one in kept)),
         orders=_orders(graphs, used),
-        without_wrong_order=_without_wrong_order(study, graphs),
+        without_wrong_order=frozenset(
+            name for name in wrong if not script_of(graphs[name], DISORDERED, seed=0)
+        ),
     )
     made = plan_study(study, seed=seed)
-    known = _kinds(cooked, kept)
-    new = entries_of(made, study, graphs, used, _counted(known), _used_scripts(cooked, kept), seed=seed)
+    kinds = _kinds(cooked, kept)
+    counted = Counter(kind for kind in kinds if kind)
+    for _ in range(kinds.count("")):  # one whose kind nobody knows had the next one in turn
+        counted[rarest(counted)] += 1
+    new = entries_of(made, study, graphs, used, counted, scripts, seed=seed)
     entries = sorted([*kept, *new], key=lambda one: (one.start, one.kitchen))
     return {
         "goals": [asdict(goal) for goal in study.goals],
         "sessions": [one.model_dump(mode="json") for one in entries],
-        "unmet": unmet(made, study, [*known, *(one.category for one in entries)]),
+        "unmet": unmet(made, study, [*kinds, *(one.category for one in entries)]),
         "recorded": len(cooked),
-        "notes": [
-            *_changed_clocks(study),
-            *_changed_recipes(graphs, kept),
-            *_lengths(minutes),
-            *_uneven(study, new),
-        ],
+        "notes": [*notes, *_uneven(study, new)],
     }
-
-
-def _minutes(study: Study, cooked: Sequence[CookedRecording]) -> int | None:
-    """Return how long a session is by past recordings, nine in ten of which were no longer; None where unasked."""
-    lengths = sorted(one.seconds for one in cooked if one.seconds)
-    if not study.as_long_as_past or len(lengths) < FEW:
-        return None
-    nine_of_ten_s = lengths[ceil(0.9 * len(lengths)) - 1]
-    return STEP_MINUTES * ceil(nine_of_ten_s / 60 / STEP_MINUTES)
-
-
-def _lengths(minutes: int | None) -> list[str]:
-    return [f"sessions last {minutes} minutes: nine of ten recordings were no longer"] if minutes else []
-
-
-def _used(cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]) -> dict[str, list[Order]]:
-    """Return the orders that recipes were cooked in, or will be."""
-    used: dict[str, list[Order]] = defaultdict(list)
-    for one in cooked:
-        if one.session.strategy == NORMAL:
-            used[one.session.recipe].append(one.order)
-    for entry in kept:
-        if entry.strategy == NORMAL and entry.order:
-            used[entry.recipe].append(entry.order)
-    return used
-
-
-def _used_scripts(
-    cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]
-) -> defaultdict[str, Counter[str]]:
-    """Count the error scripts that recipes were cooked by, or will be."""
-    used: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for one in cooked:
-        used[one.session.recipe][one.script] += 1
-    for entry in kept:
-        used[entry.recipe][entry.script] += 1
-    return used
 
 
 def _kinds(cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]) -> list[str]:
@@ -107,12 +76,19 @@ def _kinds(cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]) -> list
     return [*names, *(one.category for one in kept if one.category), *("" for _ in unknown)]
 
 
-def _counted(kinds: Sequence[str]) -> Counter[str]:
-    """Count kinds; a session of which nobody knows had the next one in turn."""
-    found = Counter(kind for kind in kinds if kind)
-    for _ in range(kinds.count("")):
-        found[rarest(found)] += 1
-    return found
+def _used(
+    cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]
+) -> tuple[dict[str, list[Order]], defaultdict[str, Counter[str]]]:
+    """Return the orders that recipes were cooked in, or will be; and count the error scripts."""
+    orders: dict[str, list[Order]] = defaultdict(list)
+    scripts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    known = [(one.session.recipe, one.session.strategy, one.order, one.script) for one in cooked]
+    known += [(one.recipe, one.strategy, one.order, one.script) for one in kept]
+    for place, (recipe, strategy, order, script) in enumerate(known):
+        scripts[recipe][script] += 1
+        if strategy == NORMAL and (order or place < len(cooked)):
+            orders[recipe].append(order)
+    return orders, scripts
 
 
 def _orders(graphs: Mapping[str, Graph], used: Mapping[str, Sequence[Order]]) -> dict[str, OrdersLeft]:
@@ -125,11 +101,6 @@ def _orders(graphs: Mapping[str, Graph], used: Mapping[str, Sequence[Order]]) ->
         valid = {order for order in used.get(name, ()) if is_valid_order(graph, order)}
         found[name] = OrdersLeft(total, total - len(valid))
     return found
-
-
-def _without_wrong_order(study: Study, graphs: Mapping[str, Graph]) -> frozenset[str]:
-    wanted = {goal.recipe for goal in study.goals if goal.strategy == DISORDERED}
-    return frozenset(name for name in wanted if not script_of(graphs[name], DISORDERED, seed=0))
 
 
 def _uneven(study: Study, new: Sequence[PlanEntry]) -> list[str]:
@@ -152,15 +123,14 @@ def _uneven(study: Study, new: Sequence[PlanEntry]) -> list[str]:
 
 def _changed_clocks(study: Study) -> list[str]:
     """Name the days on which the zone's clocks change: hours of people and kitchens stay local."""
-    days = [study.begin + timedelta(days=number) for number in range(study.days)]
-    changed = [
-        day
-        for day in days
-        if datetime.combine(day, time(0), study.zone).utcoffset()
-        != datetime.combine(day + timedelta(days=1), time(0), study.zone).utcoffset()
+    midnights = [
+        datetime.combine(study.begin + timedelta(days=number), time(0), study.zone)
+        for number in range(study.days + 1)
     ]
     return [
-        f"clocks change on {day} in {study.zone}: hours stay local, sessions last as long" for day in changed
+        f"clocks change on {one:%Y-%m-%d} in {study.zone}: hours stay local, sessions last as long"
+        for one, after in pairwise(midnights)
+        if one.utcoffset() != after.utcoffset()
     ]
 
 

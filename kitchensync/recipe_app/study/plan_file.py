@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from kitchensync.operations.operation_kinds import first_problem
 from kitchensync.recipe_app.study.assign import StudyPlan
 from kitchensync.recipe_app.study.error_scripts import draw_apart
 from kitchensync.recipe_app.study.explain import why_missing, why_session
@@ -66,10 +67,7 @@ def read_plan(path: Path) -> list[PlanEntry]:
         document = json.loads(path.read_text(encoding="utf-8"))
         return [PlanEntry.model_validate(one) for one in document["sessions"]]
     except ValidationError as error:
-        problem = error.errors()[0]
-        raise BadStudy(
-            path.name, f"sessions: {'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-        ) from error
+        raise BadStudy(path.name, f"sessions: {first_problem(error)}") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadStudy(path.name, f"is no plan that `study plan` wrote ({error})") from error
 
@@ -108,10 +106,7 @@ def entries_of(
     drawn = {
         recipe: iter(
             draw_diverse(
-                graphs[recipe],
-                count=wanted.count(recipe),
-                seed=seed,
-                recorded=used.get(recipe, ()),
+                graphs[recipe], count=wanted.count(recipe), seed=seed, recorded=used.get(recipe, ())
             ).orders
         )
         for recipe in dict.fromkeys(wanted)

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from kitchensync.operations.operation_kinds import first_problem
 from kitchensync.recipe_app.study.wanted import (
     STRATEGIES,
     Cook,
@@ -103,47 +104,55 @@ def read_study(path: Path) -> tuple[Study, Path]:
     return _study(read, names, path.name), folder
 
 
-def parse_study(text: str, recipes: Sequence[str], name: str = "study") -> Study:
+def parse_study(text: str, recipes: Sequence[str]) -> Study:
     """Read the text of a study file; `recipes` are the names that there are. Raises BadStudy."""
-    return _study(_parsed(text, name), recipes, name)
+    return _study(_parsed(text, "study"), recipes, "study")
 
 
 def _parsed(text: str, name: str) -> _File:
     try:
         return _File(**tomllib.loads(text))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise BadStudy(name, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise BadStudy(name, first_problem(error)) from error
     except (ValueError, RecursionError, TypeError) as error:
         raise BadStudy(name, f"cannot be read ({error})") from error
 
 
 def _study(read: _File, recipes: Sequence[str], name: str) -> Study:
+    try:
+        zone = ZoneInfo(read.study.zone)
+    except (KeyError, ValueError, OSError) as error:
+        why = f"study.zone: there is no time zone {read.study.zone!r}; one is Europe/Berlin"
+        raise BadStudy(name, why) from error
     study = Study(
-        _zone(read.study.zone, name),
+        zone,
         read.study.begin,
         read.study.days,
         read.study.session_minutes or UNKNOWN_MINUTES,
         read.study.changeover_minutes,
         tuple(one for goal in read.goals for one in _goals(goal, recipes, name)),
-        tuple(_cook(cook, one, name) for cook, one in read.people.items()),
+        tuple(
+            Cook(cook, _open(one.hours, one.away, f"people.{cook}", name), frozenset(one.avoids))
+            for cook, one in read.people.items()
+        ),
         tuple(_kitchen(kitchen, one, name) for kitchen, one in read.kitchens.items()),
         StudyRules(**read.rules.model_dump()),
         as_long_as_past=read.study.session_minutes is None,
     )
-    _check(study, name)
+    # Refuse what contradicts itself; what merely cannot be met is said with the plan.
+    if not study.cooks or not study.kitchens or not study.goals:
+        raise BadStudy(name, "a study has people, kitchens and goals")
+    twice = {goal.name for goal in study.goals if sum(one.name == goal.name for one in study.goals) > 1}
+    if twice:
+        raise BadStudy(name, f"goals: {min(twice)} is wanted twice; give one count")
+    parts = {part for kitchen in study.kitchens for part in kitchen.parts}
+    for goal in study.goals:
+        home = next((one for one in study.kitchens if one.name == goal.kitchen), None)
+        if home and goal.part and goal.part in parts and goal.part not in home.parts:
+            raise BadStudy(
+                name, f"goals: {goal.name}: kitchen {home.name} does not belong to the part {goal.part}"
+            )
     return study
-
-
-def _zone(name: str, file: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:
-        raise BadStudy(file, f"study.zone: there is no time zone {name!r}; one is Europe/Berlin") from error
-
-
-def _cook(name: str, table: _Person, file: str) -> Cook:
-    return Cook(name, _open(table.hours, table.away, f"people.{name}", file), frozenset(table.avoids))
 
 
 def _kitchen(name: str, table: _Kitchen, file: str) -> StudyKitchen:
@@ -188,19 +197,3 @@ def _goals(goal: _Goal, names: Sequence[str], file: str) -> list[StudyGoal]:
             raise BadStudy(file, f"goals: there is no strategy {name!r}")
     rest: Mapping[str, object] = goal.model_dump(exclude={"recipe", "strategy"})
     return [StudyGoal(recipe, strategy, **rest) for recipe, strategy in product(wanted, strategies)]  # type: ignore[arg-type]
-
-
-def _check(study: Study, file: str) -> None:
-    """Refuse what contradicts itself; what merely cannot be met is said with the plan."""
-    if not study.cooks or not study.kitchens or not study.goals:
-        raise BadStudy(file, "a study has people, kitchens and goals")
-    twice = {goal.name for goal in study.goals if sum(one.name == goal.name for one in study.goals) > 1}
-    if twice:
-        raise BadStudy(file, f"goals: {min(twice)} is wanted twice; give one count")
-    parts = {part for kitchen in study.kitchens for part in kitchen.parts}
-    for goal in study.goals:
-        home = next((one for one in study.kitchens if one.name == goal.kitchen), None)
-        if home and goal.part and goal.part in parts and goal.part not in home.parts:
-            raise BadStudy(
-                file, f"goals: {goal.name}: kitchen {home.name} does not belong to the part {goal.part}"
-            )

@@ -17,7 +17,7 @@ from kitchensync.recipe_app.study.wanted import CookedSession, Study, StudyGoal
 DIMENSIONS = ("recipe", "strategy", "kitchen", "person", "display", "part")
 LATE = timedelta(hours=12)
 """So long after its time a session is still to come, and so far from it a recording may be the one of it."""
-Row = tuple[str, ...]
+CoverageRow = tuple[str, ...]
 
 
 @dataclass
@@ -45,10 +45,10 @@ class StudyCoverage:
     """Counts by row, and the recordings of each row."""
 
     by: tuple[str, ...]
-    rows: dict[Row, CoverageCounts] = field(default_factory=dict)
-    recordings: dict[Row, list[CookedRecording]] = field(default_factory=dict)
+    rows: dict[CoverageRow, CoverageCounts] = field(default_factory=dict)
+    recordings: dict[CoverageRow, list[CookedRecording]] = field(default_factory=dict)
 
-    def missing_most(self, count: int) -> list[tuple[Row, int]]:
+    def missing_most(self, count: int) -> list[tuple[CoverageRow, int]]:
         """Return the rows that lack most, and how many."""
         lack = sorted(((row, counts.missing) for row, counts in self.rows.items()), key=lambda one: -one[1])
         return [(row, missing) for row, missing in lack[:count] if missing]
@@ -108,18 +108,11 @@ def coverage(
     return StudyCoverage(found.by, ordered, found.recordings)
 
 
-def _row(of: StudyGoal | CookedSession, by: Sequence[str]) -> Row:
+def _row(of: StudyGoal | CookedSession, by: Sequence[str]) -> CoverageRow:
     return tuple(str(getattr(of, name)) for name in by)
 
 
-def _picture(width: int, height: int, inside: str) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'font-family="sans-serif" font-size="14"><rect width="100%" height="100%" fill="#fff"/>{inside}</svg>\n'
-    )
-
-
-def as_csv(rows: Mapping[Row, CoverageCounts], by: Sequence[str]) -> str:
+def as_csv(rows: Mapping[CoverageRow, CoverageCounts], by: Sequence[str]) -> str:
     """Return the counts as a table with a header."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -129,7 +122,7 @@ def as_csv(rows: Mapping[Row, CoverageCounts], by: Sequence[str]) -> str:
     return out.getvalue()
 
 
-def as_picture(rows: Mapping[Row, CoverageCounts]) -> str:
+def as_picture(rows: Mapping[CoverageRow, CoverageCounts]) -> str:
     """Return the counts as an SVG: a bar for what is wanted of a row, filled by how far its recordings are."""
     most = max((max(one.wanted, one.recorded) for one in rows.values()), default=1) or 1
     unit, high = 420 / most, 30
@@ -155,4 +148,8 @@ def as_picture(rows: Mapping[Row, CoverageCounts]) -> str:
             f'<text x="760" y="{y + 15}">{said}</text>'
         )
     head = "from light to dark: wanted, planned, recorded; within it, downwards: aligned, annotated, may be released"
-    return _picture(860, 70 + len(rows) * high, f'<text x="20" y="28">{head}</text>{"".join(lines)}')
+    size = f'width="860" height="{70 + len(rows) * high}" viewBox="0 0 860 {70 + len(rows) * high}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="14">'
+        f'<rect width="100%" height="100%" fill="#fff"/><text x="20" y="28">{head}</text>{"".join(lines)}</svg>\n'
+    )

@@ -52,30 +52,12 @@ from kitchensync.recipe_app.web.tablet import api_tablet
 from kitchensync.storage.errors import StorageError
 from kitchensync.task_graphs.errors import NotFound, RecipeError
 
-ROUTES = [
-    *api_sign_in.ROUTES,
-    *api_tablet.ROUTES,
-    *api_desk.ROUTES,
-    *api_batches.ROUTES,
-    *api_card.ROUTES,
-    *api_facts.ROUTES,
-    *api_films.ROUTES,
-    *api_live.ROUTES,
-    *api_marks.ROUTES,
-    *work_page.ROUTES,
-    *api_narration.ROUTES,
-    *api_errors_review.ROUTES,
-    *api_questions.ROUTES,
-    *api_evidence.ROUTES,
-    *api_opinions.ROUTES,
-    *api_recipes.ROUTES,
-    *api_room.ROUTES,
-    *api_drawn_graphs.ROUTES,
-    *pages.ROUTES,
-    *pages_overview.ROUTES,
-    *pages_recipes.ROUTES,
-    *pages_study.ROUTES,
-]
+MODULES = (
+    *(api_sign_in, api_tablet, api_desk, api_batches, api_card, api_facts, api_films, api_live, api_marks),
+    *(work_page, api_narration, api_errors_review, api_questions, api_evidence, api_opinions, api_recipes),
+    *(api_room, api_drawn_graphs, pages, pages_overview, pages_recipes, pages_study),
+)
+ROUTES = [route for module in MODULES for route in module.ROUTES]
 
 STATUS: dict[type[Exception], int] = {
     SignInFirst: 401,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,16 +23,8 @@ from kitchensync.task_graphs.errors import RecipeError, Value, filled
 FOLDER = Path(__file__).resolve().parent.parent / "locales"
 ONLY_IN_TEMPLATES = frozenset(
     (
-        "audit",
-        "collections",
-        "consents",
-        "coverage",
-        "dumps",
-        "list",
-        "noscript",
-        "override",
-        "refusal",
-        "workshop",
+        *("audit", "collections", "consents", "coverage", "dumps", "list", "noscript", "override"),
+        *("refusal", "workshop"),
     )
 )
 """Families of keys that no script names: a tablet does not load them."""
@@ -119,19 +110,13 @@ def words_of(request: HTTPConnection) -> Words:
 
 def choose_language(asked: str | None, cookie: str | None, accepted: str) -> str:
     """Return the language that was asked for, else the one chosen before, else what the browser likes."""
-    known = {*LANGUAGES, PSEUDO}
-    for found in (asked, cookie):
-        if found in known:
-            return str(found)
-    wanted = sorted(_weights(accepted).items(), key=lambda item: -item[1])
-    return next((name for name, _ in wanted if name in LANGUAGES), "en")
-
-
-def _weights(accepted: str) -> Mapping[str, float]:
-    found: dict[str, float] = {}
+    for chosen in (asked, cookie):
+        if chosen in {*LANGUAGES, PSEUDO}:
+            return str(chosen)
+    weights: dict[str, float] = {}
     for part in accepted.split(",")[:20]:
         name, _, weight = part.strip().partition(";q=")
         language = name.partition("-")[0].lower()
-        if re.fullmatch(r"[01](\.\d{0,3})?", weight or "1"):
-            found[language] = max(found.get(language, 0.0), float(weight or 1))
-    return found
+        if language in LANGUAGES and re.fullmatch(r"[01](\.\d{0,3})?", weight or "1"):
+            weights[language] = max(weights.get(language, 0.0), float(weight or 1))
+    return max(weights, key=weights.__getitem__, default="en")

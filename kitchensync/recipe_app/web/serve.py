@@ -36,13 +36,7 @@ from kitchensync.recipe_app.web.door.connections import MOST_HEAD, BoundedServer
 from kitchensync.shell.end_signals import ending_at_signals
 from kitchensync.shell.host_clock import host_ns, utc_anchor
 from kitchensync.shell.loopback import is_loopback_address
-from kitchensync.storage.installation.key import (
-    KEY_FILE,
-    check_own_folder,
-    kept_key,
-    own_key,
-    take_folder,
-)
+from kitchensync.storage.installation.key import KEY_FILE, check_own_folder, kept_key, own_key, take_folder
 from kitchensync.storage.installation.own_list import OWN_LIST
 from kitchensync.storage.lab import share
 from kitchensync.storage.names import APP_FOLDER
@@ -94,7 +88,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
             watch=Station(data),
             hosts=frozenset(tls.own_names(setup.host)),
             demo=_demo(records) if setup.demo else None,
-            ca_file=secure.authority_bytes() if secure else None,
+            ca_file=secure.authority.read_bytes() if secure else None,
         )
         stack.callback(tools.films.close)
         stack.callback(tools.pictures.close)
@@ -105,8 +99,8 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
         stack.enter_context(_repeated("filing", FILE_AGAIN_S, file))
         stack.enter_context(_repeated("small videos", FILE_AGAIN_S, partial(prepare_ended, tools)))
         stack.enter_context(_repeated("withdrawals", OPEN_AGAIN_S, partial(finish_open, tools, own)))
-        url, *others = addresses(setup.host, listener.getsockname()[1], secure)
-        for line in (*_welcome(tools, url, data), *_elsewhere(others, secure)):
+        urls = addresses(setup.host, listener.getsockname()[1], secure)
+        for line in _welcome(tools, urls, secure, data):
             say(line)
         server = BoundedServer(_config(tools, secure, setup.trusted_proxy))
 
@@ -115,7 +109,7 @@ def serve(setup: Setup, *, say: Callable[[str], None]) -> None:
 
         # Also before the server listens to signals itself; after its orderly end it raises them again.
         stack.enter_context(ending_at_signals(end))
-        say(f"ready app={url}")
+        say(f"ready app={urls[0]}")
         server.run(sockets=[listener])
 
 
@@ -153,7 +147,11 @@ def clock_id() -> str:
     return hashlib.sha256(boot.encode()).hexdigest()[:12]
 
 
-def _welcome(tools: Collaborators, url: str, data: Path) -> Iterator[str]:
+def _welcome(
+    tools: Collaborators, urls: list[str], secure: tls.Credentials | None, data: Path
+) -> Iterator[str]:
+    """Say what is served and how to begin, and by which other addresses tablets reach the app."""
+    url, *others = urls
     yield f"recipes: {len(tools.shelf.recipes())} from {tools.shelf.folder}; recordings: {data}"
     if tools.demo is not None:
         (kitchen,) = tools.records.rows(tables.kitchen, limit=1)
@@ -163,10 +161,6 @@ def _welcome(tools: Collaborators, url: str, data: Path) -> Iterator[str]:
     if (admin := _admin_without_password(tools.records)) is not None:
         yield "nobody is an admin yet; open this once, within 72 hours, and set a password:"
         yield f"invite={url}desk/sign-in#{tools.accounts.invite(admin, actor='')}"
-
-
-def _elsewhere(others: list[str], secure: tls.Credentials | None) -> Iterator[str]:
-    """Say by which other addresses tablets reach the app, as on a computer with a network of the kitchen's own."""
     if others:
         yield f"also: {' '.join(others)}"
     if secure is not None and secure.left_out:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from kitchensync.operations.entries import counts
 from kitchensync.operations.filed_log import filed_operations
 from kitchensync.operations.planned_steps import numbered_steps, plan_of
 from kitchensync.operations.reduce import reduce_log
-from kitchensync.operations.step_runs import State
+from kitchensync.operations.session_state import ErrorState, State
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import Event, taken_back
 from kitchensync.storage.manifest import Manifest
@@ -124,7 +125,7 @@ def _recipe(recording: Path, manifest: Manifest, time: ShownTime) -> dict[str, A
         state = reduce_log(filed_operations(recording))
     except BadEventLog:  # named with the events
         state = None
-    frozen = (state and state["recording"]) or {}
+    frozen: Mapping[str, Any] = (state and state["recording"]) or {}
     recipe = {**frozen, **named}
     if not recipe:
         return None
@@ -156,6 +157,6 @@ def _steps(state: State, time: ShownTime) -> list[dict[str, Any]]:
     ]
 
 
-def _error_in_words(error: dict[str, Any]) -> str:
+def _error_in_words(error: ErrorState) -> str:
     names = " + ".join(CATEGORIES[category].name for category in error["categories"])
     return f"{names}, {error['description']}" if error["description"] else names

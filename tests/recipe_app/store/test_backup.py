@@ -20,13 +20,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from databases import emptied
+from derived_tables import dump
 from histories import history, recording_body
 from sqlalchemy import insert, select
 
 from kitchensync.cli import main
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.people.accounts import Accounts
-from kitchensync.recipe_app.store import oplog, projections, tables
+from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.backup import back_up, check
 from kitchensync.recipe_app.store.database import Database, open_database
@@ -79,7 +80,7 @@ def content(database: Database) -> dict[str, Any]:
         rows = {
             name: sorted(map(repr, connection.execute(select(tables.metadata.tables[name])))) for name in KEPT
         }
-        return rows | {"derived": projections.dump(connection), "fault": oplog.first_fault(connection)}
+        return rows | {"derived": dump(connection), "fault": oplog.first_fault(connection)}
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -12,11 +12,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from kitchensync.recipe_app.study.assign import StudyPlan, plan_study
+from kitchensync.recipe_app.study.assign import StudyPlan, TimeSlot, plan_study, slots_of
 from kitchensync.recipe_app.study.explain import why_missing, why_session
 from kitchensync.recipe_app.study.plan_file import PlanEntry
 from kitchensync.recipe_app.study.study_progress import to_come
-from kitchensync.recipe_app.study.time_slots import TimeSlot, slots_of
 from kitchensync.recipe_app.study.wanted import (
     Cook,
     CookedSession,

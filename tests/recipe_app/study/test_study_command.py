@@ -351,15 +351,8 @@ def test_coverage_is_what_a_recount_of_the_files_says(lab: Path) -> None:
     recorded(data / "gone", sessions[0], withdrawn={"utc_ns": 1})
     recorded(data / "burnt", sessions[0], abandoned={"reason": "the pan burnt", "host_ns": 1})
     options = [
-        "--data",
-        "recordings",
-        "--by",
-        "recipe,strategy",
-        "--csv",
-        "c.csv",
-        "--svg",
-        "c.svg",
-        "--json",
+        *("--data", "recordings", "--by", "recipe,strategy", "--csv", "c.csv", "--svg", "c.svg"),
+        *("--json",),
     ]
     done = CliRunner().invoke(main, ["study", "coverage", "study.toml", *options])
     assert done.exit_code == 0, done.output

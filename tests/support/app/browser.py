@@ -15,14 +15,9 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
-    "--disable-gpu",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--use-fake-device-for-media-stream",
-    "--use-fake-ui-for-media-stream",
+    *("--disable-gpu", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--use-fake-device-for-media-stream"),
+    *("--use-fake-ui-for-media-stream",),
 ]
 PATIENCE_MS = 45_000
 """How long a test waits for what will come: a shared computer may stand still for a while."""

@@ -9,39 +9,10 @@ from kitchensync.recipe_app.store.app_records import new_id
 
 NODES = [4, 7, 9, 12]
 KINDS = (
-    *(
-        "start",
-        "done",
-        "reopen",
-        "skip",
-        "hold",
-        "undo",
-        "undo",
-        "error",
-        "plan_error",
-        "add_error",
-        "recovered",
-    ),
-    *(
-        "edit_error",
-        "edit_error",
-        "edit_error",
-        "mark",
-        "check",
-        "timer",
-        "hint",
-        "prepared",
-        "checked",
-        "end",
-        "claim",
-        "release",
-        "pause",
-        "resume",
-        "withdraw",
-        "keep",
-        "capture",
-        "close_review",
-    ),
+    *("start", "done", "reopen", "skip", "hold", "undo", "undo", "error", "plan_error", "add_error"),
+    *("recovered", "edit_error", "edit_error", "edit_error", "mark", "check", "timer", "hint", "prepared"),
+    *("checked", "end", "claim", "release", "pause", "resume", "withdraw", "keep", "capture"),
+    "close_review",
 )
 FIELDS = ("expected", "actual", "text", "language", "description", "outcome_note", "intent", "noticed")
 

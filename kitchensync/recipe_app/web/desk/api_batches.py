@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Request
@@ -16,13 +14,14 @@ from kitchensync.operations.event_lines import consent_of
 from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.app_withdrawals import note_download
-from kitchensync.recipe_app.exchange.desk_batches import REFUSED, Row
+from kitchensync.recipe_app.exchange.desk_batches import REFUSED, BatchRow
+from kitchensync.recipe_app.exchange.published import as_zip
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.bodies import EmptyBody, Id
-from kitchensync.recipe_app.web.desk.pages import exported, render, required_release
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.recipe_app.web.i18n import Words, words_of
+from kitchensync.recipe_app.web.desk.pages import attachment, exported, render, required_release
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
+from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.storage.errors import StorageError
 from kitchensync.task_graphs.errors import NotFound, RecipeError
 from kitchensync.task_graphs.formats.by_name import given_back
@@ -40,33 +39,34 @@ class BatchOf(Strict):
     recordings: Annotated[list[Id], Field(min_length=1, max_length=MOST)]
 
 
-def do_batch(request: Request, tools: Tools, body: BatchOf) -> dict[str, Any]:
+def do_batch(request: Request, tools: Tools, body: BatchOf) -> JsonObject:
     """Have a command done with recordings, one after the other; the answer says at once what is refused."""
-    words = words_of(request)
-    tools.batches.ask([_row(tools, words, one, body.verb) for one in dict.fromkeys(body.recordings)])
+    words, rows = words_of(request), []
+    for recording in dict.fromkeys(body.recordings):
+        row = tools.records.row(tables.recording, recording) or {}
+        refused = "batch.unknown" if not row else ""
+        if row and tools.records.state(recording)["withdrawn"]:
+            refused = "batch.withdrawn"
+        elif row and not row["folder"]:
+            refused = "batch.no_folder"
+        name = str(row["folder"] or row["recipe"]) if row else recording[:12]
+        if refused:
+            rows.append(BatchRow(recording, name, body.verb, None, REFUSED, words(refused)))
+        else:
+            path = (tools.folders.data / row["folder"]).absolute()
+            rows.append(BatchRow(recording, name, body.verb, path))
+    tools.batches.ask(rows)
     return batch_state(request, tools)
 
 
-def _row(tools: Collaborators, words: Words, recording: str, verb: str) -> Row:
-    row = tools.records.row(tables.recording, recording)
-    if row is None:
-        return Row(recording, recording[:12], verb, None, REFUSED, words("batch.unknown"))
-    name = str(row["folder"] or row["recipe"])
-    if tools.records.state(recording)["withdrawn"]:
-        return Row(recording, name, verb, None, REFUSED, words("batch.withdrawn"))
-    if not row["folder"]:
-        return Row(recording, name, verb, None, REFUSED, words("batch.no_folder"))
-    return Row(recording, name, verb, (tools.folders.data / row["folder"]).absolute())
-
-
-def batch_state(request: Request, tools: Tools) -> dict[str, Any]:
+def batch_state(request: Request, tools: Tools) -> JsonObject:
     """Report how far the batches are, a row for each recording, with its state in words."""
     words = words_of(request)
     rows = [row | {"word": words(f"batch.state.{row['state']}")} for row in tools.batches.rows()]
     return {"busy": tools.batches.is_busy(), "rows": rows}
 
 
-def give_up_batch(request: Request, tools: Tools, body: EmptyBody) -> dict[str, Any]:
+def give_up_batch(request: Request, tools: Tools, body: EmptyBody) -> JsonObject:
     """Do not begin what still waits; what is under way goes on to its end."""
     tools.batches.give_up()
     return batch_state(request, tools)
@@ -98,39 +98,28 @@ def export_many(request: Request, tools: Tools, visitor: Asking, recording: Chos
 
     Raises NotNow where nothing may leave.
     """
-    words, packed, left_out, given = words_of(request), io.BytesIO(), [], 0
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for row in _chosen(tools, recording):
-            try:
-                required_release(tools, row["id"])
-            except (RecipeError, StorageError) as error:
-                left_out.append(
-                    {"recording": row["id"], "recipe": row["recipe"], "why": words.refusal(error)}
-                )
-                continue
-            name, content = exported(tools, row["id"])
-            note_download(tools.records, row["id"], actor=visitor.actor)
-            archive.writestr(name, json.dumps(content, indent=1, ensure_ascii=False))
-            given += 1
-        archive.writestr("left_out.json", json.dumps(left_out, indent=1, ensure_ascii=False))
-    if not given:
+    words, files, left_out = words_of(request), dict[str, str](), []
+    for row in _chosen(tools, recording):
+        try:
+            required_release(tools, row["id"])
+        except (RecipeError, StorageError) as error:
+            why = words.refusal(error)
+            left_out.append({"recording": row["id"], "recipe": row["recipe"], "why": why})
+            continue
+        name, content = exported(tools, row["id"])
+        note_download(tools.records, row["id"], actor=visitor.actor)
+        files[name] = json.dumps(content, indent=1, ensure_ascii=False)
+    if not files:
         raise NotNow("nothing of these recordings may leave: nobody agreed to it")
-    return _zip(packed.getvalue(), "recordings.zip")
+    files["left_out.json"] = json.dumps(left_out, indent=1, ensure_ascii=False)
+    return attachment(as_zip(files), "application/zip", "recordings.zip")
 
 
 def export_recipes(tools: Tools, recipe: Chosen) -> Response:
     """Give recipes as files in one: a published graph in the layout in which it came, any other as `graph/1`."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in dict.fromkeys(recipe):
-            found = tools.shelf.get(name)
-            archive.writestr(f"{found.name}.json", given_back(found.graph))
-    return _zip(packed.getvalue(), "recipes.zip")
-
-
-def _zip(content: bytes, name: str) -> Response:
-    named = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type="application/zip", headers=named)
+    found = [tools.shelf.get(name) for name in dict.fromkeys(recipe)]
+    files = {f"{one.name}.json": given_back(one.graph) for one in found}
+    return attachment(as_zip(files), "application/zip", "recipes.zip")
 
 
 ROUTES = [

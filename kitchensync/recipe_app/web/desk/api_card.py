@@ -14,7 +14,7 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.desk.pages import render, who_cooks
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.task_graphs.errors import NotFound
@@ -42,7 +42,7 @@ def card_page(request: Request, tools: Tools, visitor: Asking, recording: str) -
     return render(request, "desk/card.html", **told)
 
 
-def card_state(request: Request, tools: Tools, recording: str) -> dict[str, Any]:
+def card_state(request: Request, tools: Tools, recording: str) -> JsonObject:
     """Return whether the card is here: the page is loaded again then."""
     _, found = _found(tools, recording)
     making = found["state"] == "making"
@@ -60,12 +60,12 @@ def thumbnail(tools: Tools, recording: str, number: int) -> Response:
     return Response(path.read_bytes(), media_type="image/jpeg")
 
 
-def read(tools: Tools, visitor: Asking, recording: str, body: CardIsRead) -> dict[str, Any]:
+def read(tools: Tools, visitor: Asking, recording: str, body: CardIsRead) -> JsonObject:
     """Keep that the operator has read the card: the kitchen may record again."""
     folder, found = _found(tools, recording)
     if not folder or (found["state"] == "none" and not found["said"]):
         raise NotNow("this recording has no card")
-    return {"read": read_card(tools, folder, visitor.person["pseudonym"] if visitor.person else "")}
+    return {"read": read_card(tools, folder, visitor.pseudonym)}
 
 
 ROUTES = [

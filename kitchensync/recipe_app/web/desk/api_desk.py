@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from fastapi import BackgroundTasks, Request
 from fastapi.responses import Response
@@ -23,18 +22,9 @@ from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.people.secrets import check_pin
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import roles_of
-from kitchensync.recipe_app.web.bodies import (
-    ChangePerson,
-    DeskControl,
-    DeskOperation,
-    NewCollection,
-    NewKitchen,
-    NewPerson,
-    Override,
-    PairingCode,
-    TabletDump,
-)
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web import bodies
+from kitchensync.recipe_app.web.desk.pages import attachment
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.recipe_app.web.tablet.api_tablet import Sha256, sound_answer
@@ -59,7 +49,7 @@ def _require_rank(
         raise NotAllowed("only an admin may do this to somebody with more roles than participant")
 
 
-def add_person(tools: Tools, visitor: Asking, body: NewPerson) -> dict[str, Any]:
+def add_person(tools: Tools, visitor: Asking, body: bodies.NewPerson) -> JsonObject:
     """Add somebody by a pseudonym; who gets a role at the desk gets an invite to set a password."""
     _require_rank(tools, visitor, list(body.roles))
     if body.pin:
@@ -71,7 +61,7 @@ def add_person(tools: Tools, visitor: Asking, body: NewPerson) -> dict[str, Any]
     return {"person": person, "invite": invite}
 
 
-def change_person(tools: Tools, visitor: Asking, person: str, body: ChangePerson) -> dict[str, Any]:
+def change_person(tools: Tools, visitor: Asking, person: str, body: bodies.ChangePerson) -> JsonObject:
     """Change roles, PIN, or whether somebody may still sign in."""
     _require_rank(tools, visitor, list(body.roles or []), person)
     changes = {
@@ -86,42 +76,42 @@ def change_person(tools: Tools, visitor: Asking, person: str, body: ChangePerson
     return {"person": person}
 
 
-def new_card(tools: Tools, visitor: Asking, person: str) -> dict[str, Any]:
+def new_card(tools: Tools, visitor: Asking, person: str) -> JsonObject:
     """Make a QR card that signs somebody in; an earlier card is no longer valid."""
     _require_rank(tools, visitor, [], person)
     return {"card": tools.accounts.new_card(person, actor=visitor.actor)}
 
 
-def new_invite(tools: Tools, visitor: Asking, person: str) -> dict[str, Any]:
+def new_invite(tools: Tools, visitor: Asking, person: str) -> JsonObject:
     """Make an invite to set a password, valid once and for 72 hours."""
     return {"invite": tools.accounts.invite(person, actor=visitor.actor)}
 
 
-def sign_out(tools: Tools, person: str) -> dict[str, Any]:
+def sign_out(tools: Tools, person: str) -> JsonObject:
     """End every session of somebody, on tablets and at the desk."""
     tools.accounts.sign_out_everywhere(person)
     return {"person": person}
 
 
-def add_kitchen(tools: Tools, visitor: Asking, body: NewKitchen) -> dict[str, Any]:
+def add_kitchen(tools: Tools, visitor: Asking, body: bodies.NewKitchen) -> JsonObject:
     """Add a kitchen."""
     return {"kitchen": tools.accounts.add_kitchen(body.name, actor=visitor.actor)}
 
 
-def new_pairing_code(tools: Tools, visitor: Asking, body: PairingCode) -> dict[str, Any]:
+def new_pairing_code(tools: Tools, visitor: Asking, body: bodies.PairingCode) -> JsonObject:
     """Make a code that pairs one tablet with a kitchen, valid once and for 15 minutes."""
     return {"code": tools.accounts.pairing_code(body.kitchen, actor=visitor.actor)}
 
 
-def remove_device(tools: Tools, visitor: Asking, device: str) -> dict[str, Any]:
+def remove_device(tools: Tools, visitor: Asking, device: str) -> JsonObject:
     """Let a tablet in no more; what it still holds unsent stays on it."""
     tools.accounts.remove_device(device, actor=visitor.actor)
     return {"device": device}
 
 
 def correct(
-    tools: Tools, visitor: Asking, recording: str, body: DeskOperation, later: BackgroundTasks
-) -> dict[str, Any]:
+    tools: Tools, visitor: Asking, recording: str, body: bodies.DeskOperation, later: BackgroundTasks
+) -> JsonObject:
     """Correct a recording after the fact; both versions stay in the log."""
     content = tools.intake.recording(recording, kitchen=None)
     said = checked(DESK_KINDS[body.kind], body.kind, body.body)
@@ -139,8 +129,8 @@ def correct(
 
 
 def take_dump(
-    request: Request, tools: Tools, visitor: Asking, body: TabletDump, later: BackgroundTasks
-) -> dict[str, Any]:
+    request: Request, tools: Tools, visitor: Asking, body: bodies.TabletDump, later: BackgroundTasks
+) -> JsonObject:
     """Take in what a tablet saved as a file; a second time nothing happens."""
     dump = read_dump(body.text, "dump")
     later.add_task(end_withdrawn, tools)
@@ -149,7 +139,7 @@ def take_dump(
     return asdict(take_in(dump, tools.records, tools.intake, actor=actor, corrects=corrects, say=say))
 
 
-def add_collection(tools: Tools, visitor: Asking, body: NewCollection) -> dict[str, Any]:
+def add_collection(tools: Tools, visitor: Asking, body: bodies.NewCollection) -> JsonObject:
     """Take in a folder of published annotations; a second time nothing happens."""
     taken = published.take_in(body.files, body.name, tools.records, actor=visitor.actor)
     return taken | shelve_graphs(body.files, tools.records, tools.shelf, actor=visitor.actor)
@@ -158,23 +148,22 @@ def add_collection(tools: Tools, visitor: Asking, body: NewCollection) -> dict[s
 def export_collection(tools: Tools, collection: str) -> Response:
     """Give the files of a collection back, packed: byte for byte as they came, but for what was corrected."""
     packed = published.as_zip(published.give_back(collection, tools.records).files)
-    named = {"content-disposition": 'attachment; filename="annotations.zip"'}
-    return Response(packed, media_type="application/zip", headers=named)
+    return attachment(packed, "application/zip", "annotations.zip")
 
 
-def steer(tools: Tools, visitor: Asking, recording: str, body: DeskControl) -> dict[str, Any]:
+def steer(tools: Tools, visitor: Asking, recording: str, body: bodies.DeskControl) -> JsonObject:
     """Start, stop or abort the devices of a recording from the desk, or let it go on without them."""
     tools.intake.recording(recording, kitchen=None)
     return steering.steer(tools, recording, body.action, actor=visitor.actor, reason=body.reason)
 
 
-def override(tools: Tools, visitor: Asking, recording: str, body: Override) -> dict[str, Any]:
+def override(tools: Tools, visitor: Asking, recording: str, body: bodies.Override) -> JsonObject:
     """Let a recording begin with open points of the checklist, for a reason that is kept."""
     tools.intake.recording(recording, kitchen=None)
     return steering.override(tools, recording, reason=body.reason, actor=visitor.actor, op_id=body.op_id)
 
 
-def release(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
+def release(tools: Tools, visitor: Asking, recording: str) -> JsonObject:
     """Take a recording from the tablet that holds it: the next one that opens it has it."""
     tools.intake.recording(recording, kitchen=None)
     tools.records.note("release", recording, {}, actor=visitor.actor)
@@ -182,7 +171,7 @@ def release(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
     return {"recording": recording}
 
 
-def state(tools: Tools, recording: str) -> dict[str, Any]:
+def state(tools: Tools, recording: str) -> JsonObject:
     """Report where a recording stands, all of it; of a withdrawn one that it is."""
     state = tools.records.state(recording)
     return {"phase": state["phase"], "withdrawn": True} if state["withdrawn"] else state

@@ -11,7 +11,7 @@ from kitchensync.recipe_app.cooking import training
 from kitchensync.recipe_app.exchange import stated_facts
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.task_graphs.errors import NotFound
 
 Words = Annotated[str, Field(max_length=400)]
@@ -47,15 +47,14 @@ class TrainingItems(Strict):
     lines: Annotated[str, Field(max_length=8000)] = ""
 
 
-def state_training(tools: Tools, visitor: Asking, body: TrainingItems) -> dict[str, Any]:
+def state_training(tools: Tools, visitor: Asking, body: TrainingItems) -> JsonObject:
     """State the training of a recipe or a skill; what was stated before no longer counts, none takes it away."""
-    items = training.items_in(body.lines)
-    subject = training.subject_of(body.of, body.about)
-    tools.records.note(training.KIND, subject, {"items": items}, actor=visitor.actor)
+    items = [" ".join(line.split()) for line in body.lines.splitlines() if line.strip()]
+    tools.records.note(training.KIND, f"{body.of} {body.about}", {"items": items}, actor=visitor.actor)
     return {"items": items}
 
 
-def state_of_recipe(tools: Tools, visitor: Asking, recipe: str, body: RecipeFacts) -> dict[str, Any]:
+def state_of_recipe(tools: Tools, visitor: Asking, recipe: str, body: RecipeFacts) -> JsonObject:
     """State what tablets and statistics say of a recipe, all its versions; only the latest counts."""
     found = tools.shelf.get(recipe)
     lists = (*stated_facts.OF_RECIPES, "ingredients")
@@ -65,7 +64,7 @@ def state_of_recipe(tools: Tools, visitor: Asking, recipe: str, body: RecipeFact
     return {"recipe": found.name, **said}
 
 
-def state_of_person(tools: Tools, visitor: Asking, body: PersonFacts) -> dict[str, Any]:
+def state_of_person(tools: Tools, visitor: Asking, body: PersonFacts) -> JsonObject:
     """State the bands that a participant wants to be counted in; empty ones take back what was stated."""
     if tools.records.row(tables.person, body.person) is None:
         raise NotFound("no person {name!r}; look at the list of people", name=body.person)

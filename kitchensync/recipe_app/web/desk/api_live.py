@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query, Request
 from fastapi.responses import Response
@@ -14,7 +14,7 @@ from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.web.bodies import LiveMark
 from kitchensync.recipe_app.web.desk.api_room import is_paused, was_paused
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.errors import StorageError
@@ -22,12 +22,6 @@ from kitchensync.storage.errors import StorageError
 STEERED = ("recording", "problem", "starting", "unknown")
 OVER = ("stopped", "standalone")
 MOST_STREAMS = 64
-
-
-def _folder(tools: Collaborators, recording: str) -> str | None:
-    """Return the folder of a recording's devices, None where none belong to it. Raises NotFound."""
-    folder: str | None = tools.intake.recording(recording, kitchen=None)["folder"]
-    return folder
 
 
 def live_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
@@ -39,9 +33,9 @@ def live_page(request: Request, tools: Tools, visitor: Asking, recording: str) -
     return render(request, "desk/live.html", visitor=visitor, **fields)
 
 
-def live(tools: Tools, recording: str) -> dict[str, Any]:
+def live(tools: Tools, recording: str) -> JsonObject:
     """Say everything that is known of the devices now; without a running recorder only its one word."""
-    folder = _folder(tools, recording)
+    folder = tools.intake.recording(recording, kitchen=None)["folder"]
     watch = tools.capture or tools.watch
     said = watch.live(folder) if watch is not None and folder is not None else None
     if said is None:
@@ -55,7 +49,8 @@ def live(tools: Tools, recording: str) -> dict[str, Any]:
 
 def _is_paused(tools: Collaborators, recording: str) -> bool:
     """Return whether a pause lasts: one of the tablet's, or one that was asked of the recorder."""
-    pauses, folder = tools.records.state(recording)["pauses"], _folder(tools, recording)
+    pauses = tools.records.state(recording)["pauses"]
+    folder = tools.intake.recording(recording, kitchen=None)["folder"]
     is_by_recorder = folder is not None and is_paused(tools.folders.data / folder)
     return is_by_recorder or (bool(pauses) and pauses[-1]["end"] is None)
 
@@ -66,12 +61,12 @@ def pictures(
     stream: Annotated[list[str], Query(max_length=MOST_STREAMS)],
     after_ms: Annotated[int, Query(ge=0)] = 0,
     wait_ms: Annotated[int, Query(ge=0, le=1000)] = 0,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Give the newest pictures of streams being recorded that came after `after_ms`; none in a privacy pause.
 
     Waits so long for the first. Raises NotFound, NotNow, Withdrawn, NotPermitted.
     """
-    folder = _folder(tools, recording)
+    folder = tools.intake.recording(recording, kitchen=None)["folder"]
     if folder is None:
         raise NotNow("nothing is being recorded here")
     path = (tools.folders.data / folder).absolute()
@@ -102,9 +97,9 @@ def pictures(
     }
 
 
-def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> dict[str, Any]:
+def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> JsonObject:
     """Keep what an operator remarks now: it stands in the recording's events at this time."""
-    folder = _folder(tools, recording)
+    folder = tools.intake.recording(recording, kitchen=None)["folder"]
     if folder is None or health_of(tools, folder)["health"] not in STEERED:
         raise NotNow("nothing is being recorded here")
     stored = tools.records.note("mark", recording, {"text": body.text}, actor=visitor.actor, op_id=body.op_id)

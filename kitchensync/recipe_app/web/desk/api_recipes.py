@@ -16,7 +16,8 @@ from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store.shelf import Recipe, shelve
 from kitchensync.recipe_app.web.bodies import NewRecipe, NewWording, OrderEdges, WrittenRecipe
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.desk.pages import attachment
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody, spool
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.task_graphs.formats.by_name import (
@@ -43,11 +44,7 @@ def _shelve(tools: Collaborators, name: str, graph: Graph, *, actor: str, **said
     return {"recipe": name, "steps": len(graph.steps), "graph_hash": graph.content_hash}
 
 
-def _stem(file_name: str) -> str:
-    return file_name.rpartition(".")[0] or file_name
-
-
-def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> dict[str, Any]:
+def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> JsonObject:
     """Put a recipe on the shelf: a task graph of any known form, or a text, in the order as written."""
     kind = kind_of(body.file_name, body.text)
     if kind == "text":
@@ -55,10 +52,10 @@ def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> dict[str, Any]
     else:
         graph = parse_graph(body.text, name=body.file_name, kind=kind)
     graph = in_written_order(graph) if kind in TEXTS else remembering_layout(graph, body.text, kind)
-    return _shelve(tools, _stem(body.file_name), graph, actor=visitor.actor, kind=kind)
+    return _shelve(tools, body.file_name.rsplit(".", 1)[0], graph, actor=visitor.actor, kind=kind)
 
 
-def preview(body: WrittenRecipe) -> dict[str, Any]:
+def preview(body: WrittenRecipe) -> JsonObject:
     """Report what every filled line of a text is taken for, and the steps that it becomes; nothing is kept."""
     found = written_lines(body.text, name=body.file_name, kinds=body.kinds)
     lines = [
@@ -73,13 +70,13 @@ def preview(body: WrittenRecipe) -> dict[str, Any]:
     return {"lines": lines, "steps": sum(len(steps) for _, steps in found)}
 
 
-def write_recipe(tools: Tools, visitor: Asking, body: WrittenRecipe) -> dict[str, Any]:
+def write_recipe(tools: Tools, visitor: Asking, body: WrittenRecipe) -> JsonObject:
     """Keep a recipe that was written as text: its steps in the order as written."""
     graph = written_graph(body.text, name=body.file_name, kinds=body.kinds)
-    return _shelve(tools, _stem(body.file_name), graph, actor=visitor.actor, kind="text")
+    return _shelve(tools, body.file_name.rsplit(".", 1)[0], graph, actor=visitor.actor, kind="text")
 
 
-def check_order(request: Request, tools: Tools, recipe: str, body: OrderEdges) -> dict[str, Any]:
+def check_order(request: Request, tools: Tools, recipe: str, body: OrderEdges) -> JsonObject:
     """Report what these edges would make of a recipe, and where to draw its steps; nothing is kept."""
     graph = with_inner_edges(_edited(tools, recipe, body).graph, body.edges)
     told = tell(graph)
@@ -92,7 +89,7 @@ def check_order(request: Request, tools: Tools, recipe: str, body: OrderEdges) -
     }
 
 
-def keep_order(tools: Tools, visitor: Asking, recipe: str, body: OrderEdges) -> dict[str, Any]:
+def keep_order(tools: Tools, visitor: Asking, recipe: str, body: OrderEdges) -> JsonObject:
     """Keep the edges of a recipe as its newest version; the same edges are the same version."""
     found = _edited(tools, recipe, body)
     graph = with_inner_edges(found.graph, body.edges)
@@ -110,11 +107,10 @@ def _edited(tools: Collaborators, recipe: str, body: OrderEdges) -> Recipe:
 def export_recipe(tools: Tools, recipe: str) -> Response:
     """Give a recipe as a file: a published graph in the layout in which it came, any other as `graph/1`."""
     found = tools.shelf.get(recipe)
-    named = {"content-disposition": f'attachment; filename="{found.name}.json"'}
-    return Response(given_back(found.graph), media_type="application/json", headers=named)
+    return attachment(given_back(found.graph), "application/json", f"{found.name}.json")
 
 
-def add_wording(tools: Tools, visitor: Asking, recipe: str, body: NewWording) -> dict[str, Any]:
+def add_wording(tools: Tools, visitor: Asking, recipe: str, body: NewWording) -> JsonObject:
     """Say the steps of a recipe in one more language: a new version of it, which tablets offer."""
     found = tools.shelf.get(recipe)
     graph = with_wording(found.graph, body.language, body.title, body.lines.splitlines(), own=body.own)
@@ -122,9 +118,7 @@ def add_wording(tools: Tools, visitor: Asking, recipe: str, body: NewWording) ->
     return {"recipe": found.name, "language": body.language, "graph_hash": kept["graph_hash"]}
 
 
-async def put_picture(
-    request: Request, tools: Tools, visitor: Asking, recipe: str, place: str
-) -> dict[str, Any]:
+async def put_picture(request: Request, tools: Tools, visitor: Asking, recipe: str, place: str) -> JsonObject:
     """Put a picture at a step of a recipe, or at its result: made anew, small, without what else was in the file."""
     found = tools.shelf.get(recipe)
     with tempfile.NamedTemporaryFile(dir=tools.folders.data, prefix=".picture-") as kept:
@@ -136,7 +130,7 @@ async def put_picture(
     return {"address": recipe_pictures.address_of(sha256), "bytes": len(content)}
 
 
-def take_picture_away(tools: Tools, visitor: Asking, recipe: str, place: str) -> dict[str, Any]:
+def take_picture_away(tools: Tools, visitor: Asking, recipe: str, place: str) -> JsonObject:
     """Show no picture at this place any more."""
     recipe_pictures.take_away(tools.records, tools.shelf.get(recipe), place, actor=visitor.actor)
     return {"address": ""}

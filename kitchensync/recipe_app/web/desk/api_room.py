@@ -8,9 +8,9 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import Response
 
+from kitchensync.capture.station import Station
 from kitchensync.operations.errors import NotNow
 from kitchensync.recipe_app.cooking import steering
-from kitchensync.recipe_app.cooking.capture_link import Capture
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.ended_today import ended_today
 from kitchensync.recipe_app.people.roles import Access
@@ -18,7 +18,7 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import roles_of
 from kitchensync.recipe_app.web.bodies import Preflight, RoomControl
 from kitchensync.recipe_app.web.desk.pages import kitchens_of, render, who_cooks
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.sensors.hololens.catalogue import is_front_camera
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.privacy import FOR_EVER, Pauses, pauses_of
@@ -44,7 +44,7 @@ def _todo(tools: Collaborators) -> dict[str, Any]:
     }
 
 
-def room(tools: Tools) -> dict[str, Any]:
+def room(tools: Tools) -> JsonObject:
     """Report how every recording is that this computer makes into the app's folder; where nobody knows, `unknown`.
 
     `ended` is what ended today, and what of it is to be done.
@@ -58,7 +58,7 @@ def room(tools: Tools) -> dict[str, Any]:
     return {"recordings": [_shown(tools, one) for one in ours], "ended": ended}
 
 
-def preflight(tools: Tools, body: Preflight) -> dict[str, Any]:
+def preflight(tools: Tools, body: Preflight) -> JsonObject:
     """Look over this computer and a kitchen's devices; not while something is recorded, which it would disturb."""
     capture = _capture(tools)
     if capture.room():
@@ -68,7 +68,7 @@ def preflight(tools: Tools, body: Preflight) -> dict[str, Any]:
     return {"status": found["status"], "findings": found["findings"]}
 
 
-def _capture(tools: Collaborators) -> Capture:
+def _capture(tools: Collaborators) -> Station:
     if tools.capture is None:
         raise NotNow("no rig belongs to this app; start it with --rig rig.toml to record from here")
     return tools.capture
@@ -78,6 +78,9 @@ def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
     row, path = _row(tools, one["recording"]), Path(one["path"])
     if paused := is_paused(path):
         tools.pictures.forget(path.absolute())  # taken before the pause was known of
+    about = {"id": None, "title": one["recording"]}
+    if row:
+        about = {key: row[key] for key in ("id", "phase", "steps", "steps_done")} | who_cooks(tools, row)
     coming = [name for name, facts in one["streams"].items() if facts["state"] == "streaming"]
     return {
         **{key: one[key] for key in SHOWN},
@@ -87,18 +90,13 @@ def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
         "paused": paused,
         "swapping": _is_swapping(path),
         "seconds": tools.folders.seconds(one["recording"], tools.records.utc_ns()),
-        **(_cooking(tools, row) if row else {"id": None, "title": one["recording"]}),
+        **about,
     }
 
 
-def _cooking(tools: Collaborators, row: dict[str, Any]) -> dict[str, Any]:
-    return {key: row[key] for key in ("id", "phase", "steps", "steps_done")} | who_cooks(tools, row)
-
-
 def _row(tools: Collaborators, folder: str) -> dict[str, Any] | None:
-    return next(
-        iter(tools.records.rows(tables.recording, tables.recording.c.folder == folder, limit=1)), None
-    )
+    found = tools.records.rows(tables.recording, tables.recording.c.folder == folder, limit=1)
+    return found[0] if found else None
 
 
 def is_paused(recording: Path) -> bool:
@@ -126,7 +124,7 @@ def _is_swapping(recording: Path) -> bool:
     return bool(swaps) and swaps[-1][1] - swaps[-1][0] == LONGEST_NS
 
 
-def steer(tools: Tools, visitor: Asking, folder: str, body: RoomControl) -> dict[str, Any]:
+def steer(tools: Tools, visitor: Asking, folder: str, body: RoomControl) -> JsonObject:
     """Stop, abort, mark, pause or resume a recording, or let its films stay on the cards for now."""
     capture = _capture(tools)
     tools.folders.state(folder)  # raises NotFound: it is none of ours
@@ -134,28 +132,22 @@ def steer(tools: Tools, visitor: Asking, folder: str, body: RoomControl) -> dict
     if row is not None and action in ("stop", "abort"):
         return steering.steer(tools, row["id"], action, actor=visitor.actor, reason=body.text)
     if row is not None and action in ("pause", "resume"):
-        return _pause(tools, row["id"], folder, visitor.actor, body)
-    by = visitor.person["pseudonym"] if visitor.person else ""
+        # The pause of what a tablet cooks to is in the tablet's log, and the tablet shows it.
+        recording = row["id"]
+        if tools.folders.state(folder) != "recording":
+            raise NotNow("nothing is being recorded here")
+        tools.records.note(body.action, recording, {}, actor=visitor.actor, op_id=body.op_id)
+        if body.action == "pause":
+            tools.pictures.forget((tools.folders.data / folder).absolute())
+        tools.intake.file()
+        return {"folder": folder, "reasons": []}
     if action == "stop":
-        reasons = capture.stop(folder, by=by)
+        reasons = capture.stop(folder, by=visitor.pseudonym)
     elif action == "abort":
-        reasons = capture.abort(folder, reason=body.text, by=by)
+        reasons = capture.abort(folder, reason=body.text, by=visitor.pseudonym)
     else:
         reasons = capture.tell(folder, action, body.text)
     return {"folder": folder, "reasons": reasons}
-
-
-def _pause(
-    tools: Collaborators, recording: str, folder: str, actor: str, body: RoomControl
-) -> dict[str, Any]:
-    """Pause what a tablet cooks to: it is in the same log as the tablet's own, and the tablet shows it."""
-    if tools.folders.state(folder) != "recording":
-        raise NotNow("nothing is being recorded here")
-    tools.records.note(body.action, recording, {}, actor=actor, op_id=body.op_id)
-    if body.action == "pause":
-        tools.pictures.forget((tools.folders.data / folder).absolute())
-    tools.intake.file()
-    return {"folder": folder, "reasons": []}
 
 
 ROUTES = [

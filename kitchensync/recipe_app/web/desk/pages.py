@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from kitchensync.operations.errors import NotNow
 from kitchensync.operations.event_lines import consent_of, folder_of
 from kitchensync.operations.operation_kinds import KINDS
 from kitchensync.operations.planned_steps import numbered_steps, plan_of
+from kitchensync.operations.session_state import Op, State
 from kitchensync.operations.step_runs import began, spans, timeline
 from kitchensync.recipe_app.cooking import checklist
 from kitchensync.recipe_app.cooking.cards import unread_card
@@ -32,15 +32,8 @@ from kitchensync.recipe_app.people.pseudonyms import suggest
 from kitchensync.recipe_app.people.roles import ROLES, Access
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import roles_of
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
-from kitchensync.recipe_app.web.i18n import (
-    LANGUAGE_COOKIE,
-    LANGUAGES,
-    ONLY_IN_TEMPLATES,
-    Words,
-    catalogue,
-    words_of,
-)
+from kitchensync.recipe_app.web import i18n
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_version
 from kitchensync.shell.terminal import shown_in_page
@@ -61,20 +54,17 @@ templates.env.finalize = shown_in_page
 
 def render(request: Request, name: str, status: int = 200, /, **fields: Any) -> Response:
     """Render a template in the language of the request."""
-    words = words_of(request)
-    common = {"t": words, "languages": LANGUAGES, "path": request.url.path, "when": _when(words)}
-    answer = templates.TemplateResponse(request, name, {**common, **fields}, status_code=status)
-    if request.query_params.get("lang"):
-        answer.set_cookie(LANGUAGE_COOKIE, words.language, samesite="strict", max_age=31_536_000)
-    return answer
+    words = i18n.words_of(request)
 
-
-def _when(words: Words) -> Any:
     def when(utc_ns: int) -> str:
         moment = datetime.datetime.fromtimestamp(utc_ns / 1e9, tz=datetime.UTC).astimezone()
         return f"{format_datetime(moment, 'medium', locale=words.locale)} {moment.tzname()}"
 
-    return when
+    common = {"t": words, "languages": i18n.LANGUAGES, "path": request.url.path, "when": when}
+    answer = templates.TemplateResponse(request, name, {**common, **fields}, status_code=status)
+    if request.query_params.get("lang"):
+        answer.set_cookie(i18n.LANGUAGE_COOKIE, words.language, samesite="strict", max_age=31_536_000)
+    return answer
 
 
 def start(visitor: Asking) -> Response:
@@ -97,13 +87,13 @@ def service_worker(request: Request) -> Response:
     return answer
 
 
-def messages(language: str) -> dict[str, Any]:
+def messages(language: str) -> JsonObject:
     """Every message of a language that a script may show."""
-    if language not in {*LANGUAGES, "xx"}:
-        known = ", ".join(LANGUAGES)
+    if language not in {*i18n.LANGUAGES, "xx"}:
+        known = ", ".join(i18n.LANGUAGES)
         raise NotFound("no language {name!r}; there are {known}", name=language[:20], known=known)
-    messages = catalogue(language).items()
-    return {key: message for key, message in messages if key.partition(".")[0] not in ONLY_IN_TEMPLATES}
+    messages = i18n.catalogue(language).items()
+    return {key: message for key, message in messages if key.partition(".")[0] not in i18n.ONLY_IN_TEMPLATES}
 
 
 def desk_sign_in(request: Request, tools: Tools, visitor: Asking) -> Response:
@@ -130,14 +120,19 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
     person = tools.records.row(tables.person, row["person"]) if row else None
     health = health_of(tools, row["folder"] if row else None)
     steerable = tools.capture is not None
+    kept = kept_cards(tools.folders.data / row["folder"]) if row and row["folder"] else {}
+    devices = health["folder"] is not None or steerable
+    words, said = i18n.words_of(request), {"consent": "consent.title", "second": "checklist.second"}
     fields = {
         "recording": recording,
         "state": state,
         "row": row,
         "person": person,
         "visitor": visitor,
-        "names": _names(tools),
-        "open_points": _open_points(request, state, devices=health["folder"] is not None or steerable),
+        "names": {row["id"]: row["name"] for row in tools.records.rows(tables.device)},
+        "open_points": [
+            words(said.get(name, f"check.{name}")) for name in still_open(state, devices=devices)
+        ],
         "health": health,
         "steerable": steerable,
         "on_shelf": row is not None and row["recipe"] in {one.name for one in tools.shelf.recipes()},
@@ -150,7 +145,7 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
         "study": visitor.may(Access.STUDY),
         "grace_hours": tools.folders.lab.grace_hours,
         "beside": _beside(tools, row) if row else [None, None],
-        "card": _card(tools, row),
+        "card": kept.get(FINAL) or kept.get(FIRST),
         "aborted": tools.folders.why_aborted(row["folder"] if row else None),
         "lacking": tools.folders.lacking_consent(row["folder"] if row else None),
     }
@@ -170,51 +165,18 @@ def _beside(tools: Collaborators, row: dict[str, Any]) -> list[str | None]:
         return [connection.scalar(select(name).where(side).order_by(*order).limit(1)) for side, order in ways]
 
 
-def _card(tools: Collaborators, row: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return the newest card that was made of a recording."""
-    kept = kept_cards(tools.folders.data / row["folder"]) if row and row["folder"] else {}
-    return kept.get(FINAL) or kept.get(FIRST)
-
-
 def _studied(
     request: Request,
     tools: Collaborators,
     recording: str,
-    state: dict[str, Any],
+    state: State,
     row: dict[str, Any] | None,
-    ops: list[dict[str, Any]],
+    ops: list[Op],
 ) -> dict[str, Any]:
     """What only those see who may read every recording."""
     plan = plan_of(state)
     numbers = numbered_steps(state, plan)
-    return {
-        "last_n": ops[-1]["n"],
-        "plan": plan,
-        "numbers": numbers,
-        "spans": spans(state),
-        "line": timeline(state, numbers),
-        "began_ns": began(state),
-        "against": tools.judge.against(row) if row else None,
-        "places": tools.folders.places(row["folder"] if row else None),
-        "said": _said(words_of(request), state),
-        "categories": CATEGORIES,
-        "ops": ops,
-        "said_kinds": SAID_KINDS,
-        "sounds": voices.arrived(tools.records, recording),
-    }
-
-
-def _open_points(request: Request, state: dict[str, Any], *, devices: bool) -> list[str]:
-    words, said = words_of(request), {"consent": "consent.title", "second": "checklist.second"}
-    return [words(said.get(name, f"check.{name}")) for name in still_open(state, devices=devices)]
-
-
-def _names(tools: Collaborators) -> dict[str, str]:
-    return {row["id"]: row["name"] for row in tools.records.rows(tables.device)}
-
-
-def _said(words: Words, state: dict[str, Any]) -> Callable[[str, Any], str]:
-    """Say a version of a field of an error in words."""
+    words = i18n.words_of(request)
 
     def said(field: str, value: Any) -> str:
         if field == "categories":
@@ -227,7 +189,21 @@ def _said(words: Words, state: dict[str, Any]) -> Callable[[str, Any], str]:
             return str(state["recording"]["steps"][str(value)]["text"])
         return str(value or "–")
 
-    return said
+    return {
+        "last_n": ops[-1]["n"],
+        "plan": plan,
+        "numbers": numbers,
+        "spans": spans(state),
+        "line": timeline(state, numbers),
+        "began_ns": began(state),
+        "against": tools.judge.against(row) if row else None,
+        "places": tools.folders.places(row["folder"] if row else None),
+        "said": said,
+        "categories": CATEGORIES,
+        "ops": ops,
+        "said_kinds": SAID_KINDS,
+        "sounds": voices.arrived(tools.records, recording),
+    }
 
 
 def script(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
@@ -235,7 +211,7 @@ def script(request: Request, tools: Tools, visitor: Asking, recording: str) -> R
     return printed(request, visitor, tools.records.state(recording))
 
 
-def printed(request: Request, visitor: Asking, state: dict[str, Any]) -> Response:
+def printed(request: Request, visitor: Asking, state: State) -> Response:
     """Show a script to print, of a recording's state or of a drawn one with the same ``recording`` and ``errors``."""
     text = {int(node): step["text"] for node, step in state["recording"]["steps"].items()}
     plan = plan_of(state)
@@ -246,13 +222,14 @@ def consent(request: Request, tools: Tools, visitor: Asking, recording: str) -> 
     """What was agreed to, in the very words that were shown, to print; empty boxes where nobody answered yet."""
     given = next((op for op in reversed(tools.records.ops(recording)) if op["kind"] == "consent"), None)
     answer = given["body"] if given else {"version": checklist.CONSENT_VERSION}
-    words = checklist.words_of_form(tools.records, answer["version"]) or checklist.WORDS
+    kept = (op["body"] for op in tools.records.ops(answer["version"]) if op["kind"] == checklist.FORM)
+    words = next((body["words"] for body in kept), checklist.WORDS)
     person = tools.records.row(tables.person, given["actor"]) if given else None
     reference, scopes = consent_of(recording, answer)
     fields = {
         "given": given,
         "version": answer["version"],
-        "words": words.get(answer.get("language") or words_of(request).language, words["en"]),
+        "words": words.get(answer.get("language") or i18n.words_of(request).language, words["en"]),
         "person": person["pseudonym"] if person else "–",
         "reference": reference,
         "scopes": scopes,
@@ -280,15 +257,18 @@ def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
     return render(request, "desk/devices.html", visitor=visitor, **fields)
 
 
+def attachment(content: str | bytes, media_type: str, name: str) -> Response:
+    """Give a file to save."""
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=media_type, headers=headers)
+
+
 def export(tools: Tools, visitor: Asking, recording: str) -> Response:
     """Everything of a recording as one file: what was frozen, every operation, what they add up to, every sound."""
     required_release(tools, recording)
     name, content = exported(tools, recording)
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
     note_download(tools.records, recording, actor=visitor.actor)
-    return Response(
-        json.dumps(content, indent=1, ensure_ascii=False), media_type="application/json", headers=headers
-    )
+    return attachment(json.dumps(content, indent=1, ensure_ascii=False), "application/json", name)
 
 
 def exported(tools: Collaborators, recording: str) -> tuple[str, dict[str, Any]]:
@@ -384,7 +364,7 @@ def authority(tools: Tools) -> Response:
 
 def refusal(request: Request, error: Exception, status: int) -> Response:
     """Say on a page of its own why there is nothing to show."""
-    return render(request, "refusal.html", status, error=words_of(request).refusal(error))
+    return render(request, "refusal.html", status, error=i18n.words_of(request).refusal(error))
 
 
 ROUTES = [

@@ -10,7 +10,6 @@ from sqlalchemy import ColumnElement, func, or_, select
 
 from kitchensync.operations.operation_kinds import Strict
 from kitchensync.operations.reduce import PHASES
-from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.unlisted import cooks, put_into_list, unlisted_recordings
 from kitchensync.recipe_app.exchange import published
 from kitchensync.recipe_app.people.roles import Access
@@ -60,7 +59,7 @@ def overview(
     """The recordings, newest first."""
     table = tables.recording
     equal = {"strategy": strategy, "phase": phase, "person": person, "kitchen": kitchen, "recipe": recipe}
-    wanted = _conditions(tools, q, equal)
+    wanted = _conditions(q, equal)
     asked = (
         select(table).where(*wanted).order_by(SORTS[sort], table.c.id).limit(PAGE).offset((page - 1) * PAGE)
     )
@@ -96,19 +95,14 @@ def put_in(tools: Tools, visitor: Asking, body: PutIntoList) -> dict[str, str]:
     return {"recording": put_into_list(tools, **body.model_dump(), actor=visitor.actor)}
 
 
-def _conditions(tools: Collaborators, words: str, equal: dict[str, str]) -> list[ColumnElement[bool]]:
+def _conditions(words: str, equal: dict[str, str]) -> list[ColumnElement[bool]]:
     """Every word has to be in the recipe, the folder or the person's pseudonym."""
     table, person = tables.recording, tables.person
     found: list[ColumnElement[bool]] = [table.c[name] == value for name, value in equal.items() if value]
     for word in words.replace("_", " ").split():
-        named = select(person.c.id).where(person.c.pseudonym.icontains(word, autoescape=True))
-        found.append(
-            or_(
-                table.c.recipe.icontains(word, autoescape=True),
-                table.c.folder.icontains(word, autoescape=True),
-                table.c.person.in_(named),
-            )
-        )
+        people = select(person.c.id).where(person.c.pseudonym.icontains(word, autoescape=True))
+        texts = (table.c[name].icontains(word, autoescape=True) for name in ("recipe", "folder"))
+        found.append(or_(*texts, table.c.person.in_(people)))
     return found
 
 

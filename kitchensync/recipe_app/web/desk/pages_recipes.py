@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query, Request
 from fastapi.responses import Response
 
+from kitchensync.operations.session_state import State
 from kitchensync.recipe_app.cooking import mise_en_place, recipe_pictures, training
 from kitchensync.recipe_app.cooking.choosing import frozen
-from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.exchange.stated_facts import OF_RECIPES, RECIPE, latest
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.recorded_evidence import contradicted, cooked
@@ -51,18 +51,24 @@ def recipes(
 
     def fits(one: Recipe) -> bool:
         facts = stated.get(one.name, {})
-        return all(not word or word in facts.get(fact, []) for fact, word in wanted.items())
+        said = " ".join([one.name, one.title, *(step.text for step in one.graph.steps)]).lower()
+        has_words = all(word in said for word in q.lower().split())
+        return has_words and all(not word or word in facts.get(fact, []) for fact, word in wanted.items())
 
     usable = [one for one in everything if not isinstance(one, UnusableRecipe)]
-    found = [one for one in usable if fits(one) and _has_words(one, q)]
+    found = [one for one in usable if fits(one)]
     found.sort(key=SORTS[sort])
     said = {
         fact: sorted({word for one in usable for word in stated.get(one.name, {}).get(fact, [])})
         for fact in OF_RECIPES
     }
+    put_in = recipe_pictures.of_all(tools.records)
+    usable = [found for found in everything if not isinstance(found, UnusableRecipe)]
     fields = {
         "line_kinds": LINE_KINDS,
-        "cards": _cards(tools, everything),
+        "cards": {
+            found.name: recipe_pictures.of_result(found, put_in.get(found.name, {})) for found in usable
+        },
         "recipes": found[(page - 1) * PAGE : page * PAGE],
         "count": len(found),
         "page": page,
@@ -74,19 +80,6 @@ def recipes(
         "numbers": {row["graph_hash"]: row["version"] for row in tools.records.rows(tables.recipe)},
     }
     return render(request, "desk/recipes.html", visitor=visitor, **fields)
-
-
-def _cards(tools: Collaborators, everything: list[Any]) -> dict[str, str]:
-    """Return the address of each recipe's picture."""
-    put_in = recipe_pictures.of_all(tools.records)
-    usable = [found for found in everything if not isinstance(found, UnusableRecipe)]
-    return {found.name: recipe_pictures.of_result(found, put_in.get(found.name, {})) for found in usable}
-
-
-def _has_words(recipe: Recipe, words: str) -> bool:
-    """Return whether every word is in a recipe's title or in one of its steps."""
-    said = " ".join([recipe.name, recipe.title, *(step.text for step in recipe.graph.steps)]).lower()
-    return all(word in said for word in words.lower().split())
 
 
 def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Response:
@@ -117,9 +110,7 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
     fields["places"] = [(result, ""), *places]
     stated = latest(tools.records, training.KIND)
     about = [("recipe", found.name), *(("skill", skill) for skill in facts.get("skills", []))]
-    fields["training"] = [
-        (of, name, stated.get(training.subject_of(of, name), {}).get("items", [])) for of, name in about
-    ]
+    fields["training"] = [(of, name, stated.get(f"{of} {name}", {}).get("items", [])) for of, name in about]
     if visitor.may(Access.STUDY):
         states = {name: tools.records.state(name) for name in cooked(tools.records, found.name, EVIDENCE)}
         fields["contradicted"] = contradicted(found.graph, states)
@@ -130,9 +121,8 @@ def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Resp
 
 def _in_the_text(graph: Graph, beside: list[list[str]]) -> dict[str, list[str]]:
     """What the text itself names, to be looked over and stated: nothing of it counts before."""
-    tools = {
-        step.label[s.start : s.end].lower() for step in graph.steps for s in step.spans if s.kind == "tool"
-    }
+    spans = [(step, span) for step in graph.steps for span in step.spans if span.kind == "tool"]
+    tools = {step.label[span.start : span.end].lower() for step, span in spans}
     named = [text.replace(",", " ") for kind, text in beside if kind == "ingredient"]
     return {"tools": sorted(tools), "ingredients": named}
 
@@ -151,7 +141,7 @@ def recipe_script(
         one["error_id"]: {**one["fields"], "text": "", "planned": True, "removed": False}
         for one in drawn["planned"]
     }
-    return printed(request, visitor, {"recording": drawn, "errors": errors})
+    return printed(request, visitor, cast("State", {"recording": drawn, "errors": errors}))
 
 
 ROUTES = [

@@ -16,8 +16,8 @@ from kitchensync.recipe_app.study import study_progress as progress
 from kitchensync.recipe_app.study.calendar_file import calendar, weeks_page
 from kitchensync.recipe_app.study.study_file import BadStudy
 from kitchensync.recipe_app.web.bodies import EditedStudy, StudyPlanFile
-from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.desk.pages import attachment, render
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 
 PLAN = RequestBody(8 << 20, at_once=1)
@@ -50,13 +50,13 @@ def plan(request: Request, tools: Tools, visitor: Asking) -> Response:
     return render(request, "desk/plan.html", visitor=visitor, **fields)
 
 
-def take_plan(tools: Tools, visitor: Asking, body: StudyPlanFile) -> dict[str, Any]:
+def take_plan(tools: Tools, visitor: Asking, body: StudyPlanFile) -> JsonObject:
     """Take in a study's plan: tablets offer everybody their next session; refused as `edit_study` is."""
     said = body.model_dump(exclude={"seen"})
     return {"sessions": next_sessions.keep_plan(tools.records, said, seen=body.seen, actor=visitor.actor)}
 
 
-def edit_study(tools: Tools, visitor: Asking, body: EditedStudy) -> dict[str, Any]:
+def edit_study(tools: Tools, visitor: Asking, body: EditedStudy) -> JsonObject:
     """Keep a study and plan it anew from now; refused where somebody else changed it since it was seen."""
     made = study_at_desk.plan_anew(tools, body.study, locked=set(body.locked))
     kept = next_sessions.keep_plan(tools.records, made, seen=body.seen, actor=visitor.actor)
@@ -72,7 +72,7 @@ def coverage(
     stage: Word = "recorded",
 ) -> Response:
     """How far the study is by some dimensions; a cell leads to its recordings, what is missing most stands first."""
-    names = [name for name in progress.DIMENSIONS if name in by] or ["recipe"]
+    names = _names(by)
     fields: dict[str, Any] = {
         "by": names,
         "dimensions": progress.DIMENSIONS,
@@ -99,38 +99,35 @@ def coverage(
 
 def coverage_csv(tools: Tools, by: Words = ["recipe", "strategy"]) -> Response:  # noqa: B006
     """The same as a table."""
-    names, found = _covered(tools, by)
-    return _file(progress.as_csv(found.rows, names), "text/csv", "coverage.csv")
+    return attachment(progress.as_csv(_covered(tools, by).rows, _names(by)), "text/csv", "coverage.csv")
 
 
 def coverage_svg(tools: Tools, by: Words = ["recipe", "strategy"]) -> Response:  # noqa: B006
     """The same as a picture."""
-    return _file(progress.as_picture(_covered(tools, by)[1].rows), "image/svg+xml", "coverage.svg")
+    return attachment(progress.as_picture(_covered(tools, by).rows), "image/svg+xml", "coverage.svg")
 
 
-def _covered(tools: Tools, by: list[str]) -> tuple[list[str], progress.StudyCoverage]:
+def _covered(tools: Tools, by: list[str]) -> progress.StudyCoverage:
     so_far = study_at_desk.study_so_far(tools)
     if so_far is None:
         raise NotNow("no study is kept here; write one under Plan")
-    names = [name for name in progress.DIMENSIONS if name in by] or ["recipe"]
-    return names, progress.coverage(so_far.study, so_far.cooked, so_far.coming, names)
+    return progress.coverage(so_far.study, so_far.cooked, so_far.coming, _names(by))
+
+
+def _names(by: list[str]) -> list[str]:
+    return [name for name in progress.DIMENSIONS if name in by] or ["recipe"]
 
 
 def plan_calendar(tools: Tools) -> Response:
     """The sessions of the plan for calendars."""
     entries = [one.entry for one in next_sessions.sessions_of(tools.records)]
-    return _file(calendar(entries), "text/calendar", "plan.ics")
+    return attachment(calendar(entries), "text/calendar", "plan.ics")
 
 
 def plan_weeks(tools: Tools) -> Response:
     """The sessions of the plan as a page to print, a week a sheet."""
     entries = [one.entry for one in next_sessions.sessions_of(tools.records)]
-    return _file(weeks_page(entries, study_at_desk.zone_of(tools), "Plan"), "text/html", "plan.html")
-
-
-def _file(content: str, kind: str, name: str) -> Response:
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type=kind, headers=headers)
+    return attachment(weeks_page(entries, study_at_desk.zone_of(tools), "Plan"), "text/html", "plan.html")
 
 
 ROUTES = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
@@ -17,16 +17,7 @@ from kitchensync.recipe_app.errors import NotAllowed
 from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.people.visitors import Tokens
-from kitchensync.recipe_app.web.door.request_bodies import (
-    MAX_BODY,
-    MAX_FORM,
-    Pace,
-    RequestBody,
-    SpooledRequest,
-    Turns,
-    stated_bytes,
-    timely,
-)
+from kitchensync.recipe_app.web.door import request_bodies
 from kitchensync.storage.disk.free_space import require_room
 
 DEVICE_COOKIE = "ks_device"
@@ -36,6 +27,10 @@ CSRF_HEADER = "x-kitchensync-csrf"
 
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _ANONYMOUS = frozenset((Access.PUBLIC, Access.DEVICE))
+
+
+JsonObject = Mapping[str, object]
+"""An answer as JSON, which nothing in the app reads again."""
 
 
 class SignInFirst(NotAllowed):
@@ -51,12 +46,14 @@ class Route:
     access: Access
     method: str = "GET"
     page: bool = False
-    body: RequestBody | None = None
+    body: request_bodies.RequestBody | None = None
 
     @property
-    def takes(self) -> RequestBody:
+    def takes(self) -> request_bodies.RequestBody:
         """What may be sent: where nothing else is said, as little as suffices for those who may."""
-        return self.body or RequestBody(MAX_FORM if self.access is Access.PUBLIC else MAX_BODY)
+        return self.body or request_bodies.RequestBody(
+            request_bodies.MAX_FORM if self.access is Access.PUBLIC else request_bodies.MAX_BODY
+        )
 
     def build(self) -> APIRoute:
         """Make the framework's route: who asks is looked at before the first byte of the body."""
@@ -74,7 +71,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 def _guarded(route: Route) -> type[APIRoute]:
     """Return the framework's route with our gate before it: its own dependencies run after it has read the body."""
-    turns = Turns(route.takes.at_once) if route.takes.at_once else None
+    turns = request_bodies.Turns(route.takes.at_once) if route.takes.at_once else None
 
     class Guarded(APIRoute):
         def get_route_handler(self) -> Handler:
@@ -91,18 +88,20 @@ def _guarded(route: Route) -> type[APIRoute]:
     return Guarded
 
 
-async def _with_body(request: Request, takes: RequestBody, turns: Turns | None, handler: Handler) -> Response:
+async def _with_body(
+    request: Request, takes: request_bodies.RequestBody, turns: request_bodies.Turns | None, handler: Handler
+) -> Response:
     takes.check(request)
-    pace = Pace()
-    bounded = Request(request.scope, timely(request.receive, takes.most, pace))
+    pace = request_bodies.Pace()
+    bounded = Request(request.scope, request_bodies.timely(request.receive, takes.most, pace))
     if turns is None:
         return await handler(bounded)
     parts, visitor = await tools(request), await visitor_of(request)
-    folder, most = parts.folders.data, stated_bytes(request) or takes.most
+    folder, most = parts.folders.data, request_bodies.stated_bytes(request) or takes.most
     async with turns.one(visitor.device["id"] if visitor.device else visitor.actor):
         parts.quotas.require(visitor, most)
         require_room(folder, most)
-        answer = await handler(SpooledRequest(bounded, folder) if takes.strings else bounded)
+        answer = await handler(request_bodies.SpooledRequest(bounded, folder) if takes.strings else bounded)
         parts.quotas.take(visitor, pace.taken)
         return answer
 
@@ -137,21 +136,17 @@ async def require(request: Request, access: Access) -> None:
         return
     visitor = await visitor_of(request)
     if not visitor.may(access):
-        raise _what_is_missing(access, visitor)
+        if access is Access.DEVICE or (access is Access.COOK and visitor.device is None):
+            raise SignInFirst("pair this tablet first")
+        if visitor.person is None:
+            raise SignInFirst("sign in first")
+        if visitor.desk:
+            raise SignInFirst("your role does not allow this")
+        raise SignInFirst("this needs a sign-in at the desk")
     if request.method not in _SAFE and access not in _ANONYMOUS and tokens_of(request)[1]:
         given = request.headers.get(CSRF_HEADER, "")
         if not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
             raise NotAllowed("this page is too old; load it again")
-
-
-def _what_is_missing(access: Access, visitor: Visitor) -> SignInFirst:
-    if access is Access.DEVICE or (access is Access.COOK and visitor.device is None):
-        return SignInFirst("pair this tablet first")
-    if visitor.person is None:
-        return SignInFirst("sign in first")
-    if visitor.desk:
-        return SignInFirst("your role does not allow this")
-    return SignInFirst("this needs a sign-in at the desk")
 
 
 async def _require_device(request: Request) -> dict[str, Any]:

@@ -48,11 +48,6 @@ class Connection(Protocol):
         """Close it at once."""
 
 
-def most_connections() -> int:
-    """Return how many there may be: half of the files that this process may have open, at most 512."""
-    return min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-
-
 class Connections:
     """All of a server. Where there are too many, the oldest idle one of whoever has the most makes room."""
 
@@ -66,10 +61,9 @@ class Connections:
         mine = self._of.setdefault(one.network, {})
         mine[one] = None
         self._count += 1
-        if len(mine) > self.most_of_one:
-            _end_one_of(mine)
-        elif self._count > self.most:
-            _end_one_of(max(self._of.values(), key=len))
+        if len(mine) > self.most_of_one or self._count > self.most:
+            many = mine if len(mine) > self.most_of_one else max(self._of.values(), key=len)
+            next((one for one in many if one.idle), list(many)[-1]).end()
 
     def remove(self, one: Connection) -> None:
         """Forget a connection that has ended; nothing happens a second time."""
@@ -80,10 +74,6 @@ class Connections:
         self._count -= 1
         if not mine:
             del self._of[one.network]
-
-
-def _end_one_of(mine: dict[Connection, None]) -> None:
-    next((one for one in mine if one.idle), list(mine)[-1]).end()
 
 
 class BoundedProtocol(H11Protocol):
@@ -150,22 +140,19 @@ class BoundedProtocol(H11Protocol):
 
     def _watch(self) -> None:
         """Set the deadline of a new phase; within one, a byte more makes it no longer."""
-        phase, seconds = self._where()
+        phase, seconds = "", 0.0
+        if self.transport.is_closing():
+            phase, seconds = "closing", REST_S
+        elif self.conn.their_state is h11.IDLE:
+            phase, seconds = "head", HEAD_S
+        elif self.cycle is not None and self.cycle.response_complete:
+            phase, seconds = "rest", REST_S
         if phase == self._phase:
             return
         self._phase = phase
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = self.loop.call_later(seconds, self.end) if phase else None
-
-    def _where(self) -> tuple[str, float]:
-        if self.transport.is_closing():
-            return "closing", REST_S
-        if self.conn.their_state is h11.IDLE:
-            return "head", HEAD_S
-        if self.cycle is not None and self.cycle.response_complete:
-            return "rest", REST_S
-        return "", 0.0
 
 
 class Handshake(asyncio.Protocol):
@@ -238,10 +225,11 @@ class BoundedServer(uvicorn.Server):
     async def startup(self, sockets: Any = None) -> None:
         """Serve on the sockets."""
         await self.lifespan.startup()
+        # At most half of the files that this process may have open are connections.
         loop, context, connections = (
             asyncio.get_running_loop(),
             self.config.ssl,
-            Connections(most_connections(), MOST_OF_ONE),
+            Connections(min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), MOST_OF_ONE),
         )
 
         def protocol() -> BoundedProtocol:

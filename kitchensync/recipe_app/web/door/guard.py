@@ -70,19 +70,17 @@ class Guard:
             place.end()
 
     def _refusal(self, scope: Scope, headers: Headers) -> RecipeError | None:
-        if not self._is_ours(headers.get("host", "")):
-            return RecipeError("this app is not served under that name")
-        if scope["method"] in _UNSAFE and not _same_origin(scope, headers):
-            return RecipeError("another site may not change anything here")
-        return None
-
-    def _is_ours(self, host_header: str) -> bool:
-        """Refuse a foreign name: a web page elsewhere must not reach us through its own DNS."""
+        # A web page elsewhere must not reach us through its own DNS.
+        host_header = headers.get("host", "")
         host, colon, port = host_header.rpartition(":")
         if not colon or not port.isdecimal():
             host = host_header
         name = host.strip("[]").lower()
-        return is_loopback_address(name) or name in self.hosts
+        if not (is_loopback_address(name) or name in self.hosts):
+            return RecipeError("this app is not served under that name")
+        if scope["method"] in _UNSAFE and not _same_origin(scope, headers):
+            return RecipeError("another site may not change anything here")
+        return None
 
 
 def _same_origin(scope: Scope, headers: Headers) -> bool:

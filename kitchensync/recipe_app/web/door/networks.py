@@ -48,7 +48,11 @@ class Lanes:
             async with asyncio.timeout(TURN_S):
                 await place
         except BaseException as error:
-            self._give_up(network, place)
+            if place.done() and not place.cancelled():
+                self.leave(network)
+            else:
+                place.cancel()  # it is passed over when its turn comes
+                self._give()
             if isinstance(error, TimeoutError):
                 raise TooOften(int(TURN_S)) from error
             raise
@@ -71,13 +75,6 @@ class Lanes:
             if not place.done():
                 self._inside[network] += 1
                 place.set_result(None)
-
-    def _give_up(self, network: str, place: asyncio.Future[None]) -> None:
-        if place.done() and not place.cancelled():
-            self.leave(network)
-            return
-        place.cancel()  # it is passed over when its turn comes
-        self._give()
 
 
 class LanePlace:

@@ -52,11 +52,6 @@ class RequestBody:
     strings: bool = False
     "JSON of strings alone, so large that it is kept on the disk and parsed in a process of its own."
 
-    @property
-    def large(self) -> bool:
-        """Return whether it is more than everybody who is signed in may send at any time."""
-        return self.most > MAX_BODY
-
     def check(self, request: Request) -> None:
         """Refuse by the headers alone. Raises WrongKind, TooLarge, BadOperation."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -89,20 +84,19 @@ class Turns:
         """Wait for a turn. Raises NotNow, TooOften."""
         await self.own.enter(who)
         try:
-            await self._wait()
+            try:
+                async with asyncio.timeout(TURN_S):
+                    await self.free.acquire()
+            except TimeoutError as error:
+                raise NotNow(
+                    "another large file is being taken in; send this one again in a minute"
+                ) from error
             try:
                 yield
             finally:
                 self.free.release()
         finally:
             self.own.leave(who)
-
-    async def _wait(self) -> None:
-        try:
-            async with asyncio.timeout(TURN_S):
-                await self.free.acquire()
-        except TimeoutError as error:
-            raise NotNow("another large file is being taken in; send this one again in a minute") from error
 
 
 def timely(receive: Receive, most: int, pace: Pace | None = None) -> Receive:

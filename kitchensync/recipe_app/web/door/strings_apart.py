@@ -6,16 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kitchensync.shell.process_apart import (
-    Bounds,
-    ChildAnswer,
-    OutOfMemory,
-    OutOfTime,
-    ReaderFailed,
-    ask_once,
-)
+from kitchensync.shell import process_apart
 
-BOUNDS = Bounds(30.0, 1 << 30)
+BOUNDS = process_apart.Bounds(30.0, 1 << 30)
 MOST_STRINGS = 500
 MOST_NAMES = 1 << 17
 """Of all names together, as JSON, in bytes."""
@@ -29,17 +22,13 @@ class NotStrings(ValueError):
 def strings_in(path: Path) -> dict[str, Any]:
     """Return `{name: text or {name: text}}` of a JSON file. Raises NotStrings; OSError where it cannot be read."""
     try:
-        told = ask_once(f"{__name__}:tell_strings", BOUNDS, str(path.absolute()))
-    except (OutOfMemory, OutOfTime) as error:
+        told = process_apart.ask_once(f"{__name__}:tell_strings", BOUNDS, str(path.absolute()))
+    except (process_apart.OutOfMemory, process_apart.OutOfTime) as error:
         raise NotStrings(REFUSED) from error
-    except ReaderFailed as error:
+    except process_apart.ReaderFailed as error:
         raise OSError(f"the upload cannot be read: {error}") from error
     if told.said is None:
         raise NotStrings(REFUSED)
-    return _joined(told)
-
-
-def _joined(told: ChildAnswer) -> dict[str, Any]:
     found: dict[str, Any] = {}
     texts = iter(told.blobs)
     for group, name in told.said:
@@ -51,29 +40,23 @@ def _joined(told: ChildAnswer) -> dict[str, Any]:
     return found
 
 
-def _flat(document: dict[str, Any]) -> list[tuple[str | None, str | None, str]]:
-    rows: list[tuple[str | None, str | None, str]] = []
-    for name, value in document.items():
-        if isinstance(value, dict):
-            rows.append((name, None, ""))
-            rows += [(name, one, text) for one, text in value.items()]
-        else:
-            rows.append((None, name, value))
-    if len(rows) > MOST_STRINGS or not all(isinstance(text, str) for _, _, text in rows):
-        raise NotStrings(REFUSED)
-    return rows
-
-
-def tell_strings(path: str) -> ChildAnswer:
+def tell_strings(path: str) -> process_apart.ChildAnswer:
     """Return the names as `[group, name]` and the texts as blobs, or nothing for what is not taken."""
     content = Path(path).read_bytes()
+    rows: list[tuple[str | None, str | None, str]] = []
     try:
-        rows = _flat(json.loads(content))
+        for name, value in json.loads(content).items():
+            if isinstance(value, dict):
+                rows.append((name, None, ""))
+                rows += [(name, one, text) for one, text in value.items()]
+            else:
+                rows.append((None, name, value))
     except (ValueError, AttributeError, RecursionError):
-        return ChildAnswer(None)
+        return process_apart.ChildAnswer(None)
     names = [(group, name) for group, name, _ in rows]
-    if len(json.dumps(names)) > MOST_NAMES:
-        return ChildAnswer(None)
-    return ChildAnswer(
+    is_taken = len(rows) <= MOST_STRINGS and all(isinstance(text, str) for _, _, text in rows)
+    if not is_taken or len(json.dumps(names)) > MOST_NAMES:
+        return process_apart.ChildAnswer(None)
+    return process_apart.ChildAnswer(
         names, [text.encode("utf-8", "surrogatepass") for _, name, text in rows if name is not None]
     )

@@ -48,21 +48,13 @@ class Credentials:
     authority: Path
     left_out: tuple[str, ...] = ()
 
-    def authority_bytes(self) -> bytes:
-        """Return the authority's certificate as tablets download it."""
-        return self.authority.read_bytes()
-
 
 def own_names(host: str) -> list[str]:
     """Return the names and addresses by which the lab network reaches this computer."""
-    names = ["localhost", "127.0.0.1", "::1", *_host_names()]
+    name = socket.gethostname().partition(".")[0]
+    names = ["localhost", "127.0.0.1", "::1", *([name, f"{name}.local"] if name else [])]
     names += own_addresses() if is_every_address(host) else [host]
     return sorted({name.lower() for name in names if name})
-
-
-def _host_names() -> list[str]:
-    name = socket.gethostname().partition(".")[0]
-    return [name, f"{name}.local"] if name else []
 
 
 def is_every_address(host: str) -> bool:
@@ -139,7 +131,14 @@ def _authority(
         if (
             isinstance(key, ec.EllipticCurvePrivateKey)
             and _allows(read, [name for name in names if name not in spare])
-            and (not spare or any(_allows(read, [name]) for name in names if _is_lan(name)))
+            and (
+                not spare
+                or any(
+                    _allows(read, [name])
+                    for name in names
+                    if (address := _address(name)) is not None and not address.is_loopback
+                )
+            )
             and now < read.not_valid_after_utc
         ):
             return read, key
@@ -166,12 +165,22 @@ def _builder(
 def _self_signed(key: Key, names: Sequence[str], now: datetime.datetime) -> x509.Certificate:
     subject = _name(f"KitchenSync on {socket.gethostname()}")
     public = key.public_key()
+    # These names alone; of addresses, also the private network of each, where leases change.
+    permitted: list[x509.GeneralName] = []
+    for name in names:
+        address = _address(name)
+        if address is None:
+            permitted.append(x509.DNSName(name))
+        else:
+            is_own = address.version == 4 and address.is_private and not address.is_loopback
+            wide = 24 if is_own else address.max_prefixlen
+            permitted.append(x509.IPAddress(ipaddress.ip_network(f"{address}/{wide}", strict=False)))
     return (
         _builder(subject, subject, now, AUTHORITY_DAYS)
         .public_key(public)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(authority=True), critical=True)
-        .add_extension(x509.NameConstraints(_permitted(names), None), critical=True)
+        .add_extension(x509.NameConstraints(permitted, None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
         .sign(key, hashes.SHA256())
     )
@@ -218,35 +227,9 @@ def _address(name: str) -> _IpName | None:
         return None
 
 
-def _is_lan(name: str) -> bool:
-    address = _address(name)
-    return address is not None and not address.is_loopback
-
-
 def _general(name: str) -> x509.GeneralName:
     address = _address(name)
     return x509.DNSName(name) if address is None else x509.IPAddress(address)
-
-
-def _permitted(names: Sequence[str]) -> list[x509.GeneralName]:
-    """These names alone; of addresses, also the private network of each, where leases change."""
-    permitted: list[x509.GeneralName] = []
-    for name in names:
-        address = _address(name)
-        if address is None:
-            permitted.append(x509.DNSName(name))
-        else:
-            permitted.append(x509.IPAddress(_network(address)))
-    return permitted
-
-
-def _network(address: _IpName) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    wide = (
-        24
-        if address.version == 4 and address.is_private and not address.is_loopback
-        else address.max_prefixlen
-    )
-    return ipaddress.ip_network(f"{address}/{wide}", strict=False)
 
 
 def _allows(authority: x509.Certificate, names: Sequence[str]) -> bool:
@@ -259,13 +242,12 @@ def _allows(authority: x509.Certificate, names: Sequence[str]) -> bool:
         address = _address(name)
         if address is None and name not in domains:
             return False
-        if address is not None and not any(_within(address, network) for network in networks):
+        if address is not None and not any(
+            isinstance(network, ipaddress.IPv4Network | ipaddress.IPv6Network) and address in network
+            for network in networks
+        ):
             return False
     return True
-
-
-def _within(address: _IpName, network: object) -> bool:
-    return isinstance(network, ipaddress.IPv4Network | ipaddress.IPv6Network) and address in network
 
 
 def _is_good(path: Path, authority: x509.Certificate, names: Sequence[str], now: datetime.datetime) -> bool:

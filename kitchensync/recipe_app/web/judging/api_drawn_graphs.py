@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Request
@@ -34,7 +33,7 @@ from kitchensync.recipe_app.review.rounds import round_of
 from kitchensync.recipe_app.store.shelf import Recipe, shelve
 from kitchensync.recipe_app.web.bodies import EmptyBody, OrderEdges
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.judging.review_routes import Asked, ReviewWork, ask_people, who_may
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.drawing import draw
@@ -67,7 +66,7 @@ def graphs_page(request: Request, tools: Tools, visitor: Asking, recipe: str) ->
     return render(request, "desk/graphs.html", visitor=visitor, recipe=found, may=may)
 
 
-def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
+def graphs(tools: Tools, visitor: Asking, recipe: str) -> JsonObject:
     """Say the steps and what one drew; when all have submitted, what differs and how they agree."""
     found, work = _begin(tools, visitor, recipe)
     graph, mine = found.graph, drawn(work.ops, visitor.actor)
@@ -86,16 +85,16 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> dict[str, Any]:
     }
     if not work.here.is_complete:
         return said
-    people, screws, ruled = _people(work), _fastening(work), rulings(work.ops)
+    (people, screws), ruled = _drawn(work), rulings(work.ops)
     return said | {
         "drawn": [sorted(one) for one in people],
         "differing": [{"edge": edge, "holds": ruled.get(edge)} for edge in differing(people)],
         "differing_fastening": [{"step": step, "holds": ruled.get(step)} for step in differing(screws)],
-        **_agreement(graph, people, screws),
+        **_agreement(graph, work),
     }
 
 
-def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: DrawnGraph) -> dict[str, Any]:
+def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: DrawnGraph) -> JsonObject:
     """Keep all edges that somebody drew so far, and the steps that fasten."""
     found, work = _begin(tools, visitor, recipe)
     if work.subject != body.seen:
@@ -107,7 +106,7 @@ def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: DrawnGraph) -> 
     return {"edges": len(edges)}
 
 
-def submit_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> dict[str, Any]:
+def submit_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> JsonObject:
     """Say that one's graph is drawn; none of its steps need wait for another."""
     _, work = _begin(tools, visitor, recipe)
     work.here.require_open(visitor.actor)
@@ -115,34 +114,40 @@ def submit_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) ->
     return {"edges": len(drawn(work.ops, visitor.actor))}
 
 
-def assign_graphs(tools: Tools, visitor: Asking, recipe: str, body: Asked) -> dict[str, Any]:
+def assign_graphs(tools: Tools, visitor: Asking, recipe: str, body: Asked) -> JsonObject:
     """Ask people to draw this version of a recipe; from then on only they may."""
     _, work = _begin(tools, visitor, recipe)
     return ask_people(work, body, Access.STUDY)
 
 
-def rule_edge(tools: Tools, visitor: Asking, recipe: str, body: RuledEdge) -> dict[str, Any]:
+def rule_edge(tools: Tools, visitor: Asking, recipe: str, body: RuledEdge) -> JsonObject:
     """Keep whether an edge holds that some drew and others did not; not by one of those who drew."""
-    _rule(tools, visitor, recipe, RULED, body, lambda work: body.edge in differing(_people(work)))
+    _, work = _begin(tools, visitor, recipe)
+    work.here.require_ruler(visitor.actor)
+    if body.edge not in differing(_drawn(work)[0]):
+        raise BadOperation("this was not asked; load the page again")
+    work.keep(RULED, body.model_dump())
     return {"edge": body.edge}
 
 
-def rule_fastening(tools: Tools, visitor: Asking, recipe: str, body: RuledFastening) -> dict[str, Any]:
+def rule_fastening(tools: Tools, visitor: Asking, recipe: str, body: RuledFastening) -> JsonObject:
     """Keep whether a step fastens that some marked and others did not; not by one of those who drew."""
-    _rule(
-        tools, visitor, recipe, RULED_FASTENING, body, lambda work: body.step in differing(_fastening(work))
-    )
+    _, work = _begin(tools, visitor, recipe)
+    work.here.require_ruler(visitor.actor)
+    if body.step not in differing(_drawn(work)[1]):
+        raise BadOperation("this was not asked; load the page again")
+    work.keep(RULED_FASTENING, body.model_dump())
     return {"step": body.step}
 
 
-def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> dict[str, Any]:
+def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> JsonObject:
     """Make the answers that all gave or that were ruled to hold the newest version of the recipe."""
     found, work = _begin(tools, visitor, recipe)
     work.here.require_ruler(visitor.actor)
-    people, screws, ruled = _people(work), _fastening(work), rulings(work.ops)
+    (people, screws), ruled = _drawn(work), rulings(work.ops)
     graph = graph_with(found.graph, holding(people, ruled), holding(screws, ruled))
     shelve(tools.records, tools.shelf, found.name, graph, actor=visitor.actor, edited="review")
-    said = {"became": graph.content_hash, **_agreement(found.graph, people, screws)}
+    said = {"became": graph.content_hash, **_agreement(found.graph, work)}
     work.keep(ACCEPTED, said)
     return said
 
@@ -153,30 +158,14 @@ def _begin(tools: Collaborators, visitor: Visitor, recipe: str) -> tuple[Recipe,
     return found, ReviewWork(tools, visitor, found.graph.content_hash, GRAPHS, ops, round_of(ops, GRAPHS))
 
 
-def _rule(
-    tools: Collaborators,
-    visitor: Visitor,
-    recipe: str,
-    kind: str,
-    body: Strict,
-    is_asked: Callable[[ReviewWork], bool],
-) -> None:
-    _, work = _begin(tools, visitor, recipe)
-    work.here.require_ruler(visitor.actor)
-    if not is_asked(work):
-        raise BadOperation("this was not asked; load the page again")
-    work.keep(kind, body.model_dump())
+def _drawn(work: ReviewWork) -> tuple[list[Edges], list[frozenset[int]]]:
+    """Return the edges and the fastening steps of each person."""
+    people = work.here.people
+    return [drawn(work.ops, one) for one in people], [fastened(work.ops, one) for one in people]
 
 
-def _people(work: ReviewWork) -> list[Edges]:
-    return [drawn(work.ops, person) for person in work.here.people]
-
-
-def _fastening(work: ReviewWork) -> list[frozenset[int]]:
-    return [fastened(work.ops, person) for person in work.here.people]
-
-
-def _agreement(graph: Graph, people: list[Edges], screws: list[frozenset[int]]) -> dict[str, Any]:
+def _agreement(graph: Graph, work: ReviewWork) -> dict[str, Any]:
+    people, screws = _drawn(work)
     return {
         "agreement": agreement_of_graphs(graph, people),
         "fastening": agreement_of_fastening(graph, screws),

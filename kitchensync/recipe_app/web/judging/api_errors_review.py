@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -11,12 +11,12 @@ from kitchensync.operations.operation_kinds import OpId, Strict
 from kitchensync.operations.reduce import reduce_log
 from kitchensync.recipe_app.film_jobs import HEIGHTS
 from kitchensync.recipe_app.review.error_moments import (
+    REQUIRED,
     GivenMoment,
     Moments,
     agreement_of_moments,
     check_moment,
     moments_of,
-    open_moments,
     settled_moments,
 )
 from kitchensync.recipe_app.review.judged_answers import (
@@ -31,6 +31,7 @@ from kitchensync.recipe_app.review.judged_answers import (
 )
 from kitchensync.recipe_app.review.marks import STEPS
 from kitchensync.recipe_app.review.rounds import round_of
+from kitchensync.recipe_app.web.door.access import JsonObject
 from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
 
 BEGIN = on_recording(ERRORS.review)
@@ -52,24 +53,19 @@ def _items(work: RecordingWork) -> Items:
         raise NotNow("mark the steps of this recording first: who knows its errors looks for them")
     state = reduce_log(work.ops)
     words = state["recording"]["steps"]
-    bound_s = _touch_bound(work)
-    return {
-        error["error_id"]: {key: error.get(key) for key in SHOWN}
-        | {"step": words.get(str(error["node"]), {}).get("text", "")}
-        | {"tablet_ns": error["at"], "tablet_bound_s": bound_s(error["at"])}
-        for error in state["errors"].values()
-        if not error["removed"]
-    }
-
-
-def _touch_bound(work: RecordingWork) -> Callable[[int], float]:
-    """Return what gives the bound of a touch in the video, seconds: of the tablet's clock and of the alignment."""
+    # The bound of a touch in the video is that of the tablet's clock and of the alignment, seconds.
     uncertain_s = {op["host_ns"]: op["uncertainty_ns"] / 1e9 for op in work.ops}
     facts = _film(work) or {"touches": []}
     doubts_s = ((touch["ended_ns"], touch["doubt"] / Fraction(*facts["fps"])) for touch in facts["touches"])
     aligned_s = [float(doubt_s) - uncertain_s.get(host_ns, 0.0) for host_ns, doubt_s in doubts_s]
     alignment_s = max(0.0, min(aligned_s, default=0.0))
-    return lambda host_ns: uncertain_s.get(host_ns, 0.0) + alignment_s
+    return {
+        error["error_id"]: {key: error.get(key) for key in SHOWN}
+        | {"step": words[str(error["node"])]["text"] if str(error["node"]) in words else ""}
+        | {"tablet_ns": error["at"], "tablet_bound_s": uncertain_s.get(error["at"] or 0, 0.0) + alignment_s}
+        for error in state["errors"].values()
+        if not error["removed"]
+    }
 
 
 def _film(work: RecordingWork) -> dict[str, Any] | None:
@@ -79,7 +75,11 @@ def _film(work: RecordingWork) -> dict[str, Any] | None:
 def _left(work: RecordingWork, items: Items) -> int:
     """Count what is not answered or marked yet; without the small film there is nothing to mark."""
     answers, marked = work.mine(answers_of), work.mine(moments_of)
-    return open_of(answers, items, ERRORS) + (open_moments(marked, answers, items) if _film(work) else 0)
+    left = open_of(answers, items, ERRORS)
+    if _film(work):
+        happened = [item for item in items if answers.get(item, {}).get("verdict") == "happened"]
+        left += sum(moment not in marked.get(item, {}) for item in happened for moment in REQUIRED)
+    return left
 
 
 def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
@@ -144,14 +144,14 @@ def _accepted_error(work: RecordingWork, item: str, found: dict[str, Any]) -> di
     }
 
 
-def judge(work: Begun, body: JudgedError) -> dict[str, Any]:
+def judge(work: Begun, body: JudgedError) -> JsonObject:
     """Keep one answer or one moment."""
     items = _items(work)
     work.here.require_open(work.actor)
     return _keep(work, body, ERRORS.review.edited, items, work.mine(moments_of))
 
 
-def rule_error(work: Begun, body: JudgedError) -> dict[str, Any]:
+def rule_error(work: Begun, body: JudgedError) -> JsonObject:
     """Keep the answer or the moment that holds where people differ; not by one of those who judged."""
     items = _items(work)
     work.here.require_ruler(work.actor)

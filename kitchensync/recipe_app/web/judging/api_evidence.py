@@ -30,13 +30,13 @@ from kitchensync.recipe_app.review.film_evidence import (
     RulingState,
     answers_given,
     given_evidence,
-    items_of,
     pass_of,
     record_of,
     require_evidence,
     standing,
 )
-from kitchensync.recipe_app.review.marks import Mark, marks_of, require_finished
+from kitchensync.recipe_app.review.marks import StepMark, marks_of, require_finished
+from kitchensync.recipe_app.web.door.access import JsonObject
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
 from kitchensync.storage.consent import Purpose
@@ -67,7 +67,7 @@ def _told(work: RecordingWork, items: list[Item]) -> dict[str, Any]:
     }
 
 
-def _of_person(work: RecordingWork, person: str, items: list[Item]) -> tuple[list[Mark], dict[str, str]]:
+def _of_person(work: RecordingWork, person: str, items: list[Item]) -> tuple[list[StepMark], dict[str, str]]:
     """Return the marks of one person and the answers."""
     marks = marks_of(work.ops, person, given_evidence(work.subject, items), EVIDENCE.edited)
     return marks, answers_given(work.ops, person, items)
@@ -111,7 +111,7 @@ def _accepted(work: RecordingWork, items: list[Item]) -> dict[str, Any]:
     return {"questions": [record_of(item, passes, how, fps) for item, passes, how in found]}
 
 
-def ask_evidence(work: Begun, body: EvidenceToAsk) -> dict[str, Any]:
+def ask_evidence(work: Begun, body: EvidenceToAsk) -> JsonObject:
     """Ask about objects in the film, once, so that everybody marks the same questions."""
     if items := _items(work):
         return {"questions": len(items)}
@@ -133,11 +133,12 @@ def ask_evidence(work: Begun, body: EvidenceToAsk) -> dict[str, Any]:
         raise BadOperation(
             "nothing can be asked: no two of its steps name one object, or its film is another"
         )
-    work.keep(ASKED, {"items": items_of(asked)})
+    items = [{"item": row["question_id"], "node": node, **row} for node, row in enumerate(asked)]
+    work.keep(ASKED, {"items": items})
     return {"questions": len(asked)}
 
 
-def mark_evidence(work: Begun, body: EvidenceEdits) -> dict[str, Any]:
+def mark_evidence(work: Begun, body: EvidenceEdits) -> JsonObject:
     """Keep what one action changed."""
     items, people = _items(work), work.here.people
     work.here.require_open(work.actor)
@@ -150,7 +151,7 @@ def mark_evidence(work: Begun, body: EvidenceEdits) -> dict[str, Any]:
     return {"kept": len(body.edits) + len(body.answers)}
 
 
-def rule_evidence(work: Begun, body: EvidenceRuling) -> dict[str, Any]:
+def rule_evidence(work: Begun, body: EvidenceRuling) -> JsonObject:
     """Keep whose pass of a question holds; not by one of those who marked."""
     work.here.require_ruler(work.actor)
     found = {item["item"]: passes for item, passes, _ in _standing(work, _items(work))}

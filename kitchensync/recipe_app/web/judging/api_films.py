@@ -17,14 +17,14 @@ from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.film_states import film_state
 from kitchensync.recipe_app.errors import NotAllowed
-from kitchensync.recipe_app.film_jobs import HEIGHTS
+from kitchensync.recipe_app.film_jobs import HEIGHTS, FilmState
 from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.marks import given_marks, touched_marks
 from kitchensync.recipe_app.review.recorded_evidence import LOOKED_BACK
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.bodies import EmptyBody
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.life import why_aborted
 from kitchensync.task_graphs.errors import NotFound
@@ -69,7 +69,7 @@ def film_facts(tools: Collaborators, folder: Path) -> dict[str, Any]:
     return facts
 
 
-def film(tools: Tools, visitor: Asking, recording: str, height: Height = HEIGHTS[0]) -> dict[str, Any]:
+def film(tools: Tools, visitor: Asking, recording: str, height: Height = HEIGHTS[0]) -> JsonObject:
     """Report how the film of a recording is, with an address of it that holds for an hour when it is ready.
 
     Of the touches what is left open to who marks is told to nobody.
@@ -86,41 +86,41 @@ def _addressed(
     tools: Collaborators,
     visitor: Visitor,
     recording: str,
-    state: dict[str, Any],
+    state: FilmState,
     height: int,
     *,
     own: bool = False,
-) -> dict[str, Any]:
+) -> JsonObject:
     if state["state"] != "ready":
         return state
     wanted = {"address": height} | ({"front": FRONT} if state["facts"]["front"] else {})
-    return state | {
-        name: f"/api/v1/films/{_token(tools, [recording, which, own], visitor.actor)}.mp4"
-        for name, which in wanted.items()
-    }
+    told: dict[str, object] = {**state}
+    for name, which in wanted.items():
+        said = json.dumps([recording, which, own, tools.records.utc_ns() + ADDRESS_NS]).encode()
+        token = base64.urlsafe_b64encode(_seal(tools, said, visitor.actor) + said).decode().rstrip("=")
+        told[name] = f"/api/v1/films/{token}.mp4"
+    return told
 
 
-def own_film(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
+def own_film(tools: Tools, visitor: Asking, recording: str) -> JsonObject:
     """Report the state of the video of a cook's own recording; `absent` if no camera filmed it."""
     try:
         folder = own_folder(tools, recording, visitor)
     except NotFound:
         return {"state": "absent"}
     state = film_state(tools, folder, HEIGHTS[0])
-    state = _addressed(tools, visitor, recording, state, HEIGHTS[0], own=True)
-    if "facts" in state:
-        state["facts"] = {key: state["facts"][key] for key in OWN_FACTS}
-    return state
+    told = _addressed(tools, visitor, recording, state, HEIGHTS[0], own=True)
+    return {**told, "facts": {key: state["facts"][key] for key in OWN_FACTS}} if "facts" in state else told
 
 
-def make_own_film(tools: Tools, visitor: Asking, recording: str, body: EmptyBody) -> dict[str, Any]:
+def make_own_film(tools: Tools, visitor: Asking, recording: str, body: EmptyBody) -> JsonObject:
     """Make the video of a cook's own recording; retry if that failed."""
     folder = own_folder(tools, recording, visitor)
     tools.films.ask(folder, HEIGHTS[0])
     return tools.films.state(folder, HEIGHTS[0])
 
 
-def make_film(tools: Tools, recording: str, body: EmptyBody, height: Height = HEIGHTS[0]) -> dict[str, Any]:
+def make_film(tools: Tools, recording: str, body: EmptyBody, height: Height = HEIGHTS[0]) -> JsonObject:
     """Make the small video of a recording; retry if that failed."""
     folder = film_folder(tools, recording)
     tools.films.ask(folder, _height(height))
@@ -129,7 +129,15 @@ def make_film(tools: Tools, recording: str, body: EmptyBody, height: Height = HE
 
 def film_file(tools: Tools, visitor: Asking, token: str) -> Response:
     """Give a film, or a part of it; to whom the address was given, and while it holds."""
-    recording, which, own = _read_token(tools, token, visitor.actor)
+    try:
+        content = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        if not hmac.compare_digest(content[:32], _seal(tools, content[32:], visitor.actor)):
+            raise ValueError
+        recording, which, own, until_utc_ns = json.loads(content[32:])
+    except ValueError:
+        raise NotFound("no film {name!r}; load the page again", name=token[:20]) from None
+    if tools.records.utc_ns() > until_utc_ns:
+        raise NotAllowed("this address of a film does not hold any more; load the page again")
     if not (own or visitor.may(Access.ANNOTATE)):
         raise NotAllowed("your role does not allow this")
     folder = own_folder(tools, recording, visitor) if own else film_folder(tools, recording)
@@ -143,25 +151,6 @@ def _height(height: int) -> int:
     if height not in HEIGHTS:
         raise BadOperation("there are films of 360 and 720 lines")
     return height
-
-
-def _token(tools: Collaborators, what: list[Any], actor: str) -> str:
-    said = json.dumps([*what, tools.records.utc_ns() + ADDRESS_NS]).encode()
-    return base64.urlsafe_b64encode(_seal(tools, said, actor) + said).decode().rstrip("=")
-
-
-def _read_token(tools: Collaborators, token: str, actor: str) -> tuple[str, int, bool]:
-    try:
-        content = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        seal, said = content[:32], content[32:]
-        if not hmac.compare_digest(seal, _seal(tools, said, actor)):
-            raise ValueError
-        recording, which, own, until_utc_ns = json.loads(said)
-    except ValueError:
-        raise NotFound("no film {name!r}; load the page again", name=token[:20]) from None
-    if tools.records.utc_ns() > until_utc_ns:
-        raise NotAllowed("this address of a film does not hold any more; load the page again")
-    return recording, which, own
 
 
 def _seal(tools: Collaborators, said: bytes, actor: str) -> bytes:

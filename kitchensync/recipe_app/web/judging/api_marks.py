@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import Request
 from fastapi.responses import Response
@@ -14,12 +15,11 @@ from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.operations.operation_kinds import OpId, Strict
 from kitchensync.recipe_app.people.roles import Access
-from kitchensync.recipe_app.review.mark_versions import keep_marks
 from kitchensync.recipe_app.review.marks import (
     ACCEPTED,
     STEPS,
-    Mark,
     StepEdit,
+    StepMark,
     annotation_of,
     given_marks,
     marks_of,
@@ -31,18 +31,13 @@ from kitchensync.recipe_app.review.rulings import RULED, merged, pairs_of_people
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.bodies import EmptyBody
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Route
-from kitchensync.recipe_app.web.judging.review_routes import (
-    Asked,
-    RecordingWork,
-    ask_people,
-    on_recording,
-    who_may,
-)
+from kitchensync.recipe_app.web.door.access import JsonObject, Route
+from kitchensync.recipe_app.web.judging import review_routes
 from kitchensync.storage.consent import Purpose
+from kitchensync.storage.recording_files.annotation_folder import add_version
 from kitchensync.task_graphs.errors import NotFound
 
-Begun = Annotated[RecordingWork, on_recording(STEPS)]
+Begun = Annotated[review_routes.RecordingWork, review_routes.on_recording(STEPS)]
 
 
 class Edits(Strict):
@@ -56,23 +51,20 @@ def steps_page(request: Request, work: Begun) -> Response:
     """The steps of a recording on its film; errors only for who does not mark them for others to compare."""
     asked = work.here.is_asked_still(work.actor)
     errors = work.visitor.may(Access.STUDY) and "annotator" not in work.visitor.roles and not asked
-    return _film_page(request, work, "marks", errors=errors)
+    said = {"visitor": work.visitor, "recording": work.subject, "work": "marks", "errors": errors}
+    return render(request, "desk/steps.html", **said)
 
 
 def ruling_page(request: Request, work: Begun) -> Response:
     """The steps of a recording on its film, where people did not agree about them."""
-    return _film_page(request, work, "ruling", errors=True)
-
-
-def _film_page(request: Request, work: RecordingWork, what: str, *, errors: bool) -> Response:
-    said = {"visitor": work.visitor, "recording": work.subject, "work": what, "errors": errors}
+    said = {"visitor": work.visitor, "recording": work.subject, "work": "ruling", "errors": True}
     return render(request, "desk/steps.html", **said)
 
 
 def round_page(request: Request, work: Begun) -> Response:
     """Who marks a recording, how far they are, and how well they agree when all are done."""
     people = work.tools.records.rows(tables.person, order=tables.person.c.pseudonym)
-    names, may = {row["id"]: row for row in people}, who_may(work.tools, Access.ANNOTATE)
+    names, may = {row["id"]: row for row in people}, review_routes.who_may(work.tools, Access.ANNOTATE)
     try:
         told = review(work)
     except NotNow:
@@ -102,7 +94,7 @@ def review(work: Begun) -> dict[str, Any]:
     }
 
 
-def _people(work: RecordingWork) -> dict[str, Any]:
+def _people(work: review_routes.RecordingWork) -> dict[str, Any]:
     """Report who marks a recording: what can be said without its film."""
     people = [
         {"person": person, "submitted": done.is_submitted, "work_s": round(done.work_ns / 1e9, 1)}
@@ -116,12 +108,12 @@ def _people(work: RecordingWork) -> dict[str, Any]:
     }
 
 
-def assign(work: Begun, body: Asked) -> dict[str, Any]:
+def assign(work: Begun, body: review_routes.Asked) -> JsonObject:
     """Ask people to mark a recording; from then on only they may."""
-    return ask_people(work, body, Access.ANNOTATE)
+    return review_routes.ask_people(work, body, Access.ANNOTATE)
 
 
-def marks(work: Begun) -> dict[str, Any]:
+def marks(work: Begun) -> JsonObject:
     """Report what somebody marked so far; nobody sees the marks of others here."""
     given = _given(work)
     work.here.require_member(work.actor)
@@ -130,7 +122,7 @@ def marks(work: Begun) -> dict[str, Any]:
     return {"marks": mine, "submitted": submitted, "complete": work.here.is_complete}
 
 
-def marks_of_person(work: Begun, person: str) -> dict[str, Any]:
+def marks_of_person(work: Begun, person: str) -> JsonObject:
     """Report what somebody else marked, when everybody of the round has submitted."""
     given = _given(work)
     work.here.require_complete()
@@ -141,14 +133,14 @@ def marks_of_person(work: Begun, person: str) -> dict[str, Any]:
     return {"marks": marks_of(work.ops, person, given)}
 
 
-def edit(work: Begun, body: Edits) -> dict[str, Any]:
+def edit(work: Begun, body: Edits) -> JsonObject:
     """Keep what one action changed."""
     facts = work.facts()
     work.here.require_open(work.actor)
     return _keep(work, body, STEPS.edited, facts)
 
 
-def submit(work: Begun, body: EmptyBody) -> dict[str, Any]:
+def submit(work: Begun, body: EmptyBody) -> JsonObject:
     """Take what somebody marked as a version of the recording's steps."""
     given = _given(work)
     work.here.require_open(work.actor)
@@ -157,54 +149,51 @@ def submit(work: Begun, body: EmptyBody) -> dict[str, Any]:
     return {"version": version, "annotation": annotation_of(work.actor)}
 
 
-def accept_marks(work: Begun, body: EmptyBody) -> dict[str, Any]:
+def accept_marks(work: Begun, body: EmptyBody) -> JsonObject:
     """Make what one submitted the step times of the recording, which releases use."""
     return _accept(work, annotation_of(work.actor))
 
 
-def ruling(work: Begun) -> dict[str, Any]:
+def ruling(work: Begun) -> JsonObject:
     """Report what people agree on, and what each gave where they do not; with what was ruled so far."""
-    given = _given_to_rule(work)
-    mine = marks_of(work.ops, work.actor, _without_choices(given), RULED)
+    given, mine = _ruled(work)
     return {"marks": mine, "submitted": False, "choices": {mark["mark"]: mark["choices"] for mark in given}}
 
 
-def rule(work: Begun, body: Edits) -> dict[str, Any]:
+def rule(work: Begun, body: Edits) -> JsonObject:
     """Keep what one action of who rules changed."""
     work.here.require_ruler(work.actor)
     return _keep(work, body, RULED, work.facts())
 
 
-def submit_ruling(work: Begun, body: EmptyBody) -> dict[str, Any]:
+def submit_ruling(work: Begun, body: EmptyBody) -> JsonObject:
     """Make what was ruled a version of the steps, and the recording's step times."""
     work.here.require_ruler(work.actor)
-    mine = marks_of(work.ops, work.actor, _without_choices(_given_to_rule(work)), RULED)
+    _, mine = _ruled(work)
     annotation = annotation_of(f"{work.actor} {RULED}")
     _version(work, mine, annotation)
     return _accept(work, annotation)
 
 
-def _given_to_rule(work: RecordingWork) -> list[Mark]:
-    """Return the marks of all people, brought together. Raises NotNow before all have submitted."""
+def _ruled(work: review_routes.RecordingWork) -> tuple[list[StepMark], list[StepMark]]:
+    """Return the marks of all people, brought together, and as ruled so far. Raises NotNow before all submitted."""
     given = _given(work)
     work.here.require_complete()
     marked = {person: marks_of(work.ops, person, given) for person in work.here.people}
-    return merged(work.subject, marked, Fraction(*work.facts()["fps"]))
+    brought = merged(work.subject, marked, Fraction(*work.facts()["fps"]))
+    bare = [{key: value for key, value in mark.items() if key != "choices"} for mark in brought]
+    return brought, marks_of(work.ops, work.actor, cast("list[StepMark]", bare), RULED)
 
 
-def _given(work: RecordingWork) -> list[Mark]:
+def _given(work: review_routes.RecordingWork) -> list[StepMark]:
     return given_marks(work.subject, touched_marks(work.subject, work.facts()["touches"], work.ops))
 
 
-def _without_choices(marks: list[Mark]) -> list[Mark]:
-    return [{key: value for key, value in mark.items() if key != "choices"} for mark in marks]
-
-
-def _open(marks: list[Mark]) -> int:
+def _open(marks: list[StepMark]) -> int:
     return sum(2 - len({*mark["checked"]}) for mark in marks if not (mark["removed"] or mark["missing"]))
 
 
-def _keep(work: RecordingWork, body: Edits, kind: str, facts: dict[str, Any]) -> dict[str, Any]:
+def _keep(work: review_routes.RecordingWork, body: Edits, kind: str, facts: dict[str, Any]) -> dict[str, Any]:
     nodes = {step["node"] for step in facts["steps"]}
     for one in body.edits:
         if one.node not in nodes:
@@ -214,15 +203,26 @@ def _keep(work: RecordingWork, body: Edits, kind: str, facts: dict[str, Any]) ->
     return {"kept": len(body.edits)}
 
 
-def _version(work: RecordingWork, marks: list[Mark], annotation: int) -> int:
-    """Keep finished marks as a version of the recording's steps. Raises NotNow."""
+def _version(work: review_routes.RecordingWork, marks: list[StepMark], annotation: int) -> int:
+    """Keep finished marks as a version of the recording's steps; the same again makes no new one. Raises NotNow."""
     facts = work.facts()
     require_finished(marks, facts["frames"])
     labels = {step["node"]: step["label"] for step in facts["steps"]}
-    return keep_marks(work.folder, facts, annotation, work.by, regions_of(marks, labels), marks)
+    fps = "/".join(map(str, facts["fps"])) if facts["fps"][1] != 1 else str(facts["fps"][0])
+    content = {
+        "source": "reviewer",
+        "task": None,
+        "annotation": annotation,
+        "author": work.visitor.pseudonym,
+        "was_cancelled": False,
+        "kept_utc_ns": time.time_ns(),
+        "film": {"fps": fps, "frames": facts["frames"], "proxy_sha256": facts["sha256"]},
+        "raw": {"result": regions_of(marks, labels), "marks": marks},
+    }
+    return add_version(work.folder, content)[0]
 
 
-def _accept(work: RecordingWork, annotation: int) -> dict[str, Any]:
+def _accept(work: review_routes.RecordingWork, annotation: int) -> dict[str, Any]:
     films = frozenset([work.facts()["sha256"]])
     with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
         made = accept(own, annotation, films)

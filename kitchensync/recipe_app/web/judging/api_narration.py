@@ -9,6 +9,7 @@ from fastapi import Request
 from fastapi.responses import FileResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from kitchensync.dataset.narration import sounds
 from kitchensync.dataset.narration.narrations import (
     NARRATED,
     SUBMITTED,
@@ -17,14 +18,6 @@ from kitchensync.dataset.narration.narrations import (
     NarrationChange,
     keep_narrations,
     narrations_of,
-)
-from kitchensync.dataset.narration.sounds import (
-    add_part,
-    destroy_sound,
-    ending_of,
-    finish,
-    sound_begun,
-    sound_file,
 )
 from kitchensync.dataset.narration.spoken import parse
 from kitchensync.operations.operation_kinds import OpId, Strict
@@ -35,7 +28,7 @@ from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.marks import annotation_of
 from kitchensync.recipe_app.web.bodies import EmptyBody
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.api_films import film_facts, film_folder
 from kitchensync.storage.consent import Purpose, require_consent
@@ -58,7 +51,7 @@ def narration_page(request: Request, tools: Tools, visitor: Asking, recording: s
     return render(request, "desk/narrate.html", visitor=visitor, recording=recording)
 
 
-def narrations(tools: Tools, visitor: Asking, recording: str) -> dict[str, Any]:
+def narrations(tools: Tools, visitor: Asking, recording: str) -> JsonObject:
     """Report what somebody told of a film so far, with verb and noun; nobody sees what others told here."""
     folder, steps = film_folder(tools, recording), _steps(tools, recording)
     ops = tools.records.ops(recording)
@@ -90,19 +83,19 @@ def _asks_server(folder: Path) -> bool:
     return True
 
 
-def tell(tools: Tools, visitor: Asking, recording: str, body: NarrationAction) -> dict[str, Any]:
+def tell(tools: Tools, visitor: Asking, recording: str, body: NarrationAction) -> JsonObject:
     """Keep what one action says of a narration: that it begins at a picture, its text, its end, that it goes."""
     folder = film_folder(tools, recording)
     said = body.change.model_dump(exclude={"sha256", "ending"})
     tools.records.note(NARRATED, recording, said, actor=visitor.actor, op_id=body.op_id)
     if body.change.removed:
-        destroy_sound(folder, _name(visitor.actor, body.change.narration))
+        sounds.destroy_sound(folder, _name(visitor.actor, body.change.narration))
     return _parsed(_mine(tools, visitor.actor, recording, body.change.narration), _steps(tools, recording))
 
 
 async def add_sound(
     request: Request, tools: Tools, visitor: Asking, recording: str, narration: Name, at: int
-) -> dict[str, Any]:
+) -> JsonObject:
     """Keep what was spoken since the last part; `at` is where it begins in the sound, bytes."""
     content, media_type = await request.body(), request.headers.get("content-type", "")[:60]
     return await run_in_threadpool(_add, tools, visitor.actor, recording, narration, media_type, at, content)
@@ -113,21 +106,21 @@ def _add(
 ) -> dict[str, Any]:
     folder = film_folder(tools, recording)
     _mine(tools, actor, recording, narration)
-    there = add_part(folder, _sound(folder, actor, narration, ending_of(media_type)), at, content)
+    there = sounds.add_part(
+        folder, sounds.sound_file(folder, _name(actor, narration), sounds.ending_of(media_type)), at, content
+    )
     return {"bytes": there}
 
 
-def end_sound(
-    tools: Tools, visitor: Asking, recording: str, narration: Name, body: EmptyBody
-) -> dict[str, Any]:
+def end_sound(tools: Tools, visitor: Asking, recording: str, narration: Name, body: EmptyBody) -> JsonObject:
     """Finish a sound, whether the browser said so or was closed, and say what was understood."""
     folder = film_folder(tools, recording)
     one = _mine(tools, visitor.actor, recording, narration)
     steps = _steps(tools, recording)
     if "sha256" in one:
         return _parsed(one, steps)
-    file = sound_begun(folder, _name(visitor.actor, narration))
-    sha256, _ = finish(folder, file)
+    file = sounds.sound_begun(folder, _name(visitor.actor, narration))
+    sha256, _ = sounds.finish(folder, file)
     heard = hear(file, steps, asks_server=_asks_server(folder))
     said = {"narration": narration, "sha256": sha256, "ending": file.suffix}
     if not one.get("text"):
@@ -140,24 +133,23 @@ def sound(tools: Tools, visitor: Asking, recording: str, narration: Name) -> Res
     """Give the sound of a narration to whom it is of."""
     folder = film_folder(tools, recording)
     one = _mine(tools, visitor.actor, recording, narration)
-    file = _sound(folder, visitor.actor, narration, one.get("ending", ".webm"))
+    file = sounds.sound_file(folder, _name(visitor.actor, narration), one.get("ending", ".webm"))
     if not file.exists():
         raise NotFound("nothing of the narration {name!r} has arrived", name=narration)
     return FileResponse(file, media_type="audio/mp4" if file.suffix == ".m4a" else f"audio/{file.suffix[1:]}")
 
 
-def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: EmptyBody) -> dict[str, Any]:
+def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: EmptyBody) -> JsonObject:
     """Keep what somebody told as a version in the recording's folder, which releases use."""
     folder = film_folder(tools, recording)
     facts = film_facts(tools, folder)
     mine = narrations_of(tools.records.ops(recording), visitor.actor)
-    by = visitor.person["pseudonym"] if visitor.person else ""
     film = {"fps": facts["fps"], "frames": facts["frames"], "sha256": facts["sha256"]}
-    kept = [
-        one | {"sound": _sound(folder, visitor.actor, one["narration"], one.get("ending", "")).name}
-        for one in mine
-    ]
-    version = keep_narrations(folder, by, film, kept)
+    kept = []
+    for one in mine:
+        name = _name(visitor.actor, one["narration"])
+        kept.append(one | {"sound": sounds.sound_file(folder, name, one.get("ending", "")).name})
+    version = keep_narrations(folder, visitor.pseudonym, film, kept)
     tools.records.note(SUBMITTED, recording, {"version": version}, actor=visitor.actor)
     return {"version": version, "narrations": len(kept)}
 
@@ -171,10 +163,6 @@ def _mine(tools: Collaborators, actor: str, recording: str, narration: str) -> N
 
 def _steps(tools: Collaborators, recording: str) -> list[str]:
     return [step["text"] for step in tools.records.state(recording)["recording"]["steps"].values()]
-
-
-def _sound(folder: Path, actor: str, narration: str, ending: str) -> Path:
-    return sound_file(folder, _name(actor, narration), ending)
 
 
 def _name(actor: str, narration: str) -> str:

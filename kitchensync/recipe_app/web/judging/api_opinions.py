@@ -14,32 +14,24 @@ from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.dataset.tables.coherence_examples import all_examples
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.operation_kinds import Strict
-from kitchensync.recipe_app.review.judged_answers import AnswerForm, answers_of, open_of, require_all
-from kitchensync.recipe_app.review.opinions import (
-    ASKED,
-    OPINIONS,
-    Item,
-    QuestionAnswer,
-    figures,
-    questions_to_rate,
-    steps_to_decide,
-)
-from kitchensync.recipe_app.web.door.access import Asking, Tools
+from kitchensync.recipe_app.review import opinions
+from kitchensync.recipe_app.review.judged_answers import AnswerForm, answers_of, open_of, require_none_left
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Tools
 from kitchensync.recipe_app.web.judging.review_routes import Judged, RecordingWork, routes, work_on
 from kitchensync.storage.consent import Purpose
 
-Items = dict[str, Item]
+Items = dict[str, opinions.Item]
 Which = Literal["decisions", "ratings"]
 
 
 class OpinionsToAsk(Strict):
     """Questions that are to be rated; decisions need none."""
 
-    questions: Annotated[list[QuestionAnswer], Field(max_length=1000)] = Field(default_factory=list)
+    questions: Annotated[list[opinions.QuestionAnswer], Field(max_length=1000)] = Field(default_factory=list)
 
 
 def _begin(tools: Tools, visitor: Asking, recording: str, kind: Which) -> RecordingWork:
-    return work_on(tools, visitor, recording, OPINIONS[kind].review)
+    return work_on(tools, visitor, recording, opinions.OPINIONS[kind].review)
 
 
 BEGIN = Depends(_begin)
@@ -47,11 +39,11 @@ Begun = Annotated[RecordingWork, BEGIN]
 
 
 def _form(work: RecordingWork) -> AnswerForm:
-    return OPINIONS[work.review.what]
+    return opinions.OPINIONS[work.review.what]
 
 
 def _items(work: RecordingWork) -> Items:
-    return {item["item"]: item for item in work.asked(ASKED, work.review.what)["items"]}
+    return {item["item"]: item for item in work.asked(opinions.ASKED, work.review.what)["items"]}
 
 
 def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
@@ -67,7 +59,7 @@ def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
 
 
 def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
-    return {"figures": figures(work.of_everybody(answers_of), [*items.values()], _form(work))}
+    return {"figures": opinions.figures(work.of_everybody(answers_of), [*items.values()], _form(work))}
 
 
 def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
@@ -75,7 +67,7 @@ def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
     return {"items": [*items.values()], "answers": answers, **_compared(work, items)}
 
 
-def ask_opinions(work: Begun, body: OpinionsToAsk) -> dict[str, Any]:
+def ask_opinions(work: Begun, body: OpinionsToAsk) -> JsonObject:
     """Ask about every step whose success a picture can show, or the questions given; once, the same of everybody."""
     if items := _items(work):
         return {"items": len(items)}
@@ -84,17 +76,17 @@ def ask_opinions(work: Begun, body: OpinionsToAsk) -> dict[str, Any]:
         own.check_placed()
         numbering = Numbering()
         examples, _ = all_examples([numbered(cooked_of(own, numbering), numbering).annotated])
-    asked = steps_to_decide(examples)
+    asked = opinions.steps_to_decide(examples)
     if work.review.what == "ratings":
         try:
-            asked = questions_to_rate(asked, body.questions)
+            asked = opinions.questions_to_rate(asked, body.questions)
         except KeyError as error:
             raise BadOperation("a question is about another example than this recording has") from error
-    work.keep(ASKED, {"what": work.review.what, "items": asked})
+    work.keep(opinions.ASKED, {"what": work.review.what, "items": asked})
     return {"items": len(asked)}
 
 
-def think(work: Begun, body: Judged) -> dict[str, Any]:
+def think(work: Begun, body: Judged) -> JsonObject:
     """Keep one answer."""
     items = _items(work)
     work.here.require_open(work.actor)
@@ -112,7 +104,7 @@ ROUTES = routes(
     items=_items,
     told=_told,
     compared=_compared,
-    require_done=lambda work, items: require_all(work.mine(answers_of), items, _form(work)),
+    require_done=lambda work, items: require_none_left(open_of(work.mine(answers_of), items, _form(work))),
     accepted=_accepted,
     judge=think,
     ask=ask_opinions,

@@ -10,6 +10,7 @@ from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.operations.operation_kinds import OpId, Strict
+from kitchensync.recipe_app.review.judged_answers import require_none_left
 from kitchensync.recipe_app.review.question_rounds import (
     ASKED,
     QUESTIONS,
@@ -21,10 +22,10 @@ from kitchensync.recipe_app.review.question_rounds import (
     check_verdict,
     decide,
     record_of,
-    require_judged,
     verdicts_of,
 )
 from kitchensync.recipe_app.review.questions_of_film import Written, questions_of
+from kitchensync.recipe_app.web.door.access import JsonObject
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_recording, routes
 from kitchensync.storage.consent import Purpose
@@ -103,7 +104,7 @@ def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
     return {"questions": [record_of(*one, form) for one in found]}
 
 
-def ask_questions(work: Begun, body: QuestionsToAsk) -> dict[str, Any]:
+def ask_questions(work: Begun, body: QuestionsToAsk) -> JsonObject:
     """Ask what can be asked about the film, or what a model wrote; asked once, so that everybody judges the same."""
     if items := _items(work):
         return {"questions": len(items)}
@@ -117,7 +118,7 @@ def ask_questions(work: Begun, body: QuestionsToAsk) -> dict[str, Any]:
     return {"questions": len(asked["items"])}
 
 
-def judge_question(work: Begun, body: JudgedQuestion) -> dict[str, Any]:
+def judge_question(work: Begun, body: JudgedQuestion) -> JsonObject:
     """Keep what somebody says of a question."""
     item = _items(work).get(body.verdict.item)
     work.here.require_open(work.actor)
@@ -126,7 +127,7 @@ def judge_question(work: Begun, body: JudgedQuestion) -> dict[str, Any]:
     return {"item": body.verdict.item}
 
 
-def rule_question(work: Begun, body: JudgedQuestion) -> dict[str, Any]:
+def rule_question(work: Begun, body: JudgedQuestion) -> JsonObject:
     """Keep what the adjudicator says of a question on which judges differ; not one of the judges."""
     item = _items(work).get(body.verdict.item)
     work.here.require_ruler(work.actor)
@@ -144,7 +145,7 @@ ROUTES = routes(
     items=_items,
     told=_told,
     compared=_compared,
-    require_done=lambda work, items: require_judged(work.mine(verdicts_of), [*items.values()]),
+    require_done=lambda work, items: require_none_left(len(items.keys() - work.mine(verdicts_of).keys())),
     accepted=_accepted,
     judge=judge_question,
     ask=ask_questions,

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.operation_kinds import OpId, Strict
+from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import HOLDERS, Access
@@ -26,16 +27,16 @@ from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import roles_of
 from kitchensync.recipe_app.web.bodies import EmptyBody
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.judging.api_films import film_facts, film_folder
 from kitchensync.storage.recording_files.annotation_folder import add_judged
 from kitchensync.task_graphs.errors import NotFound
 
 MOST_PEOPLE = 20
-Ops = list[dict[str, Any]]
+Ops = list[Op]
 T = TypeVar("T")
-Endpoint = Callable[..., dict[str, Any]]
+Endpoint = Callable[..., JsonObject]
 
 
 class Asked(Strict):
@@ -73,11 +74,6 @@ class ReviewWork:
     def actor(self) -> str:
         """The id of who asks."""
         return self.visitor.actor
-
-    @property
-    def by(self) -> str:
-        """Who asks, as versions name their author."""
-        return self.visitor.person["pseudonym"] if self.visitor.person else ""
 
     def mine(self, answers: Callable[[Ops, str, str], T]) -> T:
         """Return what who asks answered, as `answers` reads it from the operations of a kind and a person."""
@@ -129,7 +125,7 @@ def who_may(tools: Collaborators, access: Access) -> dict[str, str]:
     return {row["id"]: row["pseudonym"] for row in rows if _holds(row, access)}
 
 
-def ask_people(work: ReviewWork, asked: Asked, access: Access) -> dict[str, Any]:
+def ask_people(work: ReviewWork, asked: Asked, access: Access) -> JsonObject:
     """Ask people to answer; from then on only they may. Raises BadOperation, NotFound, NotNow."""
     least = work.review.least
     if work.review.asks == "exactly" and len(asked.each) != least:
@@ -156,10 +152,10 @@ def routes(
     *,
     counted: str,
     items: Callable[[RecordingWork], Any],
-    told: Callable[[RecordingWork, Any], dict[str, Any]],
-    compared: Callable[[RecordingWork, Any], dict[str, Any]],
+    told: Callable[[RecordingWork, Any], dict[str, object]],
+    compared: Callable[[RecordingWork, Any], dict[str, object]],
     require_done: Callable[[RecordingWork, Any], None],
-    accepted: Callable[[RecordingWork, Any], dict[str, Any]],
+    accepted: Callable[[RecordingWork, Any], dict[str, object]],
     judge: Endpoint,
     ask: Endpoint | None = None,
     rule: Endpoint | None = None,
@@ -179,17 +175,17 @@ def routes(
         said = {"visitor": work.visitor, "may": who_may(work.tools, Access.STUDY), "name": name}
         return render(request, page, **said, **request.path_params)
 
-    def review(work: RecordingWork = begin) -> dict[str, Any]:
+    def review(work: RecordingWork = begin) -> JsonObject:
         """Report what is asked, what one answered, who answers and, when all have submitted, how they compare."""
         asked = items(work)
         said = {**work.here.told(work.actor), **told(work, asked)}
         return said | compared(work, asked) if work.here.is_complete else said
 
-    def assign(body: Asked, work: RecordingWork = begin) -> dict[str, Any]:
+    def assign(body: Asked, work: RecordingWork = begin) -> JsonObject:
         """Ask people to answer; from then on only they may."""
         return ask_people(work, body, Access.STUDY)
 
-    def submit(body: EmptyBody, work: RecordingWork = begin) -> dict[str, Any]:
+    def submit(body: EmptyBody, work: RecordingWork = begin) -> JsonObject:
         """Say that one has answered everything."""
         asked = items(work)
         if needs_film:
@@ -199,13 +195,13 @@ def routes(
         work.keep(work.review.submitted, {})
         return {counted: len(asked)}
 
-    def accept(body: EmptyBody, work: RecordingWork = begin) -> dict[str, Any]:
+    def accept(body: EmptyBody, work: RecordingWork = begin) -> JsonObject:
         """Keep what was agreed and ruled as a version in the recording's folder."""
         asked = items(work)
         if needs_film:
             work.facts()
         work.here.require_complete()
-        content = {"author": work.by, "kept_utc_ns": time.time_ns(), **accepted(work, asked)}
+        content = {"author": work.visitor.pseudonym, "kept_utc_ns": time.time_ns(), **accepted(work, asked)}
         return {"version": add_judged(work.folder, work.review.what, content), counted: len(asked)}
 
     path = f"/api/v1/desk/recordings/{{recording}}/{of}"

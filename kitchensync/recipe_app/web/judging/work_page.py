@@ -18,7 +18,7 @@ from kitchensync.recipe_app.review.recorded_evidence import LOOKED_BACK
 from kitchensync.recipe_app.review.rounds import Round, round_of
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.desk.pages import render
-from kitchensync.recipe_app.web.door.access import Asking, Route, Tools
+from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, Tools
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.recipe_app.web.judging.review_routes import MOST_PEOPLE, Asked, ask_people, who_may, work_on
 from kitchensync.storage.consent import Purpose
@@ -120,7 +120,7 @@ def next_to_mark(tools: Tools, visitor: Asking, after: str = "") -> Response:
     return RedirectResponse(f"/desk/recordings/{left[0]}/steps" if left else "/desk/review", 303)
 
 
-def assign_many(request: Request, tools: Tools, visitor: Asking, body: AssignedWork) -> dict[str, Any]:
+def assign_many(request: Request, tools: Tools, visitor: Asking, body: AssignedWork) -> JsonObject:
     """Ask people about many recordings, besides those who are at it; what is refused is named with its reason."""
     review, access = WHAT[body.what]
     refused = []

@@ -26,7 +26,15 @@ from kitchensync.recipe_app.web.bodies import (
     RecordingsOfTablet,
     SignIn,
 )
-from kitchensync.recipe_app.web.door.access import DEVICE_COOKIE, LOGIN_COOKIE, Asking, Device, Route, Tools
+from kitchensync.recipe_app.web.door.access import (
+    DEVICE_COOKIE,
+    LOGIN_COOKIE,
+    Asking,
+    Device,
+    JsonObject,
+    Route,
+    Tools,
+)
 from kitchensync.recipe_app.web.door.networks import network_of
 
 YEAR_S = 31_536_000
@@ -38,7 +46,7 @@ async def time(tools: Tools) -> JSONResponse:
     return JSONResponse({"received_host_ns": received_ns, **tools.intake.answer_clock()})
 
 
-def me(tools: Tools, visitor: Asking) -> dict[str, Any]:
+def me(tools: Tools, visitor: Asking) -> JsonObject:
     """Report who this browser is: its tablet, its person, and the token that changing things needs."""
     device, person = visitor.device, visitor.person
     kitchen = tools.records.row(tables.kitchen, device["kitchen"]) if device else None
@@ -68,7 +76,7 @@ def _paired(tools: Collaborators, device: dict[str, Any]) -> dict[str, Any]:
         }
 
 
-def forgotten(tools: Tools, device: Device, body: RecordingsOfTablet) -> dict[str, Any]:
+def forgotten(tools: Tools, device: Device, body: RecordingsOfTablet) -> JsonObject:
     """Note what this tablet took out of its own memory, since it was destroyed here."""
     gone = sorted(set(body.recordings) & set(to_forget(tools.records, device["id"])))
     if gone:
@@ -76,7 +84,7 @@ def forgotten(tools: Tools, device: Device, body: RecordingsOfTablet) -> dict[st
     return {"recordings": gone}
 
 
-def dumped(tools: Tools, device: Device, body: RecordingsOfTablet) -> dict[str, Any]:
+def dumped(tools: Tools, device: Device, body: RecordingsOfTablet) -> JsonObject:
     """Note of which recordings this tablet kept a dump, which a withdrawal cannot reach."""
     note_dump(tools.records, device["id"], body.recordings)
     return {"recordings": body.recordings}
@@ -89,7 +97,7 @@ def pair(request: Request, tools: Tools, visitor: Asking, body: PairRequest) -> 
     return _with_token(request, {"device": device}, DEVICE_COOKIE, token, body.program, YEAR_S)
 
 
-def people(tools: Tools, device: Device) -> dict[str, Any]:
+def people(tools: Tools, device: Device) -> JsonObject:
     """List the people who may sign in on a tablet, by pseudonym."""
     rows = tools.records.rows(tables.person, tables.person.c.active, order=tables.person.c.pseudonym)
     found = [row for row in rows if "participant" in roles_of(row) or "operator" in roles_of(row)]
@@ -129,7 +137,7 @@ def sign_in_at_the_desk(request: Request, tools: Tools, visitor: Asking, body: D
     return _with_token(request, {"person": person}, LOGIN_COOKIE, token, body.program)
 
 
-def accept_invite(request: Request, tools: Tools, visitor: Asking, body: AcceptInvite) -> dict[str, Any]:
+def accept_invite(request: Request, tools: Tools, visitor: Asking, body: AcceptInvite) -> JsonObject:
     """Set a password with the token of an invite; then sign in with it."""
     with _a_try(request, tools, visitor):
         person = tools.records.row(tables.person, tools.accounts.accept_invite(body.code, body.password))
@@ -143,14 +151,16 @@ def sign_out(request: Request, tools: Tools) -> JSONResponse:
     tools.accounts.sign_out(
         request.cookies.get(LOGIN_COOKIE) or request.headers.get("x-kitchensync-login", "")
     )
-    answer = JSONResponse({})
-    answer.delete_cookie(LOGIN_COOKIE)
-    return answer
+    return _signed_out()
 
 
 def sign_out_everywhere(tools: Tools, visitor: Asking) -> JSONResponse:
     """End every session of the person who asks, this one too."""
     tools.accounts.sign_out_everywhere(visitor.actor)
+    return _signed_out()
+
+
+def _signed_out() -> JSONResponse:
     answer = JSONResponse({})
     answer.delete_cookie(LOGIN_COOKIE)
     return answer

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import BackgroundTasks, Path, Query, Request
 from fastapi.responses import JSONResponse, Response
+from sqlalchemy import ColumnElement
 from starlette.concurrency import run_in_threadpool
 
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.event_lines import folder_of
-from kitchensync.recipe_app.cooking import (
-    checklist,
-    mise_en_place,
-    recipe_pictures,
-    steering,
-    training,
-)
-from kitchensync.recipe_app.cooking.capture_link import FRESH_NS
+from kitchensync.operations.session_state import Op
+from kitchensync.recipe_app.cooking import checklist, mise_en_place, recipe_pictures, steering, training
 from kitchensync.recipe_app.cooking.choosing import frozen, help_for
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.cooking.withdrawals import end_withdrawn
@@ -27,13 +23,12 @@ from kitchensync.recipe_app.exchange.dumps import keep_voice
 from kitchensync.recipe_app.exchange.intake import Sender
 from kitchensync.recipe_app.exchange.stated_facts import RECIPE, latest
 from kitchensync.recipe_app.narration import voices
-from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.shelf import Recipe, UnusableRecipe, keep_version
 from kitchensync.recipe_app.study import next_sessions
 from kitchensync.recipe_app.web.bodies import Choose, Control, OperationBatch
-from kitchensync.recipe_app.web.door.access import Asking, Device, Route, Tools, require
+from kitchensync.recipe_app.web.door.access import Asking, Device, JsonObject, Route, Tools, require
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.storage.consent import OFFERED
@@ -42,6 +37,8 @@ from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import NotFound
 from kitchensync.task_graphs.formats.graph_json import parse_graph_json
 
+FRESH_NS = 3_000_000_000
+"""Health older than this is no health: the tablet shows `unknown`."""
 SOUND = RequestBody(8 << 20, ("audio",), at_once=4)
 """A voice note."""
 
@@ -50,7 +47,7 @@ Language = Annotated[str, Query(max_length=3)]
 Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 
 
-def recipes(request: Request, tools: Tools) -> dict[str, Any]:
+def recipes(request: Request, tools: Tools) -> JsonObject:
     """List the recipes with what is said of them in the page's language, and the files that are none."""
     everything = tools.shelf.everything()
     facts, pictures = latest(tools.records, RECIPE), recipe_pictures.of_all(tools.records)
@@ -74,7 +71,7 @@ def recipes(request: Request, tools: Tools) -> dict[str, Any]:
     }
 
 
-def order(tools: Tools, recipe: str, seed: Seed | None = None, language: Language = "") -> dict[str, Any]:
+def order(tools: Tools, recipe: str, seed: Seed | None = None, language: Language = "") -> JsonObject:
     """Show the order that a seed draws, a new one where none is sent, in a language of the recipe; keep nothing."""
     found = tools.shelf.get(recipe)
     drawn = frozen(found, strategy="normal", display="steps", seed=seed, language=language)
@@ -99,21 +96,25 @@ def recipe_picture(tools: Tools, sha256: Sha256) -> Response:
     return Response(found, media_type="image/jpeg", headers=kept)
 
 
-def running(tools: Tools, visitor: Asking) -> dict[str, Any]:
+def running(tools: Tools, visitor: Asking) -> JsonObject:
     """List the recordings that are made now, which of them nobody cooks in yet, and those filmed elsewhere.
 
     On a tablet without those of another kitchen's tablets.
     """
     names = tools.folders.running()
     if visitor.device is not None:
-        others = _of_other_kitchens(tools, names, visitor.device["kitchen"])
+        others = _live_in(tools, names, tables.recording.c.kitchen != visitor.device["kitchen"])
         names = [name for name in names if name not in others]
     live = [name for name in names if tools.folders.state(name) == "recording"]
-    cooked = _cooked_in(tools, live)
-    free = [name for name in live if name not in cooked and _goes_on(health_of(tools, name))]
+    cooked = _live_in(tools, live, COOKED_IN)
+    healths = {name: health_of(tools, name) for name in live if name not in cooked}
     return {
         "running": live,
-        "free": free,
+        "free": [
+            name
+            for name, health in healths.items()
+            if health["health"] != "unknown" and health["alarm"] != "stopped"
+        ],
         "adopted": [name for name in names if name not in live and not _is_put_in(tools, name)],
     }
 
@@ -124,21 +125,17 @@ def _is_put_in(tools: Collaborators, folder: str) -> bool:
     return any("began_utc_ns" in (tools.records.frozen(row["id"]) or {}) for row in rows)
 
 
-def _cooked_in(tools: Collaborators, folders: list[str]) -> set[str]:
-    """Folders that are being recorded and in which a session is past its checklist."""
-    table = tables.recording
-    begun = (table.c.folder.in_(folders), table.c.phase.in_(("follow", "review")))
-    return {row["folder"] for row in tools.records.rows(table, *begun)}
-
-
-def _of_other_kitchens(tools: Collaborators, folders: list[str], kitchen: str) -> set[str]:
-    """Folders that are being recorded for a tablet of another kitchen; what was filmed elsewhere is anybody's."""
+def _live_in(tools: Collaborators, folders: list[str], *where: ColumnElement[bool]) -> set[str]:
+    """Folders that are being recorded and belong to a recording of this kind."""
     table, live = tables.recording, [name for name in folders if tools.folders.state(name) == "recording"]
-    theirs = (table.c.folder.in_(live), table.c.kitchen != kitchen)
-    return {row["folder"] for row in tools.records.rows(table, *theirs)}
+    return {row["folder"] for row in tools.records.rows(table, table.c.folder.in_(live), *where)}
 
 
-def recordings(tools: Tools, visitor: Asking) -> dict[str, Any]:
+COOKED_IN = tables.recording.c.phase.in_(("follow", "review"))
+"""A session is past its checklist."""
+
+
+def recordings(tools: Tools, visitor: Asking) -> JsonObject:
     """List this person's recordings in this kitchen, newest first."""
     table = tables.recording
     conditions = [table.c.person == visitor.actor]
@@ -146,27 +143,19 @@ def recordings(tools: Tools, visitor: Asking) -> dict[str, Any]:
         conditions.append(table.c.kitchen == visitor.device["kitchen"])
     rows = tools.records.rows(table, *conditions, order=table.c.created_utc_ns.desc(), limit=50)
     keys = (
-        "id",
-        "folder",
-        "recipe",
-        "strategy",
-        "display",
-        "phase",
-        "steps",
-        "steps_done",
-        "errors",
-        "created_utc_ns",
+        *("id", "folder", "recipe", "strategy", "display", "phase", "steps", "steps_done", "errors"),
+        *("created_utc_ns",),
     )
     return {"recordings": [{key: row[key] for key in keys} for row in rows]}
 
 
-def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[str, Any]:
+def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> JsonObject:
     """Begin a recording: freeze what was chosen; the same operation asked again finds the same recording."""
     known = [op for op in tools.records.ops(body.op_id) if op["kind"] == "recording"]
     if not known:
         planned = None
         if body.session:
-            planned = next_sessions.session_named(tools.records, body.session, _pseudonym(visitor))
+            planned = next_sessions.session_named(tools.records, body.session, visitor.pseudonym)
         recipe = tools.shelf.get(planned.recipe if planned else body.recipe)
         keep_version(tools.records, recipe, actor=visitor.actor)
         checklist.keep_form(tools.records)
@@ -183,7 +172,14 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
         if planned:
             content |= {"session": body.session, "category": planned.category}
         else:
-            content |= _instead(tools, visitor)
+            # Which planned session somebody chose something else for is counted.
+            now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
+            due = next_sessions.next_of(tools.records, visitor.pseudonym, now)
+            content |= (
+                {"instead_of": due[0].session}
+                if due and due[0].entry.start < now + next_sessions.LATE
+                else {}
+            )
         with tools.records.changing() as connection:
             if planned:
                 next_sessions.take(connection, tools.records, body.session, body.op_id, actor=visitor.actor)
@@ -194,32 +190,23 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> dict[
     return bundle(tools, device, body.op_id)
 
 
-def _pseudonym(visitor: Visitor) -> str:
-    return str(visitor.person["pseudonym"]) if visitor.person else ""
-
-
-def _instead(tools: Collaborators, visitor: Visitor) -> dict[str, str]:
-    """Report which planned session somebody chose something else for, so that it is counted."""
-    now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
-    due = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
-    return {"instead_of": due[0].session} if due and due[0].entry.start < now + next_sessions.LATE else {}
-
-
-def next_for(tools: Tools, visitor: Asking) -> dict[str, Any]:
+def next_for(tools: Tools, visitor: Asking) -> JsonObject:
     """List this person's next sessions of the study's plan, the nearest first."""
     now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
-    found = next_sessions.next_of(tools.records, _pseudonym(visitor), now)
+    found = next_sessions.next_of(tools.records, visitor.pseudonym, now)
     return {"sessions": [{"session": one.session, **one.entry.model_dump(mode="json")} for one in found]}
 
 
 def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | None:
-    if folder is not None and (not tools.folders.joinable(folder) or _is_put_in(tools, folder)):
+    if folder is None:
+        return None
+    if not tools.folders.joinable(folder) or _is_put_in(tools, folder):
         raise NotNow("{folder} is not recording any more; choose without a recording", folder=folder)
-    if folder is not None and _of_other_kitchens(tools, [folder], kitchen):
+    if _live_in(tools, [folder], tables.recording.c.kitchen != kitchen):
         raise NotNow(
             "{folder} is being recorded in another kitchen; choose without a recording", folder=folder
         )
-    if folder is not None and tools.folders.state(folder) == "recording" and _cooked_in(tools, [folder]):
+    if _live_in(tools, [folder], COOKED_IN):
         raise NotNow(
             "somebody cooks in {folder} already; finish that first, or choose without a recording",
             folder=folder,
@@ -227,7 +214,7 @@ def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | Non
     return folder
 
 
-def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
+def bundle(tools: Tools, device: Device, recording: str) -> JsonObject:
     """Give everything that a recording needs without network: what is shown, hints, timers, lists, all operations."""
     body = tools.intake.recording(recording, kitchen=device["kitchen"])
     version = tools.records.row(tables.recipe, body["graph_hash"])
@@ -236,12 +223,14 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
     graph = parse_graph_json(version["graph"], name=body["source"])
     devices = body["folder"] is not None or tools.capture is not None
     ops = tools.records.ops(recording)
+    kitchen = device["kitchen"]
+    rows = tools.records.rows(tables.device, tables.device.c.kitchen == kitchen)
     return {
         "recording": recording,
         "ops": _shown(ops),
         "places": tools.folders.places(body["folder"]),
-        "devices": _names_of_tablets(tools, device["kitchen"]),
-        "pause": tools.folders.pause,
+        "devices": {row["id"]: row["name"] for row in rows},
+        "pause": tools.folders.lab.pause,
         "grace_hours": tools.folders.lab.grace_hours,
         "slate": tools.folders.lab.slate,
         "categories": [category.number for category in CATEGORIES],
@@ -257,19 +246,14 @@ def bundle(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
     }
 
 
-def _names_of_tablets(tools: Collaborators, kitchen: str) -> dict[str, str]:
-    rows = tools.records.rows(tables.device, tables.device.c.kitchen == kitchen)
-    return {row["id"]: row["name"] for row in rows}
-
-
-def _shown(ops: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _shown(ops: list[Op]) -> list[dict[str, Any]]:
     keys = ("op_id", "n", "device", "seen", "kind", "body", "host_ns", "uncertainty_ns", "actor")
-    return [{key: op[key] for key in keys} for op in ops]
+    return [{key: op.get(key) for key in keys} for op in ops]
 
 
 def ops_since(
     tools: Tools, device: Device, recording: str, after: Annotated[int, Query(ge=0, le=2**53)] = 0
-) -> dict[str, Any]:
+) -> JsonObject:
     """Give the operations of a recording after a number of the log: what other devices did."""
     tools.intake.recording(recording, kitchen=device["kitchen"])
     return {"ops": [op for op in _shown(tools.records.ops(recording)) if op["n"] > after]}
@@ -291,14 +275,9 @@ def post_ops(
     return JSONResponse({"receipts": receipts}, background=later)
 
 
-def health(tools: Tools, device: Device, recording: str) -> dict[str, Any]:
+def health(tools: Tools, device: Device, recording: str) -> JsonObject:
     """Report how the devices are: one word and reasons; `standalone` where none belong to the recording."""
-    folder = tools.intake.recording(recording, kitchen=device["kitchen"])["folder"]
-    return health_of(tools, folder)
-
-
-def _goes_on(health: dict[str, Any]) -> bool:
-    return health["health"] != "unknown" and health["alarm"] != "stopped"
+    return health_of(tools, tools.intake.recording(recording, kitchen=device["kitchen"])["folder"])
 
 
 def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
@@ -327,22 +306,17 @@ def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
 
 async def steer(
     request: Request, tools: Tools, visitor: Asking, device: Device, recording: str, body: Control
-) -> dict[str, Any]:
+) -> JsonObject:
     """Start, stop or abort the devices; `reasons` say why not, nothing means that it is done.
 
     To start, somebody must be signed in; an expired sign-in never keeps a recording from ending.
     """
     if body.action == "start":
         await require(request, Access.COOK)
-    return await run_in_threadpool(_steer, tools, visitor.actor, device, recording, body)
-
-
-def _steer(
-    tools: Collaborators, actor: str, device: dict[str, Any], recording: str, body: Control
-) -> dict[str, Any]:
-    tools.intake.require_own(recording, Sender(device, actor))
+    await run_in_threadpool(tools.intake.require_own, recording, Sender(device, visitor.actor))
     reason = "" if body.action == "start" else body.reason  # nobody but the desk begins without a stream
-    return steering.steer(tools, recording, body.action, actor=actor, reason=reason)
+    steer_devices = partial(steering.steer, actor=visitor.actor, reason=reason)
+    return await run_in_threadpool(steer_devices, tools, recording, body.action)
 
 
 def slate(tools: Tools, visitor: Asking, device: Device, recording: str) -> Response:
@@ -371,21 +345,13 @@ def sound_answer(tools: Collaborators, recording: str, sha256: str) -> Response:
 
 async def put_voice(
     request: Request, tools: Tools, visitor: Asking, device: Device, recording: str, sha256: Sha256
-) -> dict[str, Any]:
+) -> JsonObject:
     """Keep the sound of a voice note under the hash of its bytes."""
     content = await request.body()
     media_type = request.headers.get("content-type", "")[:60]
-    await run_in_threadpool(
-        _keep_voice, tools, Sender(device, visitor.actor), recording, sha256, media_type, content
-    )
+    await run_in_threadpool(tools.intake.require_own, recording, Sender(device, visitor.actor))
+    await run_in_threadpool(keep_voice, tools.records, recording, sha256, media_type, content)
     return {"sha256": sha256, "bytes": len(content)}
-
-
-def _keep_voice(
-    tools: Collaborators, sender: Sender, recording: str, sha256: str, media_type: str, content: bytes
-) -> None:
-    tools.intake.require_own(recording, sender)
-    keep_voice(tools.records, recording, sha256, media_type, content)
 
 
 ROUTES = [
