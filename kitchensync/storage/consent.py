@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from kitchensync.storage.copies.derived import asked
 from kitchensync.storage.errors import NotPermitted
@@ -17,7 +18,7 @@ NONE = "none"
 """What stands in a manifest where nobody agreed to anything."""
 
 
-OVERRIDES = "consent_overrides"
+OVERRIDES: Final = "consent_overrides"
 """Key of a manifest: for what it was used without consent, why, and when first."""
 
 

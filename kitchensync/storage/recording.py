@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ class StoredStream(StoredPackets):
     """One stream of a recording: its packets, and what they say."""
 
     def __init__(
-        self, name: str, folder: Path, description: dict[str, Any], manifest: Manifest,
+        self, name: str, folder: Path, description: Mapping[str, Any], manifest: Manifest,
         hides: Callable[[npt.NDArray[np.void]], Mask] | None = None,
     ) -> None:  # fmt: skip
         """`description` is the stream's entry in the manifest; `hides` says which packets of an index are hidden."""
@@ -286,8 +286,9 @@ class Recording:
     def _gyroscope_unit(self, device: str) -> str:
         from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 
-        stated = str(self.manifest["devices"].get(device, {}).get("gyroscope_unit") or "auto")
-        if stated != "auto":
+        about = self.manifest["devices"].get(device)
+        stated = about and about.get("gyroscope_unit")
+        if stated and stated != "auto":
             return stated
         found = [read_alignment(path) for path in alignment_files(self.path)]
         units = [

@@ -63,7 +63,7 @@ def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
     frozen, manifest = own.state["recording"], own.manifest
     told = entries_of(own.state, own.place, numbering.step, own.accepted)
     return Cooked(
-        uuid=manifest["uuid"],
+        uuid=str(manifest["uuid"]),
         recipe=frozen["name"],
         title=frozen["title"],
         person=str(manifest.get("pseudonym") or "unknown"),

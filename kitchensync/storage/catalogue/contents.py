@@ -27,6 +27,7 @@ from kitchensync.storage.verify import kept_verdict
 from kitchensync.storage.verify.verification import FILMS
 
 if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import MomentForm
     from kitchensync.storage.timeline.session_time import SessionTime
 
 
@@ -82,7 +83,7 @@ class Placing:
 
     session: SessionTime | None
     main_headset: str
-    started: dict[str, Any]
+    started: MomentForm
     "`host_ns` and `utc_ns` of the same moment."
     times: UtcTimes | None
 

@@ -95,7 +95,7 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
     script = script if isinstance(script, dict) else {}
     return {
         "uuid": manifest.get("uuid"),
-        "part_of": manifest.get(PART_OF, {}).get("recording"),
+        "part_of": manifest[PART_OF].get("recording") if PART_OF in manifest else None,
         "recipe": recipe.get("name") if isinstance(recipe, dict) else recipe,
         "order": recipe.get("order") if isinstance(recipe, dict) else None,
         "strategy": script.get("strategy"),

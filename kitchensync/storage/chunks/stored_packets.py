@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.sensors.stream import Format
 from kitchensync.shell.array_types import Mask
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.layout import INDEX
@@ -22,7 +23,7 @@ OPEN_FILES = 4
 class StoredPackets:
     """The packets of one stream as they came: an index of all, payloads read when asked for."""
 
-    def __init__(self, name: str, folder: Path, description: dict[str, Any]) -> None:
+    def __init__(self, name: str, folder: Path, description: Mapping[str, Any]) -> None:
         """`description` is the stream's entry in the manifest."""
         self.name = name
         self.folder = folder
@@ -34,7 +35,7 @@ class StoredPackets:
         """Read the newest file alone, as if the stream began there."""
 
     @property
-    def format(self) -> dict[str, Any]:
+    def format(self) -> Format:
         """How the device was asked to send (codec, size, rate), from the manifest."""
         return dict(self.description.get("format") or {})
 

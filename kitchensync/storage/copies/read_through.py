@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.copies.copy_log import CopyRecord, folders_of, freed_to
@@ -16,18 +16,21 @@ from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import CHUNK_SUFFIX, MEDIA, chunk_range
 from kitchensync.storage.recording_files.media_file import load_media
 
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import FilmForm
+
 
 def promised_hashes(recording: Path, manifest: Manifest) -> dict[str, str]:
     """Return the hash that each sealed file, each constant and each film was taken in with, by its path inside."""
     return {name: facts["sha256"] for name, facts in promised_files(recording, manifest).items()}
 
 
-def promised_files(recording: Path, manifest: Manifest) -> dict[str, dict[str, Any]]:
+def promised_files(recording: Path, manifest: Manifest) -> dict[str, Any]:
     """Return `sha256`, and `bytes` where it is known, of the same files."""
     return manifest["files"] | _films(recording)
 
 
-def _films(recording: Path) -> dict[str, dict[str, Any]]:
+def _films(recording: Path) -> dict[str, FilmForm]:
     known = {}
     for media in recording.glob(f"*/{MEDIA}"):
         with contextlib.suppress(BadJson, OSError):  # verify names a damaged media.json

@@ -5,12 +5,16 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 BLOCK_BYTES = 4 << 20
 
-Blocks = dict[str, Any]
-"""{"block_bytes": int, "crc32": [int, ...]}: one CRC-32 a block, the last block may be shorter."""
+
+class Blocks(TypedDict):
+    """One CRC-32 a block, the last block may be shorter."""
+
+    block_bytes: int
+    crc32: list[int]
 
 
 def block_checksums(path: Path) -> Blocks:

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kitchensync.shell.files_on_disk import file_sha256, sync_path
 from kitchensync.storage.chunks.archive_file import write_archive
@@ -21,8 +21,11 @@ from kitchensync.storage.copies.copy_log import freed_to
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.errors import BadChunk, NotPackable
 from kitchensync.storage.life import usable_manifest
-from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest
 from kitchensync.storage.names import PART_SUFFIX, archive_name, chunk_number, chunk_range, stream_folder
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import FileFactsForm
 
 SPARE_BYTES = 256 << 20
 """Free space that must stay beside an archive while its chunks are still there."""
@@ -55,7 +58,7 @@ def archive(recording: Path, progress: Progress = lambda *_: None, disk: Disk = 
     return [one for one in packed if one is not None]
 
 
-def streams_with_files(manifest: dict[str, Any]) -> list[str]:
+def streams_with_files(manifest: Manifest) -> list[str]:
     """Return every stream that has sealed files, those of clock and ledger included."""
     return sorted({name.rpartition("/")[0] for name in manifest["files"] if chunk_range(Path(name))})
 
@@ -132,7 +135,7 @@ def _check_room(folder: Path, size: int) -> None:
 def _replace(recording: Path, stream: str, path: Path, chunks: list[Path], disk: Disk) -> None:
     """Write the archive into the books in place of its chunks, then remove them."""
     first, last = chunk_range(path) or (0, 0)
-    facts = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+    facts: FileFactsForm = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
     with edit_manifest(recording) as manifest:
         manifest["files"] = {
             name: entry

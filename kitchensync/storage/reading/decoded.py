@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def headset_sensor(manifest: Manifest, name: str) -> HeadsetStream | None:
     """Return the object of a headset's stream; None for a plug-in's, even where it has the name of one of those."""
-    device = (manifest.get("devices") or {}).get(name.partition("/")[0], {})
-    return None if device.get("kind") == "plugin" else known_stream(name)
+    device = manifest.get("devices", {}).get(name.partition("/")[0])
+    return None if device and device["kind"] == "plugin" else known_stream(name)
 
 
 def is_seen(manifest: Manifest, stream: str) -> bool:
@@ -35,11 +35,11 @@ def is_seen(manifest: Manifest, stream: str) -> bool:
 def sensor_stream(manifest: Manifest, name: str) -> SensorStream:
     """Return the object of a stream of a recording; one that nobody knows any more takes every payload as it is."""
     description, (device, _, short) = manifest["streams"].get(name, {}), name.partition("/")
-    form, about = description.get("format") or {}, (manifest.get("devices") or {}).get(device, {})
+    form, about = description.get("format") or {}, manifest.get("devices", {}).get(device)
     if "module" in form and (known := headset_sensor(manifest, name)) is not None:
         return known
-    kind = about.get("sensor")
-    installed = installed_stream(str(kind), about.get("settings") or {}, short) if kind else None
+    kind = about.get("sensor") if about else None
+    installed = installed_stream(kind, about.get("settings") or {}, short) if about and kind else None
     return _guarded(short, form, installed or SensorStream(short))
 
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
@@ -16,6 +16,9 @@ from kitchensync.storage.chunks.chunk_reader import UNREADABLE
 from kitchensync.storage.chunks.chunk_writer import set_attribute
 from kitchensync.storage.chunks.own_datasets import open_hdf5, whole_table
 from kitchensync.storage.errors import BadChunk
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import FileFactsForm
 
 SCHEMA = "calibration/1"
 CALIBRATION = "calibration"
@@ -77,11 +80,11 @@ def _text(value: Any) -> str:
     return value.decode().rstrip("\0") if isinstance(value, bytes) else str(value)
 
 
-def calibration_files(recording: Path) -> dict[str, dict[str, Any]]:
+def calibration_files(recording: Path) -> dict[str, FileFactsForm]:
     """Hash the constants of all devices for the manifest: relative path -> {bytes, sha256}."""
     found = {}
     for path in matching(recording, f"*/{CALIBRATION}/*.h5"):
         content = path.read_bytes()
-        facts = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        facts: FileFactsForm = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         found[path.relative_to(recording).as_posix()] = facts
     return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from kitchensync.sensors.errors import UnknownSensorStream
 from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
 from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.stream import Format
 from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.chunks.apart import ReaderApart
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
@@ -19,6 +20,9 @@ from kitchensync.storage.ledger_reader import notes_in
 from kitchensync.storage.names import CHUNK_SUFFIX, CLOCK_STREAMS, LEDGER_STREAMS
 from kitchensync.storage.reading.device_constants import calibration_files
 
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import FileFactsForm, StreamForm
+
 SIDE = (CLOCK_STREAMS, LEDGER_STREAMS)
 
 
@@ -26,10 +30,10 @@ SIDE = (CLOCK_STREAMS, LEDGER_STREAMS)
 class SealedFacts:
     """What the sound ones among the sealed files tell."""
 
-    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+    files: dict[str, FileFactsForm] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
     uuids: set[str] = field(default_factory=set)
-    formats: dict[str, dict[str, Any]] = field(default_factory=dict)
+    formats: dict[str, Format] = field(default_factory=dict)
     "Of every sensor stream that was armed, also of one that delivered nothing; empty where nobody said."
     notes: dict[str, list[Note]] = field(default_factory=dict)
     first_host_ns: int | None = None
@@ -41,7 +45,8 @@ class SealedFacts:
 def read_sealed(recording: Path) -> SealedFacts:
     """Read all sealed files, each in a process apart first."""
     found = SealedFacts()
-    known = _hashes_when_copied(recording)
+    # as they were copied, before the loss: a file that changed since then is found by it
+    known = {line.file: line.sha256 for line in read_copies(recording) if line.kind == COPIED}
     folders = sorted({path.parent for path in recording.glob(f"*/*/*{CHUNK_SUFFIX}")})
     with ReaderApart() as apart:
         for folder in folders:
@@ -58,11 +63,6 @@ def read_sealed(recording: Path) -> SealedFacts:
         found.formats.setdefault(stream, {})
     found.files |= calibration_files(recording)
     return found
-
-
-def _hashes_when_copied(recording: Path) -> dict[str, str]:
-    """Older than the loss: a file that changed since then is found by it."""
-    return {line.file: line.sha256 for line in read_copies(recording) if line.kind == COPIED}
 
 
 def _take(found: SealedFacts, stream: str, path: Path) -> None:
@@ -83,30 +83,25 @@ def _take(found: SealedFacts, stream: str, path: Path) -> None:
             found.last_host_ns, found.newest = last, path
 
 
-def streams_of(sealed: SealedFacts) -> dict[str, dict[str, Any]]:
+def streams_of(sealed: SealedFacts) -> dict[str, StreamForm]:
     """Return the streams as a manifest describes them."""
-    order = list(STREAMS)
-    names = sorted(sealed.formats, key=lambda name: (name.partition("/")[0], _place(order, name), name))
-    return {name: _described(name, sealed.formats[name]) for name in names}
-
-
-def _place(order: list[str], name: str) -> int:
-    short = name.partition("/")[2]
-    return order.index(short) if short in order else len(order)
-
-
-def _described(name: str, form: dict[str, Any]) -> dict[str, Any]:
-    device, _, short = name.partition("/")
-    entry: dict[str, Any] = {"device": device}
-    try:
-        sensor = headset_stream(short)
-        sound: Literal["aac", "pcm"] = "aac" if form.get("codec", "aac") == "aac" else "pcm"
-        usual_hz = sensor.rate_hz(Profile(microphone=sound, extended_audio=sound))
-        entry |= {
-            "port": sensor.port,
-            "nominal_hz": float(form.get("hz", usual_hz)),
-            "adaptive": sensor.adaptive,
-        }
-    except UnknownSensorStream:
-        entry |= {"nominal_hz": 0.0, "adaptive": True}  # of a plug-in sensor nobody else knows
-    return entry | ({"format": form} if form else {})
+    order = {short: place for place, short in enumerate(STREAMS)}
+    found: dict[str, StreamForm] = {}
+    for device, _, short in sorted(
+        (name.partition("/") for name in sealed.formats),
+        key=lambda parts: (parts[0], order.get(parts[2], len(order)), parts[2]),
+    ):
+        form = sealed.formats[f"{device}/{short}"]
+        try:
+            sensor = headset_stream(short)
+            sound: Literal["aac", "pcm"] = "aac" if form.get("codec", "aac") == "aac" else "pcm"
+            usual_hz = sensor.rate_hz(Profile(microphone=sound, extended_audio=sound))
+            hz = float(form.get("hz", usual_hz))
+            entry: StreamForm = {"device": device, "port": sensor.port, "nominal_hz": hz}
+            entry["adaptive"] = sensor.adaptive
+        except UnknownSensorStream:  # of a plug-in sensor nobody else knows
+            entry = {"device": device, "nominal_hz": 0.0, "adaptive": True}
+        if form:
+            entry["format"] = form
+        found[f"{device}/{short}"] = entry
+    return found

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from kitchensync.storage.names import chunk_name, stream_folder
 from kitchensync.storage.reading.decoded import headset_sensor
 from kitchensync.storage.verify.findings import FAIL, Findings
 from kitchensync.storage.verify.tracking import Tracking
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import FileFactsForm
 
 
 @dataclass
@@ -94,7 +97,7 @@ def _damaged_packets(index: npt.NDArray[np.void], damage: list[str]) -> list[int
     return packets
 
 
-def differs(path: Path, facts: dict[str, Any]) -> bool:
+def differs(path: Path, facts: FileFactsForm) -> bool:
     """Return whether a file is another one than was sealed; one of another size is not read."""
     size = path.stat().st_size
     return size != facts.get("bytes", size) or file_sha256(path) != facts["sha256"]
@@ -106,7 +109,7 @@ class SealedFiles:
     def __init__(self, recording: Path, manifest: Manifest, findings: Findings, apart: ReaderApart) -> None:
         self._recording = recording
         self._manifest = manifest
-        self._facts: dict[str, Any] = manifest["files"]
+        self._facts = manifest["files"]
         self._findings = findings
         self._apart = apart
 

@@ -60,7 +60,7 @@ def session_of(
         return SessionTimes(min(firsts), max(firsts), stop_ns)
     first_ns, last_ns = part["host_ns"]
     begun = [int(index["host_ns"][0]) for index in filled if index["seq"][0] == 0]  # others had come before
-    return SessionTimes(part["first_host_ns"], max([*begun, first_ns]), min(stop_ns, last_ns))
+    return SessionTimes(part["first_host_ns"] or 0, max([*begun, first_ns]), min(stop_ns, last_ns))
 
 
 def _ended_by_devices(indexes: Mapping[str, npt.NDArray[np.void]], notes: Mapping[str, list[Note]]) -> bool:

@@ -60,7 +60,7 @@ def balance(
     highest = int(seqs[-1]) + 1 if len(seqs) else 0
     destroyed = redacted_chunks(manifest, name)
     redacted = [(one["seq"][0], one["seq"][1]) for one in destroyed]
-    causes = [(*one["seq"], one.get("cause", REDACTED)) for one in destroyed]
+    causes = [(one["seq"][0], one["seq"][1], one.get("cause", REDACTED)) for one in destroyed]
     named = _named_losses(name, notes, manifest) + redacted
     queued = _still_queued(name, manifest)
     beyond = [note.received for note in ends] + [last + 1 for _, last in [*named, *queued]]

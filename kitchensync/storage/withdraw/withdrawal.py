@@ -11,11 +11,12 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.catalogue.kept_lines import forget
@@ -34,6 +35,9 @@ from kitchensync.storage.names import DERIVED, MADE_FROM, MANIFEST, PART_OF, WOR
 from kitchensync.storage.withdraw.camera_cards import cards_of, erase
 from kitchensync.storage.withdraw.made_of import made_from, related
 
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import GoneFileForm
+
 
 class Policy(StrEnum):
     """Destroyed, or put aside where only the owner of the files can look."""
@@ -42,11 +46,13 @@ class Policy(StrEnum):
     QUARANTINE = "quarantine"
 
 
-KEY = "withdrawn"
+KEY: Final = "withdrawn"
 NOT_MADE_HERE = "not made here"
 OF_ANOTHER = "it holds a film of this person and is another's: withdraw it too, or destroy the film"
 SAME_FILM = "it holds a film of this recording and was not made here: withdraw it too, or remove it"
 SAME_UUID = "it has the same uuid and is no copy that was made here: withdraw it too, or remove it"
+STAYING = ("schema", "recording", "uuid", MADE_FROM, PART_OF)
+"""Keys of the manifest that a tombstone keeps."""
 LONGEST_WAIT_S = 30.0
 MOST_HASHED = 1 << 30
 """Bytes of a file that the recording does not describe: a larger one is destroyed without its hash being kept."""
@@ -105,7 +111,8 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
         own.add(LineKind.WITHDRAWING, uuid, **facts)
     places, before, left = _outside(recording, manifest, uuid)
     here = _here(recording, policy, manifest)
-    if not _is_as_before(before.last, left):
+    last = before.last  # the app asks every few minutes
+    if last is None or last["kind"] != LineKind.WITHDRAWN or last != {**last, **left}:
         own.add(LineKind.WITHDRAWN, uuid, upto=before.upto, **facts, **left)
     forget(recording)
     return [*places, *_left_beside(recording, policy), here]
@@ -117,7 +124,11 @@ def _outside(
     """Destroy what the list names outside; return the places, what the list held, and which of it is open."""
     own = own_list(recording)
     cards = [] if manifest.get("virtual") is True else list(own.outside(uuid).cameras.values())
-    erased = [_card(card) for card in cards]  # which may take minutes, in which commands end
+    erased = []
+    for card in cards:  # which may take minutes, in which commands end
+        found, why = erase(card)
+        place = f"card of camera {card['serial']}"
+        erased.append(WithdrawnPlace(place, found, "destroyed" if found else "nothing", why))
     outside = own.outside(uuid)
     stores, lines = list(outside.stores.values()), by_place(outside.derived)
     copies = [_in_store(recording, store, outside) for store in stores]
@@ -131,26 +142,19 @@ def _outside(
     return [*copies, *derived, *erased, *strangers], outside, left
 
 
-def _is_as_before(last: Entry | None, left: dict[str, Any]) -> bool:
-    """Return whether the list holds already what is open: the app asks every few minutes."""
-    return (
-        last is not None
-        and last["kind"] == LineKind.WITHDRAWN
-        and all(last[key] == left[key] for key in left)
-    )
-
-
 def _not_made_here(recording: Path, manifest: Manifest, outside: Outside) -> Iterator[WithdrawnPlace]:
     """Name the places that only the recording itself gives: nothing is done there."""
-    stores = {(one.target, one.where) for one in _lines(recording)} - outside.known_stores
+    lines: list[CopyRecord] = []
+    with suppress(StorageError):  # `verify` names it; it decides nothing here
+        lines = stores_of(recording)
+    stores = {(one.target, one.where) for one in lines} - outside.known_stores
     named = [f"{where.rstrip('/')}/{recording.name}" for _, where in sorted(stores)]
     notes = [one for one in read_sound_lines(recording / DERIVED) if isinstance(one, dict)]
     named += sorted({str(one.get("path") or one.get("server")) for one in notes})
     known = manifest.get(KEY) or {}
     named += [
         str(one.get("where") or one.get("path") or one.get("address") or one)
-        for key in ("open", "derived", "cards")
-        for one in known.get(key) or ()
+        for one in (*known.get("open", ()), *known.get("derived", ()), *known.get("cards", ()))
     ]
     for card in cards_of(recording, manifest):
         if card["device"] not in outside.cameras:
@@ -159,13 +163,6 @@ def _not_made_here(recording: Path, manifest: Manifest, outside: Outside) -> Ite
         yield WithdrawnPlace(
             place, 0, NOT_MADE_HERE, "only the recording names it; look at it, and remove what is of it"
         )
-
-
-def _lines(recording: Path) -> list[CopyRecord]:
-    try:
-        return stores_of(recording)
-    except StorageError:
-        return []  # `verify` names it; it decides nothing here
 
 
 def _wait_for_movers(recording: Path) -> None:
@@ -232,13 +229,6 @@ def _is_of_another(other: Path, manifest: Manifest) -> bool:
     return KEY not in theirs and theirs.get("pseudonym", "") not in ("", manifest.get("pseudonym", ""))
 
 
-def _card(card: dict[str, Any]) -> WithdrawnPlace:
-    found, left = erase(card)
-    return WithdrawnPlace(
-        f"card of camera {card['serial']}", found, "destroyed" if found else "nothing", left
-    )
-
-
 def _left_beside(recording: Path, policy: Policy) -> Iterator[WithdrawnPlace]:
     """Destroy what lies beside a recording: queue files of a recorder that died, what was put aside before."""
     beside = [recording.parent / WORK / recording.name]
@@ -253,7 +243,7 @@ def _left_beside(recording: Path, policy: Policy) -> Iterator[WithdrawnPlace]:
             yield WithdrawnPlace(str(folder), found, "destroyed")
 
 
-def _derived(line: dict[str, Any], recording: Path) -> WithdrawnPlace:
+def _derived(line: Entry, recording: Path) -> WithdrawnPlace:
     place = str(line.get("path") or line["server"])
     try:
         found, left = destroy_derived(line, recording)
@@ -280,23 +270,14 @@ def _in_store(recording: Path, store: Entry, outside: Outside) -> WithdrawnPlace
     return WithdrawnPlace(place, gone.found, done, gone.open, is_to_repeat=gone.kept > 0)
 
 
-def _here(
-    recording: Path,
-    policy: Policy,
-    manifest: Manifest,
-) -> WithdrawnPlace:
+def _here(recording: Path, policy: Policy, manifest: Manifest) -> WithdrawnPlace:
     """Put a tombstone in place of the manifest, then destroy all else, or put it aside."""
     others = [path for path in _files(recording) if path.name != MANIFEST or path.parent != recording]
-    is_tombstone = "files" in manifest.get(KEY, {})
-    files = manifest[KEY]["files"] if is_tombstone else list(_tombstones(recording, manifest, others))
-    tombstone: dict[str, Any] = {
-        **{
-            key: manifest[key]
-            for key in ("schema", "recording", "uuid", MADE_FROM, PART_OF)
-            if key in manifest
-        },
-        KEY: {"utc_ns": manifest[KEY]["utc_ns"], "policy": policy.value, "files": files},
-    }
+    known = manifest[KEY] or {}
+    if (files := known.get("files")) is None:
+        files = list(_tombstones(recording, manifest, others))
+    tombstone = cast(Manifest, {key: value for key, value in manifest.items() if key in STAYING})
+    tombstone[KEY] = {"utc_ns": known["utc_ns"], "policy": policy.value, "files": files}
     if policy is Policy.QUARANTINE and others:
         _put_aside(recording, others)
     if tombstone != manifest:  # the app asks every few minutes
@@ -311,7 +292,7 @@ def _here(
     return WithdrawnPlace(str(recording), len(others), done if others else "nothing")
 
 
-def _tombstones(recording: Path, manifest: Manifest, files: list[Path]) -> Iterator[dict[str, Any]]:
+def _tombstones(recording: Path, manifest: Manifest, files: list[Path]) -> Iterator[GoneFileForm]:
     known = promised_hashes(recording, manifest) if "files" in manifest else {}
     for path in files:
         name, facts = path.relative_to(recording).as_posix(), path.lstat()

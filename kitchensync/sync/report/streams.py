@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -45,7 +45,7 @@ class ReadStream(StoredPackets):
     """One stream: the packets of all chunks that open, and what does not open."""
 
     def __init__(
-        self, recording: Path, name: str, description: dict[str, Any], hides: Hides | None = None
+        self, recording: Path, name: str, description: Mapping[str, Any], hides: Hides | None = None
     ) -> None:
         """`description` is the stream's entry in the manifest; `hides` says which packets of an index are hidden."""
         super().__init__(name, stream_folder(recording, name), description)
