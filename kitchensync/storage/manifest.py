@@ -59,20 +59,6 @@ def read_manifest(recording: Path) -> Manifest:
         raise _without_manifest(recording, f"{MANIFEST} is missing") from error
     except OSError as error:
         raise ManifestDamaged(recording, f"cannot be read ({error.strerror})") from error
-    manifest = _parsed(recording, content)
-    _check(recording)
-    return manifest
-
-
-def _check(recording: Path) -> None:
-    try:
-        check_folder(recording)
-    except OSError as error:
-        where = os.path.relpath(error.filename or recording, recording)
-        raise UnsafeFile(recording, where, f"cannot be read ({error.strerror}); check the disk") from error
-
-
-def _parsed(recording: Path, content: bytes) -> Manifest:
     from kitchensync.storage import manifest_form  # loads pydantic
 
     try:
@@ -90,7 +76,16 @@ def _parsed(recording: Path, content: bytes) -> Manifest:
     if why := manifest_form.wrong_in(manifest_form.Manifest, manifest):
         raise ManifestDamaged(recording, f"is wrong at {why}")
     manifest.pop(CHECK, None)
+    _check(recording)
     return cast(Manifest, manifest)
+
+
+def _check(recording: Path) -> None:
+    try:
+        check_folder(recording)
+    except OSError as error:
+        where = os.path.relpath(error.filename or recording, recording)
+        raise UnsafeFile(recording, where, f"cannot be read ({error.strerror}); check the disk") from error
 
 
 def _without_manifest(recording: Path, why: str) -> NotARecording:

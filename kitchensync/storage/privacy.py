@@ -115,12 +115,8 @@ def hidden_packets(
         return by_arrival
     ticks = index["device_ticks"].astype(np.int64)
     taken_ns = clock.to_host_ns(ticks, near_host_ns=arrived_ns)
-    doubt_ns = clock.bound_ns + around * _step_ns(ticks)
-    odd = (taken_ns - doubt_ns > arrived_ns) | (taken_ns < arrived_ns - LATE_NS)
-    return in_pauses(taken_ns, doubt_ns, pauses) | (odd & by_arrival)
-
-
-def _step_ns(ticks: Int64) -> int:
     steps = np.diff(ticks)
     usual = np.median(steps[steps > 0]) if (steps > 0).any() else LONGEST_STEP_NS / 100
-    return min(round(100 * float(usual)), LONGEST_STEP_NS)
+    doubt_ns = clock.bound_ns + around * min(round(100 * float(usual)), LONGEST_STEP_NS)
+    odd = (taken_ns - doubt_ns > arrived_ns) | (taken_ns < arrived_ns - LATE_NS)
+    return in_pauses(taken_ns, doubt_ns, pauses) | (odd & by_arrival)

@@ -42,7 +42,9 @@ def check_folder(recording: Path) -> None:
         folder = folders.pop()
         for entry in _entries(recording, folder):
             file = f"{folder}/{entry.name}" if folder else entry.name
-            _check_alone(recording, folder, file, entry.name)
+            if (folder and entry.name == MANIFEST) or file == APP_FOLDER:
+                why = f"lies inside another recording; move it out, or remove {recording / MANIFEST}"
+                raise UnsafeFile(recording, file, why)
             if entry.is_dir(follow_symlinks=False):
                 folders.append(file)
             else:
@@ -60,13 +62,6 @@ def _entries(recording: Path, folder: str) -> list[os.DirEntry[str]]:
             return [entry for entry in found if not is_left_by_system(entry.name)]
     except FileNotFoundError:  # a recorder at work renames and removes
         return []
-
-
-def _check_alone(recording: Path, folder: str, file: str, name: str) -> None:
-    """Refuse a recording around others: one `recording.json` among them would decide for all of them."""
-    if (folder and name == MANIFEST) or file == APP_FOLDER:
-        why = f"lies inside another recording; move it out, or remove {recording / MANIFEST}"
-        raise UnsafeFile(recording, file, why)
 
 
 def _check_file(recording: Path, file: str, entry: os.DirEntry[str]) -> None:

@@ -130,7 +130,14 @@ def on_cluster(
         with client:
             crew = Crew(client, scheduler, one_of_each_folder(todo), writes)
             crew.wait(wait_s)
-            yield from _give_out(crew, work, [Undone(path) for path in todo], wait_s)
+            waiting = [Undone(path) for path in todo]
+            running: dict[Any, tuple[Undone, str]] = {}
+            try:
+                yield from _until_done(crew, work, waiting, running, wait_s)
+            except (KeyboardInterrupt, GeneratorExit):
+                if left := [f"{job.path.name} ({worker})" for job, worker in running.values()]:
+                    _tell(f"workers may go on with what they had begun: {', '.join(left)}")
+                raise
 
 
 class Crew:
@@ -149,7 +156,26 @@ class Crew:
             address: int(one["nthreads"]) for address, one in self.client.scheduler_info()["workers"].items()
         }
         if fresh := [address for address in there if address not in self._known]:
-            self._ask(fresh)
+            from distributed import wait
+
+            asked = {
+                address: self.client.submit(
+                    facts,
+                    list(self._here["recordings"]),
+                    self._writes,
+                    workers=[address],
+                    pure=False,
+                    priority=10,
+                )
+                for address in fresh
+            }
+            with suppress(TimeoutError):
+                wait(list(asked.values()), timeout=ANSWER_S)
+            for address, future in asked.items():
+                self._known[address] = self._said_by(future)
+                future.cancel()
+                if self._known[address]:
+                    _tell(f"worker {address} is not used: {self._known[address]}")
         return {address: count for address, count in there.items() if not self._known[address]}
 
     def wait(self, wait_s: float) -> None:
@@ -166,46 +192,12 @@ class Crew:
             told = True
             time.sleep(TICK_S)
 
-    def _ask(self, addresses: list[str]) -> None:
-        from distributed import wait
-
-        asked = {
-            address: self.client.submit(
-                facts,
-                list(self._here["recordings"]),
-                self._writes,
-                workers=[address],
-                pure=False,
-                priority=10,
-            )
-            for address in addresses
-        }
-        with suppress(TimeoutError):
-            wait(list(asked.values()), timeout=ANSWER_S)
-        for address, future in asked.items():
-            self._known[address] = self._said_by(future)
-            future.cancel()
-            if self._known[address]:
-                _tell(f"worker {address} is not used: {self._known[address]}")
-
     def _said_by(self, future: Any) -> str:
         if future.status == "finished":
             return unfit(future.result(), self._here)
         if future.status == "error":
             return f"cannot run this software ({' '.join(str(future.exception()).split())})"
         return f"did not answer within {ANSWER_S:g} s"
-
-
-def _give_out(
-    crew: Crew, work: Work, waiting: list[Undone], wait_s: float
-) -> Iterator[tuple[Path, Answer] | Undone]:
-    running: dict[Any, tuple[Undone, str]] = {}
-    try:
-        yield from _until_done(crew, work, waiting, running, wait_s)
-    except (KeyboardInterrupt, GeneratorExit):
-        if left := [f"{job.path.name} ({worker})" for job, worker in running.values()]:
-            _tell(f"workers may go on with what they had begun: {', '.join(left)}")
-        raise
 
 
 def _until_done(

@@ -50,7 +50,10 @@ def contents_of(recording: Recording) -> dict[str, Any]:
         cameras = {name: _camera(folder, is_part=is_part) for name, folder in films.items()}
         pauses = _pauses(recording, problems)
     except FilesFreed as error:
-        streams, cameras, pauses = _kept_streams(path), {}, {}
+        kept = (kept_verdict(path) or {}).get("streams", {})
+        keys = {"packets": "stored", "rate_hz": "rate_hz", "nominal_hz": "nominal_hz", "bytes": "bytes"}
+        streams = {n: {ours: one.get(theirs) for ours, theirs in keys.items()} for n, one in kept.items()}
+        cameras, pauses = {}, {}
         problems.append(str(error))
     return said | {
         "devices": {name: device.get("kind") for name, device in devices.items()},
@@ -139,21 +142,17 @@ def _opened(folder: Path, stream: StoredStream) -> tuple[np.ndarray, int, list[s
     try:
         return stream.index, sum(path.stat().st_size for path in paths), []
     except (BadChunk, OSError):
-        return _what_opens(folder, paths)
-
-
-def _what_opens(folder: Path, paths: list[Path]) -> tuple[np.ndarray, int, list[str]]:
-    size, parts, problems = 0, [np.empty(0, INDEX)], []
-    for path in paths:
-        try:
-            size += path.stat().st_size
-            with Chunk(path) as chunk:
-                parts.append(chunk.index)
-        except BadChunk as error:
-            problems.append(f"{path.relative_to(folder)}: {error.why}")
-        except OSError as error:
-            problems.append(words_of(error))
-    return np.concatenate(parts), size, problems
+        size, parts, problems = 0, [np.empty(0, INDEX)], list[str]()
+        for path in paths:
+            try:
+                size += path.stat().st_size
+                with Chunk(path) as chunk:
+                    parts.append(chunk.index)
+            except BadChunk as error:
+                problems.append(f"{path.relative_to(folder)}: {error.why}")
+            except OSError as error:
+                problems.append(words_of(error))
+        return np.concatenate(parts), size, problems
 
 
 def _camera(folder: Path, *, is_part: bool) -> dict[str, Any]:
@@ -189,12 +188,6 @@ def _pauses(recording: Recording, problems: list[str]) -> dict[str, Any]:
     except (StorageError, SensorError, OSError) as error:
         problems.append(f"nobody can tell when privacy pauses were: {words_of(error)}")
         return {}
-
-
-def _kept_streams(path: Path) -> dict[str, Any]:
-    kept = (kept_verdict(path) or {}).get("streams", {})
-    keys = {"packets": "stored", "rate_hz": "rate_hz", "nominal_hz": "nominal_hz", "bytes": "bytes"}
-    return {name: {ours: facts.get(theirs) for ours, theirs in keys.items()} for name, facts in kept.items()}
 
 
 def _events(recording: Recording) -> tuple[dict[str, int], list[str]]:

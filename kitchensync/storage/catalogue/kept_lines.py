@@ -93,22 +93,18 @@ def _up_to_date(root: Path, *, again: bool, fewest: int, show: Show | None) -> C
         _put(connection, root.name, NEVER, line_of(root, root))
         return Catalogue(connection)
     if _refresh(connection, root, show) and (_has_lines(connection, fewest) or (root / FILE).exists()):
-        _keep(root, connection)
+        # a folder may be there to read alone, its disk may be full
+        with suppress(OSError):
+            (root / WORK).mkdir(mode=0o700, exist_ok=True)
+            with locked_folder(root / WORK):
+                _refresh(connection, root, None)  # a recording may have been withdrawn meanwhile
+                _save(root, connection)
     return Catalogue(connection)
 
 
 def _has_lines(connection: sqlite3.Connection, least: int = 1) -> bool:
     (count,) = connection.execute("SELECT count(*) FROM line").fetchone()
     return bool(count >= least)
-
-
-def _keep(root: Path, connection: sqlite3.Connection) -> None:
-    """Write the lines where that can be done: a folder may be there to read alone, its disk may be full."""
-    with suppress(OSError):
-        (root / WORK).mkdir(mode=0o700, exist_ok=True)
-        with locked_folder(root / WORK):
-            _refresh(connection, root, None)  # a recording may have been withdrawn meanwhile
-            _save(root, connection)
 
 
 def _refresh(connection: sqlite3.Connection, root: Path, show: Show | None) -> bool:
@@ -241,19 +237,15 @@ def _load(root: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     with suppress(sqlite3.DatabaseError):
         connection.deserialize(content[at:])
-        if _is_as_made(connection):
+        # our table whole and nothing else: a trigger from elsewhere would run
+        with closing(_empty()) as ours:
+            made = ours.execute(_SCHEMA).fetchall()
+        is_same = connection.execute(_SCHEMA).fetchall() == made
+        if is_same and connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]:
             connection.execute("PRAGMA secure_delete = ON")
             return connection
     connection.close()
     return _empty()
-
-
-def _is_as_made(connection: sqlite3.Connection) -> bool:
-    """Return whether a file holds our table whole and nothing else: a trigger from elsewhere would run."""
-    with closing(_empty()) as ours:
-        made = ours.execute(_SCHEMA).fetchall()
-    is_same = connection.execute(_SCHEMA).fetchall() == made
-    return is_same and connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
 
 
 def _save(root: Path, connection: sqlite3.Connection) -> None:

@@ -77,7 +77,10 @@ def line_of(recording: Path, root: Path) -> dict[str, Any]:
         if said["life"] == Life.WITHDRAWN:
             return said
         manifest = usable_manifest(recording)
-        said |= _of_manifest(manifest) | _kept(recording) | _length_of_part(manifest)
+        start_s, end_s = span_of(manifest)
+        said |= _of_manifest(manifest) | _kept(recording)
+        if isfinite(end_s - start_s):  # a part whose ends were both asked for
+            said["seconds"] = end_s - start_s
         may = said["releasable"] and said["verdict"] in (PASS, WARN) and not said["aborted"]
         return said | {"releasable": may}
     except CopyUnfinished as error:
@@ -111,20 +114,19 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _length_of_part(manifest: Manifest) -> dict[str, float]:
-    """Return how long the span is that was asked of `cut`; nothing where an end was open, or of a whole recording."""
-    start_s, end_s = span_of(manifest)
-    return {"seconds": end_s - start_s} if isfinite(end_s - start_s) else {}
-
-
 def _kept(recording: Path) -> dict[str, Any]:
     """What was found out about a recording last, and its size."""
     verdict = kept_verdict(recording) or {}
     session = {"seconds": verdict["session_s"]} if verdict.get("session_s") is not None else {}
-    about = {"verdict": verdict.get("status"), "alignment": _alignment(recording)}
-    about["annotated"] = (recording / FOLDER / ACCEPTED).is_file()
-    about["stores"] = [asdict(one) for one in store_states(recording)]
-    return session | about | {"bytes": sum(_sizes(recording))}
+    found = {read_alignment(path).status for path in alignment_files(recording)}
+    return {
+        **session,
+        "verdict": verdict.get("status"),
+        "alignment": next((status for status in WORST_FIRST if status in found), None),
+        "annotated": (recording / FOLDER / ACCEPTED).is_file(),
+        "stores": [asdict(one) for one in store_states(recording)],
+        "bytes": sum(_sizes(recording)),
+    }
 
 
 def utc_words(utc_ns: int | None) -> str | None:
@@ -132,12 +134,6 @@ def utc_words(utc_ns: int | None) -> str | None:
     if not isinstance(utc_ns, int):
         return None
     return datetime.fromtimestamp(utc_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _alignment(recording: Path) -> str | None:
-    """The worst status of its camera files; None before `sync`."""
-    found = {read_alignment(path).status for path in alignment_files(recording)}
-    return next((status for status in WORST_FIRST if status in found), None)
 
 
 def _sizes(folder: Path) -> Iterator[int]:

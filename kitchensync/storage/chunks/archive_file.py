@@ -101,7 +101,12 @@ def write_archive(part: Path, chunks: list[Path], tell: Tell = lambda _: None) -
         if isinstance(tables.layout, Frames):
             _write_frames(file, chunks, tables, tables.layout, tell)
         else:
-            _write_stretch(chunks, create_stretch(file, tables.layout, tables.index), tell)
+            target = create_stretch(file, tables.layout, tables.index)
+            record = target.dtype
+            at = 0
+            for piece in _stretches(chunks, tell):
+                target[at : at + len(piece) // record.itemsize] = np.frombuffer(piece, record)
+                at += len(piece) // record.itemsize
         file.create_dataset("index", data=tables.index)
         file.attrs["index_crc32"] = zlib.crc32(tables.index.tobytes())
         if tables.poses is not None:
@@ -148,14 +153,6 @@ def create_stretch(file: h5py.File, layout: Blob | RecordLayout, index: npt.NDAr
     if isinstance(layout, Blob):
         return file.create_dataset("data", (size,), np.uint8)
     return create_records(file, RECORDS, size // layout.record.itemsize, layout.record)
-
-
-def _write_stretch(chunks: list[Path], target: h5py.Dataset, tell: Tell) -> None:
-    record = target.dtype
-    at = 0
-    for piece in _stretches(chunks, tell):
-        target[at : at + len(piece) // record.itemsize] = np.frombuffer(piece, record)
-        at += len(piece) // record.itemsize
 
 
 def _stretches(chunks: list[Path], tell: Tell) -> Iterator[bytes]:

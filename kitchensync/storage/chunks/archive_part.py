@@ -7,7 +7,6 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-import numpy.typing as npt
 
 from kitchensync.storage.chunks.archive_file import OWN_ATTRIBUTES, create_stretch, layout_in
 from kitchensync.storage.chunks.chunk_reader import Chunk
@@ -29,7 +28,18 @@ def write_without(part: Path, archive: Path, numbers: set[int]) -> None:
         blocks["first_row"] = np.cumsum(blocks["rows"]) - blocks["rows"]
         layout, compressed = layout_in(old)
         if isinstance(layout, Frames):
-            _write_frames(file, old, rows, layout, compressed=compressed)
+            source = old.dataset("frames")
+            for name in ("head", "tail"):
+                file.create_dataset(name, data=old.dataset(name)[:][rows])
+            if compressed:
+                frames = create_compressed(file, "frames", len(rows), layout.frame)
+            else:
+                frames = file.create_dataset("frames", (len(rows), *layout.frame.shape), layout.frame.base)
+            for place, row in enumerate(rows.tolist()):
+                if compressed:
+                    write_frame(frames, place, read_frame(source, row))
+                else:
+                    frames[place] = source[row]
         else:
             target = create_stretch(file, layout, index)
             _write_stretch(target, (old.payloads(*span) for span in spans))
@@ -44,23 +54,6 @@ def write_without(part: Path, archive: Path, numbers: set[int]) -> None:
         for key, value in old.attributes.items():
             if key not in OWN_ATTRIBUTES:
                 set_attribute(file.attrs, key, value)
-
-
-def _write_frames(
-    file: h5py.File, old: Chunk, rows: npt.NDArray[np.int64], layout: Frames, *, compressed: bool
-) -> None:
-    source = old.dataset("frames")
-    for name in ("head", "tail"):
-        file.create_dataset(name, data=old.dataset(name)[:][rows])
-    if compressed:
-        frames = create_compressed(file, "frames", len(rows), layout.frame)
-    else:
-        frames = file.create_dataset("frames", (len(rows), *layout.frame.shape), layout.frame.base)
-    for place, row in enumerate(rows.tolist()):
-        if compressed:
-            write_frame(frames, place, read_frame(source, row))
-        else:
-            frames[place] = source[row]
 
 
 def _write_stretch(target: h5py.Dataset, spans: Iterator[Iterator[bytes]]) -> None:

@@ -65,19 +65,16 @@ class StoredPackets:
         """Count the packets."""
         return self._starts[-1]
 
-    def _chunk(self, part: int) -> Chunk:
-        if part not in self._open:
-            while len(self._open) >= OPEN_FILES:
-                self._open.pop(next(iter(self._open))).close()
-            self._open[part] = Chunk(self._parts[part][0])
-        return self._open[part]
-
     def _place(self, row: int) -> tuple[Chunk, int]:
         """Return the chunk of a packet and its row there. Raises IndexError."""
         if not 0 <= row < len(self):
             raise IndexError(f"{self.name} has {len(self)} packets, there is no packet {row}")
         part = bisect_right(self._starts, row) - 1
-        return self._chunk(part), row - self._starts[part]
+        if part not in self._open:
+            while len(self._open) >= OPEN_FILES:
+                self._open.pop(next(iter(self._open))).close()
+            self._open[part] = Chunk(self._parts[part][0])
+        return self._open[part], row - self._starts[part]
 
     def payload(self, row: int) -> bytes:
         """Read one payload, without reading the rest of the file; a damaged one is empty and named in `bad`."""

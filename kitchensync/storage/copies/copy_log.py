@@ -127,7 +127,15 @@ class CopyLog:
             os.close(self._handle)
             raise MoverBusy(recording) from error
         try:
-            self._drop_damage(read_plain(recording / COPY_LOG, MOST_LINES_BYTES))
+            content = read_plain(recording / COPY_LOG, MOST_LINES_BYTES)
+            # what torn and damaged lines said is found out again
+            sound = b"".join(checked_lines(content))
+            if content.startswith(sound):
+                os.ftruncate(self._handle, len(sound))
+            else:
+                os.ftruncate(self._handle, 0)
+                os.write(self._handle, sound)
+                os.fsync(self._handle)
             LOCAL.sync_folder(recording)
             lines = read_copies(recording)
         except BaseException:
@@ -143,16 +151,6 @@ class CopyLog:
         """Close and unlock."""
         os.close(self._handle)
         note_change(self._recording)
-
-    def _drop_damage(self, content: bytes) -> None:
-        """Take out torn and damaged lines: what they said is found out again."""
-        sound = b"".join(checked_lines(content))
-        if content.startswith(sound):
-            os.ftruncate(self._handle, len(sound))
-        else:
-            os.ftruncate(self._handle, 0)
-            os.write(self._handle, sound)
-            os.fsync(self._handle)
 
     def write(self, line: CopyRecord) -> None:
         """Append a line and sync it. Raises OSError, also when only a part of it found room."""

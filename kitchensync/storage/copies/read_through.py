@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.copies.copy_log import CopyRecord, folders_of, freed_to
@@ -16,9 +16,6 @@ from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import CHUNK_SUFFIX, MEDIA, chunk_range
 from kitchensync.storage.recording_files.media_file import load_media
 
-if TYPE_CHECKING:
-    from kitchensync.storage.manifest_form import FilmForm
-
 
 def promised_hashes(recording: Path, manifest: Manifest) -> dict[str, str]:
     """Return the hash that each sealed file, each constant and each film was taken in with, by its path inside."""
@@ -27,17 +24,13 @@ def promised_hashes(recording: Path, manifest: Manifest) -> dict[str, str]:
 
 def promised_files(recording: Path, manifest: Manifest) -> dict[str, Any]:
     """Return `sha256`, and `bytes` where it is known, of the same files."""
-    return manifest["files"] | _films(recording)
-
-
-def _films(recording: Path) -> dict[str, FilmForm]:
     known = {}
     for media in recording.glob(f"*/{MEDIA}"):
         with contextlib.suppress(BadJson, OSError):  # verify names a damaged media.json
             for entry in load_media(media).get("files") or ():
                 if entry.get("sha256"):
                     known[f"{media.parent.name}/{entry['file']}"] = entry
-    return known
+    return manifest["files"] | known
 
 
 def missing_files(folder: Path, promised: Iterable[str]) -> list[str]:

@@ -73,12 +73,6 @@ def _follow_each_other(stream: StoredStream, rows: Int64) -> bool:
     return all(is_key(stream, row) for row in (int(rows[0]), *begins))
 
 
-def _unit(stream: StoredStream, payload: bytes) -> bytes:
-    cut = headset_stream(stream.name.rpartition("/")[2]).cut
-    assert cut is not None, "every camera has one"
-    return bytes(cut(payload).image)
-
-
 def _copy(stream: StoredStream, rows: Int64, fps: Fraction, out: Path, made_of: str) -> None:
     """Put the encoded pictures into an MP4; what is no picture is left out, which the count then tells."""
     import av
@@ -104,7 +98,9 @@ def _copy(stream: StoredStream, rows: Int64, fps: Fraction, out: Path, made_of: 
 def _units(stream: StoredStream, rows: Int64) -> Iterator[tuple[int, bytes]]:
     for row, payload in stream.packets(int(rows[0]), int(rows[-1]) + 1):
         try:
-            unit = _unit(stream, payload)
+            cut = headset_stream(stream.name.rpartition("/")[2]).cut
+            assert cut is not None, "every camera has one"
+            unit = bytes(cut(payload).image)
         except SensorError:
             continue
         if unit:

@@ -29,19 +29,16 @@ def hidden_in_film(recording: Recording, file: Path, media_s: Floats) -> Mask:
     times = rough_capture_times(recording, camera, clip)
     hidden = in_pauses(times.capture_ns, times.bound_ns, recording.pauses)
     first, stamps_s = clip.first_frames[chapter], clip.chapters[chapter].frame_times_s
-    return _between(hidden[first : first + len(stamps_s)], stamps_s, media_s)
+    hidden = hidden[first : first + len(stamps_s)]
+    # at a hidden picture, or beside one
+    after = np.searchsorted(stamps_s, media_s).clip(0, len(stamps_s) - 1)
+    found: Mask = hidden[after] | hidden[np.maximum(after - 1, 0)] & (stamps_s[after] != media_s)
+    return found
 
 
 def clips_in(recording: Recording, camera: str) -> list[tuple[Path, ...]]:
     """Return the files of each clip of a camera."""
     return [group.paths for group in group_clips(recording.gopro_files.get(camera, []))]
-
-
-def _between(hidden: Mask, stamps_s: Floats, media_s: Floats) -> Mask:
-    """Hide what lies at a hidden picture, or beside one."""
-    after = np.searchsorted(stamps_s, media_s).clip(0, len(stamps_s) - 1)
-    found: Mask = hidden[after] | hidden[np.maximum(after - 1, 0)] & (stamps_s[after] != media_s)
-    return found
 
 
 def pauses_in_detail(recording: Recording) -> dict[str, Any]:

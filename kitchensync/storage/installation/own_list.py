@@ -162,7 +162,15 @@ class OwnList:
         entry = {"kind": kind, "uuid": uuid, "utc_ns": time.time_ns(), **facts}
         text = json.dumps(entry)[:-1].encode()
         with self._locked() as (handle, key):
-            before = _last_mac(handle)
+            size, step, end = os.fstat(handle).st_size, 1 << 16, 0
+            for start in range(max(size - step, 0), -step, -step):
+                piece = os.pread(handle, step, max(start, 0))
+                if (place := piece.rfind(b"\n")) >= 0:
+                    end = max(start, 0) + place + 1
+                    break
+            if end < size:
+                os.ftruncate(handle, end)
+            before = os.pread(handle, 64, end - 67) if end else _FIRST
             line = text + _MARK + _mac(key, before, text) + b'"}\n'
             if os.write(handle, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
@@ -266,19 +274,6 @@ def uuid_of(recording: Path, manifest: Manifest | None = None) -> str:
     except NotARecording:
         known = {}
     return str(known.get("uuid") or f"name:{recording.name}")
-
-
-def _last_mac(handle: int) -> bytes:
-    """Return the code of the last whole line; take off what a kill left behind it."""
-    size, step, end = os.fstat(handle).st_size, 1 << 16, 0
-    for start in range(max(size - step, 0), -step, -step):
-        piece = os.pread(handle, step, max(start, 0))
-        if (place := piece.rfind(b"\n")) >= 0:
-            end = max(start, 0) + place + 1
-            break
-    if end < size:
-        os.ftruncate(handle, end)
-    return os.pread(handle, 64, end - 67) if end else _FIRST
 
 
 def _mac(key: bytes, before: bytes, text: bytes) -> bytes:

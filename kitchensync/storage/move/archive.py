@@ -76,7 +76,10 @@ def archive_stream(
         return None
     _check_hashes(recording, stream, chunks)
     size = sum(path.stat().st_size for path in chunks)
-    _check_room(folder, size)
+    needed = size + SPARE_BYTES
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise NotPackable(folder, f"needs {needed / 1e6:.0f} MB for a moment, {free / 1e6:.0f} MB are free")
     done = [0]
 
     def tell(chunk: Path) -> None:
@@ -123,13 +126,6 @@ def _check_hashes(recording: Path, stream: str, chunks: list[Path]) -> None:
         size = path.stat().st_size
         if facts and (size != facts.get("bytes", size) or file_sha256(path) != facts["sha256"]):
             raise BadChunk(path, "its size or hash is not the one it was sealed with")
-
-
-def _check_room(folder: Path, size: int) -> None:
-    needed = size + SPARE_BYTES
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise NotPackable(folder, f"needs {needed / 1e6:.0f} MB for a moment, {free / 1e6:.0f} MB are free")
 
 
 def _replace(recording: Path, stream: str, path: Path, chunks: list[Path], disk: Disk) -> None:

@@ -45,13 +45,9 @@ class HubStore:
         with refusals(url):
             self._api = self._hub.HfApi()
             self._api.create_repo(repository, repo_type="dataset", private=True, exist_ok=True)
-            self._there = self._hashes()
-
-    def _hashes(self) -> dict[str, tuple[int, str]]:
-        """Return size and hash of the large files that are there; of small ones the hub says no SHA-256."""
-        tree = self._api.list_repo_tree(self._repository, repo_type="dataset", recursive=True)
-        large = ((one.path, getattr(one, "lfs", None)) for one in tree)
-        return {path: (lfs.size, lfs.sha256) for path, lfs in large if lfs is not None}
+            tree = self._api.list_repo_tree(self._repository, repo_type="dataset", recursive=True)
+            large = ((one.path, getattr(one, "lfs", None)) for one in tree)
+            self._there = {path: (lfs.size, lfs.sha256) for path, lfs in large if lfs is not None}
 
     def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
         """Compare with what the hub says it has; a small file is as it is noted."""

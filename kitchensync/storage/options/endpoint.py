@@ -191,7 +191,8 @@ def _once(endpoint: Endpoint, path: str, content: bytes, content_type: str) -> b
 def _read(response: httpx.Response, until: float) -> bytes:
     """Return the body of an answer; one that comes in drops may not take longer than any other."""
     if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
-        raise _Busy(_seconds(response.headers.get("retry-after", "")))
+        text = response.headers.get("retry-after", "")
+        raise _Busy(min(float(text), LONGEST_WAIT_S) if text.isascii() and text.isdigit() else 1.0)
     response.raise_for_status()
     content = bytearray()
     for part in response.iter_bytes():
@@ -201,8 +202,3 @@ def _read(response: httpx.Response, until: float) -> bytes:
         if time.monotonic() > until:
             raise NoAnswer("timed_out", "its answer did not end")
     return bytes(content)
-
-
-def _seconds(text: str) -> float:
-    """Return how long a server wants to be left alone; a second where it does not say."""
-    return min(float(text), LONGEST_WAIT_S) if text.isascii() and text.isdigit() else 1.0

@@ -40,22 +40,19 @@ def sensor_stream(manifest: Manifest, name: str) -> SensorStream:
         return known
     kind = about.get("sensor") if about else None
     installed = installed_stream(kind, about.get("settings") or {}, short) if about and kind else None
-    return _guarded(short, form, installed or SensorStream(short))
-
-
-def _guarded(name: str, form: Format, sensor: SensorStream) -> SensorStream:
-    """Check and take apart by the record first; whatever a plug-in raises is its word on that packet."""
+    sensor = installed or SensorStream(short)
+    # whatever a plug-in raises is its word on that packet
     record = record_of(form)
 
     def check(payload: bytes, form: Format) -> None:
         if record is not None and len(payload) % record.itemsize:
-            raise BadPacket(name, f"{len(payload)} bytes, not a multiple of {record.itemsize}")
+            raise BadPacket(short, f"{len(payload)} bytes, not a multiple of {record.itemsize}")
         try:
             sensor.check(payload, form)
         except SensorError:
             raise
         except Exception as error:
-            raise BadPacket(name, f"{type(error).__name__}: {error}") from error
+            raise BadPacket(short, f"{type(error).__name__}: {error}") from error
 
     def decode(payload: bytes) -> Any:
         check(payload, form)
@@ -64,11 +61,11 @@ def _guarded(name: str, form: Format, sensor: SensorStream) -> SensorStream:
         except SensorError:
             raise
         except Exception as error:
-            raise BadPacket(name, f"{type(error).__name__}: {error}") from error
+            raise BadPacket(short, f"{type(error).__name__}: {error}") from error
         is_bare = record is not None and isinstance(found, bytes)
         return np.frombuffer(payload, record) if is_bare else found
 
-    return SensorStream(name, record=record, check=check, decode=decode)
+    return SensorStream(short, record=record, check=check, decode=decode)
 
 
 def read_decoded(

@@ -45,7 +45,9 @@ def write_calibration(path: Path, tables: list[ConstantTable], facts: dict[str, 
             set_attribute(file.attrs, name, value)
         for table in tables:
             text = isinstance(table.values, str)
-            dataset = file.create_dataset(table.name, data=_fixed(table.values) if text else table.values)
+            dataset = file.create_dataset(
+                table.name, data=np.bytes_(str(table.values).encode() or b"\0") if text else table.values
+            )
             for name in ("unit", "frame", "meaning"):
                 set_attribute(dataset.attrs, name, getattr(table, name))
     sync_path(part)
@@ -68,11 +70,6 @@ def _table(name: str, dataset: Any) -> ConstantTable:
     values = _text(dataset[()]) if dataset.dtype.kind in "OS" and dataset.shape == () else dataset[()]
     unit, frame, meaning = (_text(dataset.attrs[word]) for word in ("unit", "frame", "meaning"))
     return ConstantTable(name, values, unit, frame, meaning)
-
-
-def _fixed(text: Any) -> np.bytes_:
-    """Return a text of fixed length: over damage in HDF5's heap for others a reader may hang."""
-    return np.bytes_(str(text).encode() or b"\0")
 
 
 def _text(value: Any) -> str:

@@ -184,23 +184,26 @@ class Instants:
                 continue
             found.dt_us[name] = int(here.get(f"{name}_dt_us", 0))
             if f"{column}_file" in here:
-                self._add_picture(found, name, str(about["files"][int(here[f"{column}_file"])]), row)
+                file = str(about["files"][int(here[f"{column}_file"])])
+                found.files[name], found.file_rows[name] = file, row
+                place = self._place_of(file)
+                if place is not None:
+                    found.rows[name] = place.first_picture + row
+                    if place.clip is not None:
+                        found.clips[name] = place.clip
             else:
                 found.rows[name] = row
         for name in (n.removesuffix("_i0") for n in columns if n.endswith("_i0")):
             found.slices[name] = (int(here[f"{name}_i0"]), int(here[f"{name}_i1"]))
-        found.poses.update(self._poses_at(master_index))
+        poses = self._poses
+        for name in (n.removesuffix("_valid") for n in poses if n.endswith("_valid")):
+            if poses[f"{name}_valid"][master_index]:
+                at_m = np.array([poses[f"{name}_{axis}_m"][master_index] for axis in "xyz"])
+                turned = np.array([poses[f"{name}_q{axis}"][master_index] for axis in "wxyz"])
+                found.poses[name] = at_m, turned
         worlds = {name: self._poses.get(f"{name}_world") for name in found.poses}
         found.worlds.update({n: int(world[master_index]) for n, world in worlds.items() if world is not None})
         return found
-
-    def _add_picture(self, found: Instant, name: str, file: str, row: int) -> None:
-        found.files[name], found.file_rows[name] = file, row
-        place = self._place_of(file)
-        if place is not None:
-            found.rows[name] = place.first_picture + row
-            if place.clip is not None:
-                found.clips[name] = place.clip
 
     def _place_of(self, file: str) -> PlaceInClip | None:
         if file not in self._places:
@@ -210,14 +213,3 @@ class Instants:
                 pass_on_trouble(error)
                 self._places[file] = None
         return self._places[file]
-
-    def _poses_at(self, row: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        poses = self._poses
-        names = [n.removesuffix("_valid") for n in poses if n.endswith("_valid") and poses[n][row]]
-        return {
-            name: (
-                np.array([poses[f"{name}_{axis}_m"][row] for axis in "xyz"]),
-                np.array([poses[f"{name}_q{axis}"][row] for axis in "wxyz"]),
-            )
-            for name in names
-        }

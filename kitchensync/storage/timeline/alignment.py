@@ -199,6 +199,14 @@ class Alignment:
         """Return what stands in the file; figures may still be NumPy's."""
         named = {"source": self.source, "master": self.master} if self.source else {}
         epochs = {"epoch_hl2_qpc": self.epoch_ticks, "epoch_source_qpc": self.source_epoch_ticks}
+        placed: dict[str, Any] = {"map": self.clock_map.as_object()} if self.clock_map is not None else {}
+        if self.other_headsets:
+            placed["other_headsets"] = [
+                {"master": one.master, "status": one.status, "reasons": list(one.reasons)}
+                for one in self.other_headsets
+            ]
+        if self.chapter is not None:
+            placed["take"] = {"start_s": self.chapter.start_s, "files": list(self.chapter.files)}
         return {
             **named,
             "schema": SCHEMA,
@@ -219,8 +227,10 @@ class Alignment:
             "thresholds": dict(self.thresholds),
             "inputs": [{"path": one.path, "sha256": one.sha256} for one in self.inputs],
             "version": self.version,
-            "samples": [[t_s, self._master_time(ticks)] for t_s, ticks in self.samples],
-            **self._where_placed(),
+            "samples": [
+                [t_s, (ticks / TICKS_PER_S if self.is_on_camera else ticks)] for t_s, ticks in self.samples
+            ],
+            **placed,
         }
 
     @property
@@ -233,26 +243,11 @@ class Alignment:
         """What the film was compared with, in a word."""
         return "reference" if self.is_on_camera else "headset"
 
-    def _master_time(self, ticks: int) -> float | int:
-        return ticks / TICKS_PER_S if self.is_on_camera else ticks
-
     def _streams(self) -> dict[str, Any]:
         if self.headset_gyro is None:
             return {}
         master, source = GYROS_ON_CAMERA if self.is_on_camera else GYROS
         return {master: self.headset_gyro.as_object(), source: dict(self.camera_gyro or {})}
-
-    def _where_placed(self) -> dict[str, Any]:
-        """Return what only some files hold."""
-        placed: dict[str, Any] = {"map": self.clock_map.as_object()} if self.clock_map is not None else {}
-        if self.other_headsets:
-            placed["other_headsets"] = [
-                {"master": one.master, "status": one.status, "reasons": list(one.reasons)}
-                for one in self.other_headsets
-            ]
-        if self.chapter is not None:
-            placed["take"] = {"start_s": self.chapter.start_s, "files": list(self.chapter.files)}
-        return placed
 
     @classmethod
     def from_object(cls, said: Said) -> Alignment:

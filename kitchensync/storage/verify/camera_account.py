@@ -157,7 +157,11 @@ def camera_cover(
     asked = start_s, max(session.stop_s, start_s)
     entries = media.get("files", [])
     for entry in entries:
-        _download(device, entry, findings)
+        rate = entry.get("bytes_per_s")
+        if isinstance(rate, int) and 0 < rate < limits.CAMERA_SLOW_BYTES_PER_S:
+            findings.note(
+                f"{device}/{entry['file']}: fetched slowly, {rate / 1e6:.2f} MB/s, which harms nothing"
+            )
     filmed, at_s = [], start_s
     for opening in clip_openings(media, [recording / device / str(entry["file"]) for entry in entries]):
         lengths = [_seconds(file) for file in opening.files]
@@ -168,11 +172,6 @@ def camera_cover(
         at_s = begin_s + sum(length for length in lengths if length is not None)
         filmed.append((begin_s, at_s))
     found = CameraCover(asked, [hole for hole in without([asked], filmed) if hole[1] - hole[0] > NEAR_S])
-    _judge(device, found, findings)
-    return {device: found}
-
-
-def _judge(device: str, found: CameraCover, findings: Findings) -> None:
     if found.share < limits.COVERAGE_WARN:
         status = FAIL if found.share < limits.COVERAGE_FAIL else WARN
         until_s = found.asked[1]
@@ -181,12 +180,7 @@ def _judge(device: str, found: CameraCover, findings: Findings) -> None:
         )
         covers = f"{device}: its films cover {int(100 * found.share)} % of the session"
         findings.add(status, f"{covers}, nothing {holes}" if holes else covers)
-
-
-def _download(device: str, entry: FilmForm, findings: Findings) -> None:
-    rate = entry.get("bytes_per_s")
-    if isinstance(rate, int) and 0 < rate < limits.CAMERA_SLOW_BYTES_PER_S:
-        findings.note(f"{device}/{entry['file']}: fetched slowly, {rate / 1e6:.2f} MB/s, which harms nothing")
+    return {device: found}
 
 
 def _seconds(path: Path) -> float | None:

@@ -135,8 +135,15 @@ def cover(placed: PlacedPackets, session: SessionTimes, step_s: float, pauses: S
     start_s, stop_s = placed.own_session or (session.start_s, session.stop_s)
     at_s, arrived_s = np.unique(placed.at_s), placed.arrived_s
     late_s = arrived_s - placed.at_s
-    end_s = _end(at_s, float(late_s[-1]), stop_s)
-    holes = without(_holes(at_s, start_s, end_s, step_s), pauses)
+    # up to the stop, less what was on its way then
+    end_s = stop_s - min(max(float(late_s[-1]), 0.0), TAIL_LATE_S)
+    last_s = float(at_s[-1])
+    end_s = last_s if 0.0 < end_s - last_s <= TAIL_S else end_s
+    lefts = np.concatenate(([min(start_s, at_s[0])], at_s))
+    rights = np.append(at_s, max(end_s, last_s))
+    is_hole = (rights - lefts > step_s) & (rights > start_s) & (lefts < end_s)
+    apart = zip(lefts[is_hole].tolist(), rights[is_hole].tolist(), strict=True)
+    holes = without([(max(left, start_s), min(right, end_s)) for left, right in apart], pauses)
     asked_s = length_of(without([(start_s, end_s)], pauses))
     share = 1.0 - length_of(holes) / asked_s if asked_s > 0 else 1.0
     return Cover(
@@ -145,23 +152,6 @@ def cover(placed: PlacedPackets, session: SessionTimes, step_s: float, pauses: S
         longest_silence_s=_silence(arrived_s, start_s, stop_s, pauses),
         latest_s=max(float(late_s.max()), 0.0),
     )
-
-
-def _end(at_s: Floats, last_late_s: float, stop_s: float) -> float:
-    """Where the stream is judged up to: the stop, less what was on its way then."""
-    end_s = stop_s - min(max(last_late_s, 0.0), TAIL_LATE_S)
-    last_s = float(at_s[-1])
-    return last_s if 0.0 < end_s - last_s <= TAIL_S else end_s
-
-
-def _holes(at_s: Floats, start_s: float, end_s: float, step_s: float) -> list[Span]:
-    lefts = np.concatenate(([min(start_s, at_s[0])], at_s))
-    rights = np.append(at_s, max(end_s, float(at_s[-1])))
-    is_hole = (rights - lefts > step_s) & (rights > start_s) & (lefts < end_s)
-    return [
-        (max(float(left), start_s), min(float(right), end_s))
-        for left, right in zip(lefts[is_hole], rights[is_hole], strict=True)
-    ]
 
 
 def _silence(arrived_s: Floats, start_s: float, stop_s: float, pauses: Sequence[Span]) -> float:

@@ -89,14 +89,6 @@ class _Reader:
         self._row += 1
 
 
-def _damaged_packets(index: npt.NDArray[np.void], damage: list[str]) -> list[int]:
-    """Return which packets of a file the damaged blocks take: the named ones; all where its structure is damaged."""
-    packets = [int(block.removeprefix("packet ")) for block in damage if block.startswith("packet ")]
-    if any(not block.startswith(("packet ", "pose")) for block in damage):
-        packets = index["seq"].tolist()
-    return packets
-
-
 def differs(path: Path, facts: FileFactsForm) -> bool:
     """Return whether a file is another one than was sealed; one of another size is not read."""
     size = path.stat().st_size
@@ -126,7 +118,12 @@ class SealedFiles:
                 self._findings.damage(self._relative(path), stream, block)
             if index is not None:
                 parts.append(index)
-                damaged += _damaged_packets(index, damage)
+                packets = [
+                    int(block.removeprefix("packet ")) for block in damage if block.startswith("packet ")
+                ]
+                if any(not block.startswith(("packet ", "pose")) for block in damage):
+                    packets = index["seq"].tolist()
+                damaged += packets
             if not damage:
                 sound.append(path)
             if index is not None and not damage:  # else rows cannot be told

@@ -190,7 +190,13 @@ def _check_streams(
     """Check ledger and clock probes first, then every sensor stream by what the ledger says, then all together."""
     files = SealedFiles(recording, manifest, findings, apart)
     notes: dict[str, list[Note]] = {}
-    for stream in _side_streams(recording, manifest):
+    promised = {Path(file).parent.as_posix() for file in manifest["files"] if chunk_range(Path(file))}
+    here = {
+        f"{kind}/{folder.name}"
+        for kind in (CLOCK_STREAMS, LEDGER_STREAMS)
+        for folder in matching(recording / kind, "*")
+    }
+    for stream in sorted((promised | here) - set(manifest["streams"])):
         sound = files.read(stream).sound
         for path in sound if stream.startswith(f"{LEDGER_STREAMS}/") else ():
             try:
@@ -226,17 +232,6 @@ def _name_unknown(notes: dict[str, list[Note]], findings: Findings) -> None:
         kinds = ", ".join(sorted({note.named for note in unknown}))
         what = f"{len(unknown)} notes of the ledger are not understood ({kinds})"
         findings.add(WARN, f"{what}: verify with the version that recorded them")
-
-
-def _side_streams(recording: Path, manifest: Manifest) -> list[str]:
-    """Return the streams that are no sensors, of which there are files or ought to be."""
-    promised = {Path(file).parent.as_posix() for file in manifest["files"] if chunk_range(Path(file))}
-    here = {
-        f"{kind}/{folder.name}"
-        for kind in (CLOCK_STREAMS, LEDGER_STREAMS)
-        for folder in matching(recording / kind, "*")
-    }
-    return sorted((promised | here) - set(manifest["streams"]))
 
 
 def _check_constants(recording: Path, manifest: Manifest, findings: Findings) -> None:

@@ -279,7 +279,16 @@ def _here(recording: Path, policy: Policy, manifest: Manifest) -> WithdrawnPlace
     tombstone = cast(Manifest, {key: value for key, value in manifest.items() if key in STAYING})
     tombstone[KEY] = {"utc_ns": known["utc_ns"], "policy": policy.value, "files": files}
     if policy is Policy.QUARANTINE and others:
-        _put_aside(recording, others)
+        aside = recording.parent / QUARANTINE.format(recording.name)
+        aside.mkdir(mode=0o700, exist_ok=True)
+        for path in [*others, recording / MANIFEST]:
+            to = aside / path.relative_to(recording)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            if path.name == MANIFEST and path.parent == recording:
+                shutil.copyfile(path, to)
+            else:
+                os.replace(path, to)
+        LOCAL.sync_folder(aside)
     if tombstone != manifest:  # the app asks every few minutes
         write_json(recording / MANIFEST, tombstone)
     for path in _files(recording):
@@ -301,20 +310,6 @@ def _tombstones(recording: Path, manifest: Manifest, files: list[Path]) -> Itera
         is_small = facts.st_size <= MOST_HASHED
         sha256 = known.get(name) or (file_sha256(path) if is_small else "")
         yield {"file": name, "bytes": facts.st_size, "sha256": sha256}
-
-
-def _put_aside(recording: Path, files: list[Path]) -> None:
-    """Move a recording's files where only their owner can look. Raises OSError."""
-    aside = recording.parent / QUARANTINE.format(recording.name)
-    aside.mkdir(mode=0o700, exist_ok=True)
-    for path in [*files, recording / MANIFEST]:
-        to = aside / path.relative_to(recording)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        if path.name == MANIFEST and path.parent == recording:
-            shutil.copyfile(path, to)
-        else:
-            os.replace(path, to)
-    LOCAL.sync_folder(aside)
 
 
 def _files(folder: Path) -> Iterator[Path]:
