@@ -20,7 +20,7 @@ from sealed_chunks import sealed
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.chunk_writer import Packet
-from kitchensync.storage.disk.durable import LocalDisk
+from kitchensync.storage.disk.durable import Disk
 from kitchensync.storage.errors import BadChunk, NotPackable
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move import archive as archive_module
@@ -109,7 +109,7 @@ class Killed(BaseException):
     """The process dies here."""
 
 
-class DyingDisk(LocalDisk):
+class DyingDisk(Disk):
     """Dies before the n-th call that changes names."""
 
     def __init__(self, calls: int) -> None:

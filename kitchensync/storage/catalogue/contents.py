@@ -109,7 +109,10 @@ def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
     stream, description = recording[name], recording.manifest["streams"].get(name, {})
     index, size, problems = _opened(recording.readable, stream)
     if PART_OF in recording.manifest:
-        index = _shown(recording, name, index, problems)
+        try:
+            index = index[~recording.hides(name, index)]
+        except (StorageError, OSError) as error:
+            problems.append(f"packets beyond the part are counted too: {words_of(error)}")
     said = {
         "nominal_hz": description.get("nominal_hz"),
         "codec": (description.get("format") or {}).get("codec"),
@@ -125,15 +128,6 @@ def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
     said["rate_hz"] = round((len(index) - 1) / (last_s - first_s), 3) if last_s > first_s else None
     from_utc, to_utc = (placed.utc(int(host_ns)) for host_ns in index["host_ns"][[0, -1]])
     return said | {"from_utc": from_utc, "to_utc": to_utc}
-
-
-def _shown(recording: Recording, name: str, index: np.ndarray, problems: list[str]) -> np.ndarray:
-    """Leave out what no reader shows of a part: the motion around it, by which its films are aligned."""
-    try:
-        return index[~recording.hides(name, index)]
-    except (StorageError, OSError) as error:
-        problems.append(f"packets beyond the part are counted too: {words_of(error)}")
-        return index
 
 
 def _opened(folder: Path, stream: StoredStream) -> tuple[np.ndarray, int, list[str]]:

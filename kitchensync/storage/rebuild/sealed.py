@@ -23,8 +23,6 @@ from kitchensync.storage.reading.device_constants import calibration_files
 if TYPE_CHECKING:
     from kitchensync.storage.manifest_form import FileFactsForm, StreamForm
 
-SIDE = (CLOCK_STREAMS, LEDGER_STREAMS)
-
 
 @dataclass
 class SealedFacts:
@@ -56,31 +54,27 @@ def read_sealed(recording: Path) -> SealedFacts:
                 if apart.look(path).damage:
                     found.damaged.append(relative)
                     continue
-                _take(found, stream, path)
+                with Chunk(path) as chunk:
+                    attributes, index = chunk.attributes, chunk.index
+                if uuid := attributes.get("recording"):
+                    found.uuids.add(str(uuid))
+                if stream.startswith(f"{LEDGER_STREAMS}/"):
+                    for name, notes in notes_in([path]).items():
+                        found.notes.setdefault(name, []).extend(notes)
+                if stream.partition("/")[0] not in (CLOCK_STREAMS, LEDGER_STREAMS):
+                    form = json.loads(attributes.get("format", "{}"))
+                    found.formats[stream] = form or found.formats.get(stream, {})
+                    if len(index):
+                        first, last = int(index["host_ns"].min()), int(index["host_ns"].max())
+                        found.first_host_ns = min(first, found.first_host_ns or first)
+                        if last >= (found.last_host_ns or last):
+                            found.last_host_ns, found.newest = last, path
                 sha256 = known.get(relative) or file_sha256(path)
                 found.files[relative] = {"bytes": path.stat().st_size, "sha256": sha256}
     for stream in found.notes:
         found.formats.setdefault(stream, {})
     found.files |= calibration_files(recording)
     return found
-
-
-def _take(found: SealedFacts, stream: str, path: Path) -> None:
-    with Chunk(path) as chunk:
-        attributes, index = chunk.attributes, chunk.index
-    if uuid := attributes.get("recording"):
-        found.uuids.add(str(uuid))
-    if stream.startswith(f"{LEDGER_STREAMS}/"):
-        for name, notes in notes_in([path]).items():
-            found.notes.setdefault(name, []).extend(notes)
-    if stream.partition("/")[0] in SIDE:
-        return
-    found.formats[stream] = json.loads(attributes.get("format", "{}")) or found.formats.get(stream, {})
-    if len(index):
-        first, last = int(index["host_ns"].min()), int(index["host_ns"].max())
-        found.first_host_ns = min(first, found.first_host_ns or first)
-        if last >= (found.last_host_ns or last):
-            found.last_host_ns, found.newest = last, path
 
 
 def streams_of(sealed: SealedFacts) -> dict[str, StreamForm]:

@@ -207,6 +207,11 @@ class Alignment:
             ]
         if self.chapter is not None:
             placed["take"] = {"start_s": self.chapter.start_s, "files": list(self.chapter.files)}
+        if self.headset_gyro is None:
+            streams = {}
+        else:
+            master, source = GYROS_ON_CAMERA if self.is_on_camera else GYROS
+            streams = {master: self.headset_gyro.as_object(), source: dict(self.camera_gyro or {})}
         return {
             **named,
             "schema": SCHEMA,
@@ -223,7 +228,7 @@ class Alignment:
                 "timestamps": _object(self.clocks),
                 **({"film": [asdict(clue) for clue in self.clues]} if self.clues else {}),
             },
-            "streams": self._streams(),
+            "streams": streams,
             "thresholds": dict(self.thresholds),
             "inputs": [{"path": one.path, "sha256": one.sha256} for one in self.inputs],
             "version": self.version,
@@ -242,12 +247,6 @@ class Alignment:
     def compared_with(self) -> str:
         """What the film was compared with, in a word."""
         return "reference" if self.is_on_camera else "headset"
-
-    def _streams(self) -> dict[str, Any]:
-        if self.headset_gyro is None:
-            return {}
-        master, source = GYROS_ON_CAMERA if self.is_on_camera else GYROS
-        return {master: self.headset_gyro.as_object(), source: dict(self.camera_gyro or {})}
 
     @classmethod
     def from_object(cls, said: Said) -> Alignment:
