@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kitchensync.operations.entries import with_judgments
 from kitchensync.operations.errors import BadOperation
@@ -63,7 +63,8 @@ def _undone(filed: list[dict[str, Any]]) -> dict[str, list[str]]:
 
 
 def _events_of(recording: Path, writer: str) -> Iterator[dict[str, Any]]:
-    for line, event in enumerate(events_of(recording, writer), start=1):
+    for line, one in enumerate(events_of(recording, writer), start=1):
+        event = cast("dict[str, Any]", one)
         try:
             check_filed(event)
         except BadOperation as error:

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from kitchensync.shell.files_on_disk import matching, read_plain
 from kitchensync.shell.untrusted_json import BadJson, parse_object
@@ -21,7 +21,22 @@ from kitchensync.storage.errors import BadEventLog
 SCHEMA = "event/1"
 FIRST = "0" * 64
 
-Event = dict[str, Any]
+
+class Event(TypedDict):
+    """What somebody did: one line of a log."""
+
+    schema: str
+    kind: str
+    host_ns: int
+    uncertainty_ns: int
+    op_id: str | None
+    body: dict[str, Any]
+    prev: str
+    "Hash of the line before."
+    writer: NotRequired[str]
+    "Name of its log, where events of several are read together."
+
+
 FORMS: dict[str, type] = {"kind": str, "host_ns": int, "uncertainty_ns": int, "body": dict}
 """What every event says, and as what."""
 MOST_NS = 1 << 61
@@ -57,11 +72,11 @@ class EventLog:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX)
             self._settle(file.fileno())
             previous = FIRST
-            for event, digest in read_lines(self.path):
-                if op_id is not None and event.get("op_id") == op_id:
-                    return event
+            for known, digest in read_lines(self.path):
+                if op_id is not None and known.get("op_id") == op_id:
+                    return known
                 previous = digest
-            event = {
+            event: Event = {
                 "schema": SCHEMA,
                 "kind": kind,
                 "host_ns": host_ns,
@@ -101,10 +116,11 @@ def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
         if odd := _odd_in(event):
             raise BadEventLog(path, number, f"it does not say what an event says: {odd}")
         previous = hashlib.sha256(line).hexdigest()
-        yield {key: value for key, value in event.items() if key != CHECK}, previous
+        event.pop(CHECK, None)
+        yield cast(Event, event), previous
 
 
-def _odd_in(event: Event) -> str:
+def _odd_in(event: dict[str, Any]) -> str:
     """Return the key whose value no reader can take; nothing where it is an event.
 
     Ids are compared, moments are computed with.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from kitchensync.storage.names import PART_OF
 from kitchensync.storage.timeline.film_times import UNKNOWN
 
 if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import Manifest
     from kitchensync.storage.timeline.device_clock import HostClock
 
 WRITERS = ("tablet", "tablet_late")
@@ -41,14 +42,16 @@ def pauses_of(recording: Path) -> Pauses:
     return tuple(sorted(by_tablet + pauses_in(events_of(recording, OPERATOR))))
 
 
-def outside_of(manifest: Mapping[str, Any]) -> Pauses:
+def outside_of(manifest: Manifest) -> Pauses:
     """Return what lies outside of a part that `kitchensync cut` made; nothing of a whole recording."""
     return all_but(*manifest[PART_OF]["host_ns"]) if PART_OF in manifest else ()
 
 
-def span_of(manifest: Mapping[str, Any]) -> tuple[float, float]:
+def span_of(manifest: Manifest) -> tuple[float, float]:
     """Return from when to when a part was asked for, session seconds; of a whole recording infinite ends."""
-    start_s, end_s = manifest.get(PART_OF, {}).get("session_s", (None, None))
+    start_s, end_s = (
+        manifest[PART_OF].get("session_s") or (None, None) if PART_OF in manifest else (None, None)
+    )
     return float("-inf") if start_s is None else start_s, float("inf") if end_s is None else end_s
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from kitchensync.storage.reading.shutter_openings import in_order
 
 if TYPE_CHECKING:
     from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+    from kitchensync.storage.manifest_form import StreamForm
     from kitchensync.storage.reading.camera_streams import CameraStream, PlaceInClip
     from kitchensync.storage.reading.device_constants import ConstantTable
     from kitchensync.storage.reading.headset_pictures import DepthFrame, Frame
@@ -44,7 +45,7 @@ class StoredStream(StoredPackets):
     """One stream of a recording: its packets, and what they say."""
 
     def __init__(
-        self, name: str, folder: Path, description: Mapping[str, Any], manifest: Manifest,
+        self, name: str, folder: Path, description: StreamForm, manifest: Manifest,
         hides: Callable[[npt.NDArray[np.void]], Mask] | None = None,
     ) -> None:  # fmt: skip
         """`description` is the stream's entry in the manifest; `hides` says which packets of an index are hidden."""

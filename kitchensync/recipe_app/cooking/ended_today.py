@@ -7,7 +7,7 @@ import datetime
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from kitchensync.recipe_app.cooking.cards import MADE, card_of, latest
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
@@ -86,7 +86,7 @@ def _named_in(manifest: Manifest, folder: str) -> dict[str, Any]:
     }
 
 
-def _utc_ns(manifest: Manifest, what: str) -> int:
+def _utc_ns(manifest: Manifest, what: Literal["started", "stopped"]) -> int:
     return moment_utc_ns(manifest, what) or moment_utc_ns(manifest) or 0
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from kitchensync.shell.files_on_disk import read_plain
 from kitchensync.storage.catalogue.conditions import COLUMNS, all_of
-from kitchensync.storage.catalogue.listing import Entry, folders_in, line_of
+from kitchensync.storage.catalogue.listing import FolderEntry, folders_in, line_of
 from kitchensync.storage.disk.durable import write_whole
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.errors import BadLabFile
@@ -171,7 +171,7 @@ class _Look:
             else:
                 del known[where]
 
-    def _other(self, entry: Entry, where: str, seen: Seen, *, is_there: bool) -> None:
+    def _other(self, entry: FolderEntry, where: str, seen: Seen, *, is_there: bool) -> None:
         """Go on with what is no recording that is as it was; a folder that cannot be read is named as one."""
         if not is_there and (where in self._above or not is_recording(Path(entry.path))):
             with suppress(OSError):

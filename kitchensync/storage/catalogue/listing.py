@@ -29,7 +29,7 @@ from kitchensync.storage.verify import FAIL, PASS, WARN, kept_verdict
 
 HIDDEN = (".", "_")
 """Folders of our own beside the recordings begin so."""
-Entry = os.DirEntry[str]
+FolderEntry = os.DirEntry[str]
 WORST_FIRST = ("unreadable", "not_aligned", "check", "aligned")
 
 
@@ -45,7 +45,7 @@ def recordings_below(root: Path) -> Iterator[Path]:
         yield from _among(folders_in(root))
 
 
-def _among(folders: list[Entry]) -> Iterator[Path]:
+def _among(folders: list[FolderEntry]) -> Iterator[Path]:
     for entry in sorted(folders, key=lambda one: one.name):
         path = Path(entry.path)
         try:
@@ -58,7 +58,7 @@ def _among(folders: list[Entry]) -> Iterator[Path]:
             yield from _among(inside)
 
 
-def folders_in(folder: Path | str) -> list[Entry]:
+def folders_in(folder: Path | str) -> list[FolderEntry]:
     """Return the folders in one that are not our own, in no order. Raises OSError."""
     with os.scandir(folder) as entries:
         return [one for one in entries if one.name[0] not in HIDDEN and one.is_dir(follow_symlinks=False)]
@@ -78,7 +78,17 @@ def line_of(recording: Path, root: Path) -> dict[str, Any]:
             return said
         manifest = usable_manifest(recording)
         start_s, end_s = span_of(manifest)
-        said |= _of_manifest(manifest) | _kept(recording)
+        verdict = kept_verdict(recording) or {}
+        session = {"seconds": verdict["session_s"]} if verdict.get("session_s") is not None else {}
+        found = {read_alignment(path).status for path in alignment_files(recording)}
+        said |= _of_manifest(manifest) | {
+            **session,
+            "verdict": verdict.get("status"),
+            "alignment": next((status for status in WORST_FIRST if status in found), None),
+            "annotated": (recording / FOLDER / ACCEPTED).is_file(),
+            "stores": [asdict(one) for one in store_states(recording)],
+            "bytes": sum(_sizes(recording)),
+        }
         if isfinite(end_s - start_s):  # a part whose ends were both asked for
             said["seconds"] = end_s - start_s
         may = said["releasable"] and said["verdict"] in (PASS, WARN) and not said["aborted"]
@@ -111,21 +121,6 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
         "aborted": why_aborted(manifest),
         "started": utc_words(moment_utc_ns(manifest)),
         "seconds": (end - begin) / 1e9 if isinstance(begin, int) and isinstance(end, int) else None,
-    }
-
-
-def _kept(recording: Path) -> dict[str, Any]:
-    """What was found out about a recording last, and its size."""
-    verdict = kept_verdict(recording) or {}
-    session = {"seconds": verdict["session_s"]} if verdict.get("session_s") is not None else {}
-    found = {read_alignment(path).status for path in alignment_files(recording)}
-    return {
-        **session,
-        "verdict": verdict.get("status"),
-        "alignment": next((status for status in WORST_FIRST if status in found), None),
-        "annotated": (recording / FOLDER / ACCEPTED).is_file(),
-        "stores": [asdict(one) for one in store_states(recording)],
-        "bytes": sum(_sizes(recording)),
     }
 
 

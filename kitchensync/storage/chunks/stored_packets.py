@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from kitchensync.shell.array_types import Mask
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.layout import INDEX
 
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import StreamForm
+
 OPEN_FILES = 4
 """Chunks kept open at once: random access stays quick, four hundred recordings stay openable."""
 
@@ -23,7 +26,7 @@ OPEN_FILES = 4
 class StoredPackets:
     """The packets of one stream as they came: an index of all, payloads read when asked for."""
 
-    def __init__(self, name: str, folder: Path, description: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, folder: Path, description: StreamForm) -> None:
         """`description` is the stream's entry in the manifest."""
         self.name = name
         self.folder = folder

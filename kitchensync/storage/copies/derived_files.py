@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from kitchensync.storage.copies.derived import Stamp, before_of, parts_of, stamps_of
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.installation.own_list import Entry, LineKind, own_list, uuid_of
+from kitchensync.storage.installation.own_list import LineKind, ListLine, own_list, uuid_of
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import HUB, MANIFEST
 
@@ -21,16 +21,16 @@ CLOCKS_APART_NS = 86_400_000_000_000
 """How much the clock of a network drive may be behind ours; one that keeps local time is, too."""
 
 
-def by_place(lines: Iterable[Entry]) -> list[Entry]:
+def by_place(lines: Iterable[ListLine]) -> list[ListLine]:
     """Merge lines of the list into one for each place.
 
     `files` are those of all its lines, `of` how many recordings they hold at most, `begun` says of each command that
     noted no end when it began, on which computer, and its process.
     """
-    held: dict[str, Entry] = {}
+    held: dict[str, ListLine] = {}
     for line in lines:
         key = line.get("path") or line["server"]
-        before, merged = held.get(key) or Entry(), line.copy()
+        before, merged = held.get(key) or ListLine(), line.copy()
         begun = {tuple(one) for one in (*before.get("begun", ()), *line.get("begun", ()))}
         merged["files"] = before.get("files", {}) | line.get("files", {})
         merged["of"] = max(before.get("of", 1), line.get("of", 1))
@@ -38,14 +38,14 @@ def by_place(lines: Iterable[Entry]) -> list[Entry]:
         kept = {name: value for name, value in merged.items() if name != "ended" and value not in ({}, [])}
         if merged["of"] == 1:
             del kept["of"]
-        held[key] = cast(Entry, kept)
+        held[key] = cast(ListLine, kept)
     return [line for line in held.values() if line.keys() & {"server", "files", "begun"}]
 
 
 def made_before(recording: Path, utc_ns: int) -> list[str]:
     """Name what commands wrote of a recording before a time and is still there, with what is to do."""
     written: dict[tuple[str, str], tuple[Stamp, int, str]] = {}
-    servers: dict[str, Entry] = {}
+    servers: dict[str, ListLine] = {}
     lines = own_list(recording).outside(uuid_of(recording)).derived
     for line in lines:
         if "server" in line:
@@ -73,7 +73,7 @@ def made_before(recording: Path, utc_ns: int) -> list[str]:
     ]
 
 
-def destroy_derived(line: Entry, recording: Path) -> tuple[int, str]:
+def destroy_derived(line: ListLine, recording: Path) -> tuple[int, str]:
     """Destroy the files of a line that are as they were written; return how many were there, and what is open.
 
     Files made of several recordings stay and are open, until they are gone or were made anew of others; so do those
@@ -118,7 +118,7 @@ def destroy_derived(line: Entry, recording: Path) -> tuple[int, str]:
     return found, "; ".join(left)
 
 
-def _where_sent(line: Entry, recording: Path, how: str) -> str:
+def _where_sent(line: ListLine, recording: Path, how: str) -> str:
     """Return what is to do where a recording, or a data set with it, was sent; nothing once one without it is there.
 
     `how` says how the data set is changed.
@@ -135,7 +135,7 @@ def _where_sent(line: Entry, recording: Path, how: str) -> str:
     return "; ".join(left + [revisions] * to.startswith(HUB))
 
 
-def _of_unended(line: Entry, there: dict[str, Stamp]) -> list[str]:
+def _of_unended(line: ListLine, there: dict[str, Stamp]) -> list[str]:
     """Return the files at a place that a command may have written that noted no end."""
     if "begun" not in line:
         return []
@@ -146,7 +146,7 @@ def _of_unended(line: Entry, there: dict[str, Stamp]) -> list[str]:
     ]
 
 
-def _parts_of_unended(line: Entry) -> list[Path]:
+def _parts_of_unended(line: ListLine) -> list[Path]:
     """Return what a command that noted no end left without a name."""
     if "begun" not in line:
         return []
@@ -164,7 +164,7 @@ def _destroy(part: Path) -> int:
     return found
 
 
-def _running(line: Entry) -> Iterator[int]:
+def _running(line: ListLine) -> Iterator[int]:
     """Yield the processes of commands that noted no end and still run on this computer, but for this one."""
     for _, host, pid in line.get("begun", ()):
         if os.name == "posix" and host == gethostname() and pid != os.getpid():
@@ -174,7 +174,7 @@ def _running(line: Entry) -> Iterator[int]:
                 yield pid
 
 
-def _made_anew(line: Entry, recording: Path) -> defaultdict[str, set[Stamp]]:
+def _made_anew(line: ListLine, recording: Path) -> defaultdict[str, set[Stamp]]:
     """Return by file how later commands wrote it of other recordings, without this one."""
     own: Any = line.get("files", {})
     begun = {one[0] for one in line.get("begun", ())}

@@ -16,7 +16,7 @@ from kitchensync.storage.copies.copy_list import FileToCopy
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_uploaded
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.errors import PlaceTaken
-from kitchensync.storage.installation.own_list import Entry, Outside
+from kitchensync.storage.installation.own_list import ListLine, Outside
 from kitchensync.storage.manifest import MOST_BYTES, Manifest, manifest_text
 from kitchensync.storage.names import COPYING, MANIFEST, PART_SUFFIX
 
@@ -125,7 +125,7 @@ class Content:
             return False
 
 
-def destroy_copy(entry: Entry, recording: Path, outside: Outside) -> Destroyed:
+def destroy_copy(entry: ListLine, recording: Path, outside: Outside) -> Destroyed:
     """Destroy the copy of a recording in a store of the list; where another recording has its name, nothing.
 
     Raises OSError, StorageError.

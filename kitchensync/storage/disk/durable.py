@@ -33,9 +33,7 @@ NOT_DIRECTLY = (errno.EINVAL, errno.ENOTSUP)
 class Disk:
     """The disk of this computer; every call raises OSError when it cannot."""
 
-    def __init__(self, mode: int = 0o644) -> None:
-        """Give new files the rights `mode`."""
-        self.mode = mode
+    mode = 0o644
 
     def make_folder(self, path: Path) -> None:
         """Make one folder whose parent exists; a folder that is there is fine. Not yet durable."""
@@ -112,8 +110,13 @@ def _after(views: list[memoryview], written: int) -> list[memoryview]:
     return []
 
 
-LOCAL, PRIVATE = Disk(), Disk(0o600)
-"""The second is for work files that only we may read."""
+class PrivateDisk(Disk):
+    """The same, for work files that only we may read."""
+
+    mode = 0o600
+
+
+LOCAL, PRIVATE = Disk(), PrivateDisk()
 
 
 def private(path: str, flags: int) -> int:

@@ -59,7 +59,7 @@ class LineKind(StrEnum):
     "That dealt with all lines up to `upto`, but for `stores`, `derived` and `cameras`; `recording`, `policy`."
 
 
-class Entry(TypedDict, total=False):
+class ListLine(TypedDict, total=False):
     """One line: what all have, its number `n`, and what its kind has."""
 
     kind: str
@@ -87,28 +87,28 @@ class Entry(TypedDict, total=False):
     holds: list[str]
     policy: str
     upto: int
-    stores: list[Entry]
-    derived: list[Entry]
-    cameras: list[Entry]
+    stores: list[ListLine]
+    derived: list[ListLine]
+    cameras: list[ListLine]
 
 
 @dataclass
 class Outside:
     """What is outside of one recording: all that was written since its last withdrawal, and what that left open."""
 
-    stores: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    stores: dict[tuple[str, str], ListLine] = field(default_factory=dict)
     "Last line by (target, where)."
     known_stores: set[tuple[str, str]] = field(default_factory=set)
     "All that there ever were."
     copied: set[tuple[str, str]] = field(default_factory=set)
     "Path and SHA-256 of each file that was ever copied."
-    derived: list[Entry] = field(default_factory=list)
-    cameras: dict[str, Entry] = field(default_factory=dict)
+    derived: list[ListLine] = field(default_factory=list)
+    cameras: dict[str, ListLine] = field(default_factory=dict)
     "Last line by device, with the `files` that came from it."
     films: set[str] = field(default_factory=set)
     "SHA-256 of each film that was taken in."
     made_from: set[str] = field(default_factory=set)
-    last: Entry | None = None
+    last: ListLine | None = None
     "The last line about its withdrawal."
     upto: int = 0
     "Number of the last line about it."
@@ -121,7 +121,7 @@ class Outside:
         left = self.last.get("stores"), self.last.get("derived"), self.last.get("cameras")
         return self.last["kind"] == LineKind.WITHDRAWING or any(left)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: ListLine) -> None:
         """Take in the next line."""
         kind, self.upto = entry["kind"], entry["n"]
         if kind in (LineKind.STORE, LineKind.COPY):
@@ -155,7 +155,7 @@ class OwnList:
         self.folder = data / APP_FOLDER
         self._path = self.folder / OWN_LIST
         self._reading = Lock()
-        self._entries, self._mac, self._end, self._inode = list[Entry](), _FIRST, 0, 0
+        self._entries, self._mac, self._end, self._inode = list[ListLine](), _FIRST, 0, 0
 
     def add(self, kind: LineKind, uuid: str, **facts: Any) -> None:
         """Append a line and sync it. Raises OSError, BadInstallation."""
@@ -192,7 +192,7 @@ class OwnList:
         finally:
             os.close(handle)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ListLine]:
         """Return every line, oldest first; one that has no end yet was never written.
 
         Lines are only appended: what was read and proved is not read again as long as this object lives. Raises
@@ -213,7 +213,7 @@ class OwnList:
                 if not hmac.compare_digest(_mac(key, self._mac, text), mac):
                     why = f"line {number} was not written by this installation; move the list away to begin a new one"
                     raise BadInstallation(self._path, why)
-                self._entries.append(cast(Entry, json.loads(text + b"}") | {"n": number}))
+                self._entries.append(cast(ListLine, json.loads(text + b"}") | {"n": number}))
                 self._mac, self._end = mac, self._end + len(line)
             return [*self._entries]
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kitchensync.shell.files_on_disk import file_sha256, sync_path
-from kitchensync.storage.chunks.archive_file import write_archive
-from kitchensync.storage.chunks.archive_proof import prove
+from kitchensync.storage.chunks.archive_file import prove, write_archive
 from kitchensync.storage.chunks.chunk_reader import chunk_paths, is_archive
 from kitchensync.storage.copies.copy_log import freed_to
 from kitchensync.storage.disk.durable import LOCAL, Disk

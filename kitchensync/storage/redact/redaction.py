@@ -18,7 +18,7 @@ from kitchensync.sensors.errors import SensorError, UnreadableMedia
 from kitchensync.shell.files_on_disk import file_sha256, sync_path
 from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.shell.untrusted_json import BadJson
-from kitchensync.storage.chunks.archive_part import write_without
+from kitchensync.storage.chunks.archive_file import write_without
 from kitchensync.storage.chunks.chunk_reader import Chunk, is_archive
 from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_list import files_of, is_as_sent, is_closed

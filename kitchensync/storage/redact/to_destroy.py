@@ -48,7 +48,16 @@ def plan(recording: Recording, spans: Pauses, *, whole_films: bool) -> PicturesA
             hidden = [one for index, one in chunks_of(recording, name) if recording.hides(name, index).any()]
             streams |= {name: hidden} if hidden else {}
     if not whole_films:
-        _check_placed(recording)
+        for camera in recording.gopro_files:
+            for paths in clips_in(recording, camera):
+                frames = rough_capture_times(recording, camera, open_clip(*paths))
+                if (frames.capture_ns == UNKNOWN).any():
+                    raise NotRedactable(
+                        recording.path,
+                        f"nothing tells when the pictures of {camera}/{paths[0].name} were taken "
+                        f"({frames.why or 'not aligned'})",
+                        "run `kitchensync sync`, or give --whole-films to destroy such films whole",
+                    )
     for camera, files in recording.gopro_files.items():
         for file in files:
             name, samples = f"{camera}/{file.name}", hidden_samples(recording, file)
@@ -84,19 +93,6 @@ def _told(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> R
         "seq": [int(seqs[0]), int(seqs[-1])],
         "ticks": [int(ticks[0]), int(ticks[-1])],
     }
-
-
-def _check_placed(recording: Recording) -> None:
-    for camera in recording.gopro_files:
-        for paths in clips_in(recording, camera):
-            frames = rough_capture_times(recording, camera, open_clip(*paths))
-            if (frames.capture_ns == UNKNOWN).any():
-                raise NotRedactable(
-                    recording.path,
-                    f"nothing tells when the pictures of {camera}/{paths[0].name} were taken "
-                    f"({frames.why or 'not aligned'})",
-                    "run `kitchensync sync`, or give --whole-films to destroy such films whole",
-                )
 
 
 def _is_left(manifest: Manifest, film: str, handler: str, runs: list[list[int]]) -> bool:

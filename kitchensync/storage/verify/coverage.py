@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.thresholds import ADAPTIVE_S, PERIODS, TAIL_LATE_S, TAIL_S
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import StreamForm
 
 Span = tuple[float, float]
 """Seconds of the session's axis, from and to."""
@@ -105,7 +108,7 @@ def _quickest(index: npt.NDArray[np.void], delay_s: Floats) -> tuple[float, Floa
     return float(least[is_first].min()), np.repeat(offsets, np.diff(np.append(starts, len(index))))
 
 
-def is_adaptive(name: str, description: Mapping[str, Any]) -> bool:
+def is_adaptive(name: str, description: StreamForm) -> bool:
     """Return whether a stream changes its rate by itself: its entry in the manifest says so, else its name."""
     spec = STREAMS.get(name.rpartition("/")[2])
     return bool(description.get("adaptive", spec is not None and spec.adaptive))
@@ -120,7 +123,7 @@ def is_stamped_here(index: npt.NDArray[np.void]) -> bool:
     return bool(len(index) and waited_ns.min() >= 0 and np.median(waited_ns) <= STAMPED_HERE_NS)
 
 
-def is_irregular(name: str, description: Mapping[str, Any], index: npt.NDArray[np.void]) -> bool:
+def is_irregular(name: str, description: StreamForm, index: npt.NDArray[np.void]) -> bool:
     """Return whether steps up to `ADAPTIVE_S` say nothing of the device: it adapts its rate, or arrivals jitter."""
     return is_adaptive(name, description) or is_stamped_here(index)
 

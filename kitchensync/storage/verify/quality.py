@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,11 @@ from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.suitable_uses import clock, spans_in_words
 from kitchensync.storage.verify.tracking import GAZE, HEAD, STILL, spans_of, united
 
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import StreamForm
+
 WANTED = (PRIVACY, REDACTED, CUT)
 """Causes of gaps that somebody asked for: no part of the session."""
-Description = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class StreamQuality:
 
 def judge(
     contents: Mapping[str, Contents],
-    descriptions: Mapping[str, Description],
+    descriptions: Mapping[str, StreamForm],
     balances: Mapping[str, Mapping[str, Any]],
     session: SessionTimes | None,
     findings: Findings,
@@ -115,7 +117,7 @@ def _lost(
 def _judge(
     name: str,
     found: Contents,
-    description: Description,
+    description: StreamForm,
     gaps: list[Gap],
     placed: PlacedPackets | None,
     session: SessionTimes,

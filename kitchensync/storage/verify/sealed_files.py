@@ -7,7 +7,7 @@ never closed), is opened by a process apart first: HDF5 may hang or crash over d
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -175,12 +175,8 @@ class SealedFiles:
         promised = {
             file.removeprefix(prefix) for file in self._facts if file.rpartition("/")[0] + "/" == prefix
         }
-        packed = self._packed(path for path in sound if is_archive(path))
-        for name in sorted(promised - {path.name for path in found} - packed):
-            self._findings.add(FAIL, f"{prefix}{name} is missing: restore it from a copy")
-
-    def _packed(self, archives: Iterable[Path]) -> set[str]:
-        """Return the names of promised chunks that an archive holds, block by block as they were sealed."""
+        archives = (path for path in sound if is_archive(path))
+        # names of promised chunks that an archive holds, block by block as they were sealed
         packed = set()
         for path in archives:
             with Chunk(path) as chunk:
@@ -190,4 +186,5 @@ class SealedFiles:
                 facts = self._facts.get(self._relative(path.with_name(name)))
                 if facts is not None and facts["sha256"] == block["file_sha256"].decode():
                     packed.add(name)
-        return packed
+        for name in sorted(promised - {path.name for path in found} - packed):
+            self._findings.add(FAIL, f"{prefix}{name} is missing: restore it from a copy")

@@ -39,7 +39,9 @@ def good_for(
     Nothing of what was `paused` for privacy is to be used, whatever is there.
     """
     shorts = Counter(name.rpartition("/")[2] for name in holes)
-    sentences = [_not_in_pauses(paused, steps)] if paused else []
+    found = touched(steps, paused)
+    of_what = f"for {in_words(found)}" if found else "what lies there"
+    sentences = [f"paused for privacy {spans_in_words(paused)}: do not use {of_what}"] if paused else []
     for name, spans in holes.items():
         short = name.rpartition("/")[2]
         if spans:
@@ -48,12 +50,6 @@ def good_for(
         return sentences
     whole = f"everything covers {clock(session.start_s)} to {clock(session.stop_s)}"
     return [f"{whole}: use it for {'every step' if steps else 'all of it'}"]
-
-
-def _not_in_pauses(paused: Sequence[Span], steps: Sequence[StepTime]) -> str:
-    found = touched(steps, paused)
-    of_what = f"for {in_words(found)}" if found else "what lies there"
-    return f"paused for privacy {spans_in_words(paused)}: do not use {of_what}"
 
 
 def sentence(

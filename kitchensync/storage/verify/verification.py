@@ -204,7 +204,12 @@ def _check_streams(
                     notes.setdefault(about, []).extend(said)
             except BadChunk as error:  # its checksums fit: it was sealed so
                 findings.damage(path.relative_to(recording).as_posix(), stream, error.why)
-    _name_unknown(notes, findings)
+    # a newer version may have noted what explains a loss: who reads with this one has to be told
+    unknown = [note for said in notes.values() for note in of_kind(said, UnknownNote)]
+    if unknown:
+        kinds = ", ".join(sorted({note.named for note in unknown}))
+        what = f"{len(unknown)} notes of the ledger are not understood ({kinds})"
+        findings.add(WARN, f"{what}: verify with the version that recorded them")
     contents, streams, swaps = {}, {}, _swaps(recording)
     for name in manifest["streams"]:
         progress(name)
@@ -223,15 +228,6 @@ def _swaps(recording: Path) -> list[tuple[int, int]]:
         return swaps_of(recording)
     except BadEventLog:
         return []  # said already, of the events
-
-
-def _name_unknown(notes: dict[str, list[Note]], findings: Findings) -> None:
-    """A newer version may have noted what explains a loss: who reads with this one has to be told."""
-    unknown = [note for said in notes.values() for note in of_kind(said, UnknownNote)]
-    if unknown:
-        kinds = ", ".join(sorted({note.named for note in unknown}))
-        what = f"{len(unknown)} notes of the ledger are not understood ({kinds})"
-        findings.add(WARN, f"{what}: verify with the version that recorded them")
 
 
 def _check_constants(recording: Path, manifest: Manifest, findings: Findings) -> None:

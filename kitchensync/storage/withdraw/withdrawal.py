@@ -18,7 +18,10 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.control.open_camera import open_camera
 from kitchensync.shell.files_on_disk import file_sha256
+from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.catalogue.kept_lines import forget
 from kitchensync.storage.catalogue.listing import recordings_below
 from kitchensync.storage.copies.copy_list import is_closed
@@ -29,10 +32,10 @@ from kitchensync.storage.copies.stored_copies import destroy_copy
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import read_sound_lines
 from kitchensync.storage.errors import MoverBusy, NotWithdrawable, StorageError, words_of
-from kitchensync.storage.installation.own_list import Entry, LineKind, Outside, list_in, own_list, uuid_of
+from kitchensync.storage.installation.own_list import LineKind, ListLine, Outside, list_in, own_list, uuid_of
 from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest, write_json
-from kitchensync.storage.names import DERIVED, MADE_FROM, MANIFEST, PART_OF, WORK
-from kitchensync.storage.withdraw.camera_cards import cards_of, erase
+from kitchensync.storage.names import DERIVED, MADE_FROM, MANIFEST, MEDIA, PART_OF, WORK
+from kitchensync.storage.recording_files.media_file import load_media
 from kitchensync.storage.withdraw.made_of import made_from, related
 
 if TYPE_CHECKING:
@@ -120,7 +123,7 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
 
 def _outside(
     recording: Path, manifest: Manifest, uuid: str
-) -> tuple[list[WithdrawnPlace], Outside, dict[str, list[Entry]]]:
+) -> tuple[list[WithdrawnPlace], Outside, dict[str, list[ListLine]]]:
     """Destroy what the list names outside; return the places, what the list held, and which of it is open."""
     own = own_list(recording)
     cards = [] if manifest.get("virtual") is True else list(own.outside(uuid).cameras.values())
@@ -156,9 +159,13 @@ def _not_made_here(recording: Path, manifest: Manifest, outside: Outside) -> Ite
         str(one.get("where") or one.get("path") or one.get("address") or one)
         for one in (*known.get("open", ()), *known.get("derived", ()), *known.get("cards", ()))
     ]
-    for card in cards_of(recording, manifest):
-        if card["device"] not in outside.cameras:
-            named.append(f"card of camera {card['serial']} ({', '.join(card['files']) or 'its film'})")
+    # nobody is in a virtual kitchen's films; where media.json is damaged, `verify` names it
+    for path in sorted(recording.glob(f"*/{MEDIA}")) if manifest.get("virtual") is not True else ():
+        with suppress(BadJson, OSError):
+            media = load_media(path)
+            if media.get("address") and path.parent.name not in outside.cameras:
+                films = ", ".join(str(one.get("file")) for one in media.get("files") or ())
+                named.append(f"card of camera {media.get('serial') or ''} ({films or 'its film'})")
     for place in named:
         yield WithdrawnPlace(
             place, 0, NOT_MADE_HERE, "only the recording names it; look at it, and remove what is of it"
@@ -243,7 +250,7 @@ def _left_beside(recording: Path, policy: Policy) -> Iterator[WithdrawnPlace]:
             yield WithdrawnPlace(str(folder), found, "destroyed")
 
 
-def _derived(line: Entry, recording: Path) -> WithdrawnPlace:
+def _derived(line: ListLine, recording: Path) -> WithdrawnPlace:
     place = str(line.get("path") or line["server"])
     try:
         found, left = destroy_derived(line, recording)
@@ -260,7 +267,7 @@ def require_closed(recording: Path) -> Manifest:
     return manifest
 
 
-def _in_store(recording: Path, store: Entry, outside: Outside) -> WithdrawnPlace:
+def _in_store(recording: Path, store: ListLine, outside: Outside) -> WithdrawnPlace:
     place = f"{store['where'].rstrip('/')}/{recording.name}"
     try:
         gone = destroy_copy(store, recording, outside)
@@ -317,3 +324,21 @@ def _files(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.is_symlink() or not path.is_dir():
             yield path
+
+
+def erase(card: ListLine) -> tuple[int, str]:
+    """Erase the files of a card, by the installation's list; return how many were there, and why it is open."""
+    names = ", ".join(str(one["file"]) for one in card["files"]) or "its film, which was never fetched"
+    if not card["files"]:
+        return 0, f"{names}, may be on it: erase it there"
+    try:
+        with open_camera(card["address"]) as camera:
+            if camera.info().serial != card["serial"]:
+                return 0, f"another camera answers; {names} may be on the card of {card['serial']}"
+            known = [(one["folder"], one["file"], one["bytes"]) for one in card["files"]]
+            found = [one for one in camera.media() if (one.folder, one.name, one.bytes) in known]
+            for one in found:
+                camera.delete(one)
+    except (SensorError, OSError) as error:
+        return 0, f"{names} may be on it: {' '.join(str(error).split())}"
+    return len(found), ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.names import stream_folder
 from kitchensync.storage.timeline.device_clock import HostClock, constant_clock, host_clock
 from kitchensync.storage.timeline.session_time import SessionTime
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import StreamForm
 
 UNREADABLE_CHUNK = (BadChunk, OSError, RuntimeError, KeyError, ValueError)
 FEW_PROBES = 3
@@ -45,7 +48,7 @@ class ReadStream(StoredPackets):
     """One stream: the packets of all chunks that open, and what does not open."""
 
     def __init__(
-        self, recording: Path, name: str, description: Mapping[str, Any], hides: Hides | None = None
+        self, recording: Path, name: str, description: StreamForm, hides: Hides | None = None
     ) -> None:
         """`description` is the stream's entry in the manifest; `hides` says which packets of an index are hidden."""
         super().__init__(name, stream_folder(recording, name), description)
