@@ -70,7 +70,12 @@ class EventLog:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o640)
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-            self._settle(file.fileno())
+            content = read_plain(self.path, MOST_LINES_BYTES)
+            if not content:
+                LOCAL.sync_folder(self.path.parent)
+                LOCAL.sync_folder(self.path.parent.parent)
+            elif not content.endswith(b"\n"):  # nobody was told that the last line is stored
+                os.ftruncate(file.fileno(), content.rfind(b"\n") + 1)
             previous = FIRST
             for known, digest in read_lines(self.path):
                 if op_id is not None and known.get("op_id") == op_id:
@@ -89,15 +94,6 @@ class EventLog:
             file.flush()
             os.fsync(file.fileno())
             return event
-
-    def _settle(self, descriptor: int) -> None:
-        """Make a new file's name durable; drop a last line without its end: nobody was told that it is stored."""
-        content = read_plain(self.path, MOST_LINES_BYTES)
-        if not content:
-            LOCAL.sync_folder(self.path.parent)
-            LOCAL.sync_folder(self.path.parent.parent)
-        if content and not content.endswith(b"\n"):
-            os.ftruncate(descriptor, content.rfind(b"\n") + 1)
 
 
 def read_lines(path: Path) -> Iterator[tuple[Event, str]]:

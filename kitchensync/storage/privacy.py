@@ -74,17 +74,13 @@ def pauses_in(events: Iterable[Event]) -> Pauses:
             groups.append([event])
         elif event["kind"] == PAUSE or (event["kind"] == RESUME and 2 * resumed < len(last)):
             last.append(event)
-    return tuple(_span(group) for group in groups)
-
-
-def _span(touches: list[Event]) -> tuple[int, int]:
-    start_ns = min(one["host_ns"] - _doubt_ns(one) for one in touches)
-    is_ended = touches[-1]["kind"] == RESUME
-    return start_ns, max(one["host_ns"] + _doubt_ns(one) for one in touches) if is_ended else FOR_EVER
-
-
-def _doubt_ns(event: Event) -> int:
-    return int(event.get("uncertainty_ns") or 0)
+    pauses = []
+    for group in groups:
+        touched = [(one["host_ns"], int(one.get("uncertainty_ns") or 0)) for one in group]
+        end_ns = max(at_ns + doubt_ns for at_ns, doubt_ns in touched)
+        start_ns = min(at_ns - doubt_ns for at_ns, doubt_ns in touched)
+        pauses.append((start_ns, end_ns if group[-1]["kind"] == RESUME else FOR_EVER))
+    return tuple(pauses)
 
 
 def in_pauses(taken_ns: Int64, bound_ns: Int64 | int, pauses: Pauses) -> Mask:

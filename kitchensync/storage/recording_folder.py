@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from kitchensync.shell.files_on_disk import NotPlainFile, check_facts, is_left_by_system, read_plain
 from kitchensync.shell.untrusted_json import MOST_BYTES
@@ -83,16 +81,14 @@ def _check_media(recording: Path, path: Path) -> None:
         media = json.loads(read_plain(path, MOST_BYTES))
     except (FileNotFoundError, ValueError, RecursionError):
         return
-    for name in _films_in(media):
+    names = []
+    for key in ("files", "small") if isinstance(media, dict) else ():
+        named = media.get(key)
+        for one in named if isinstance(named, list) else ():
+            names.append(str(one.get("file", "-") if isinstance(one, dict) else one))
+    for name in names:
         if "/" in name or not is_path_inside(name):
             file = path.relative_to(recording).as_posix()
             raise UnsafeFile(
                 recording, file, f"names {name[:100]!r}, which is no file beside it; take it from a copy"
             )
-
-
-def _films_in(media: Any) -> Iterator[str]:
-    for key in ("files", "small") if isinstance(media, dict) else ():
-        named = media.get(key)
-        for one in named if isinstance(named, list) else ():
-            yield str(one.get("file", "-") if isinstance(one, dict) else one)

@@ -11,12 +11,12 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from kitchensync.storage.batch.workers import Work
 from kitchensync.storage.errors import NoDask, NoWorkers
@@ -26,44 +26,51 @@ SAME = ("kitchensync", "numpy", "scipy", "h5py")
 """Packages of which another version may give another answer."""
 
 
-def facts(recordings: list[str], writes: str | None) -> dict[str, Any]:
+class SeenRecording(TypedDict):
+    """A recording as a worker sees it: the hash of its manifest, else why there is none; and if it may write."""
+
+    manifest: str | None
+    why: NotRequired[str]
+    writes: bool
+
+
+class Fitness(TypedDict):
+    """What a process has and sees; workers of other versions say it in the same words."""
+
+    versions: dict[str, str]
+    recordings: dict[str, SeenRecording]
+
+
+def facts(recordings: list[str], writes: str | None) -> Fitness:
     """Report what this process has and sees: versions; by recording its manifest's hash, and if it may write.
 
     `writes` is the folder in a recording that is written to: a name, "" for the recording's own, None for none.
     """
-    return {"versions": versions(), "recordings": {path: _look(Path(path), writes) for path in recordings}}
+    seen: dict[str, SeenRecording] = {}
+    for path in recordings:
+        try:
+            digest = hashlib.sha256(Path(path, MANIFEST).read_bytes()).hexdigest()
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            seen[path] = {"manifest": None, "why": why, "writes": False}
+            continue
+        place = Path(path, writes) if writes and Path(path, writes).is_dir() else Path(path)
+        seen[path] = {"manifest": digest, "writes": writes is None or os.access(place, os.W_OK | os.X_OK)}
+    return {"versions": versions(), "recordings": seen}
 
 
 def versions() -> dict[str, str]:
     """Return the versions that answers depend on."""
-    return {"python": ".".join(map(str, sys.version_info[:2])), **{name: _version(name) for name in SAME}}
+    found = {"python": ".".join(map(str, sys.version_info[:2]))}
+    for name in SAME:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "absent"
+    return found
 
 
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "absent"
-
-
-def _look(recording: Path, writes: str | None) -> dict[str, Any]:
-    try:
-        digest = hashlib.sha256((recording / MANIFEST).read_bytes()).hexdigest()
-    except OSError as error:
-        return {"manifest": None, "why": (error.strerror or str(error)).lower(), "writes": False}
-    place = recording / writes if writes and (recording / writes).is_dir() else recording
-    return {"manifest": digest, "writes": writes is None or os.access(place, os.W_OK | os.X_OK)}
-
-
-def one_of_each_folder(recordings: Iterable[Path]) -> list[str]:
-    """Choose what a worker is asked about: the first recording of each folder."""
-    chosen: dict[Path, str] = {}
-    for path in recordings:
-        chosen.setdefault(path.absolute().parent, str(path.absolute()))
-    return list(chosen.values())
-
-
-def unfit(there: dict[str, Any], here: dict[str, Any]) -> str:
+def unfit(there: Fitness, here: Fitness) -> str:
     """Return why a worker with the facts `there` may not work for one with the facts `here`; empty where it may."""
     said = [
         f"{name} {there['versions'].get(name)} instead of {wanted}"
@@ -128,7 +135,10 @@ def on_cluster(
         except (OSError, TimeoutError, ValueError) as error:
             raise NoDask(scheduler, " ".join(str(error).split())) from error
         with client:
-            crew = Crew(client, scheduler, one_of_each_folder(todo), writes)
+            first_of_folder: dict[Path, str] = {}
+            for path in todo:
+                first_of_folder.setdefault(path.absolute().parent, str(path.absolute()))
+            crew = Crew(client, scheduler, [*first_of_folder.values()], writes)
             crew.wait(wait_s)
             waiting = [Undone(path) for path in todo]
             running: dict[Any, tuple[Undone, str]] = {}

@@ -62,17 +62,14 @@ def read_copies(recording: Path) -> list[CopyRecord]:
     path = recording / COPY_LOG
     if not path.exists():
         return []
-    return [_parsed(path, line) for line in checked_lines(read_plain(path, MOST_LINES_BYTES))]
-
-
-def _parsed(path: Path, text: bytes) -> CopyRecord:
+    content = read_plain(path, MOST_LINES_BYTES)
     try:
-        line = _RECORD.validate_json(text, strict=True)
+        lines = [_RECORD.validate_json(text, strict=True) for text in checked_lines(content)]
     except ValidationError as error:
         raise UnreadableFile(path, "a line is none of a copy log") from error
-    if line.kind != BEGUN and not is_path_inside(line.file):
+    if any(line.kind != BEGUN and not is_path_inside(line.file) for line in lines):
         raise UnreadableFile(path, "a line names a file outside of the recording")
-    return line
+    return lines
 
 
 def stores_of(recording: Path) -> list[CopyRecord]:

@@ -46,22 +46,6 @@ class Camera(Protocol):
         ...
 
 
-class Lens(Camera, Protocol):
-    """A camera that a few parameters describe, so that they can be estimated."""
-
-    kind: ClassVar[str]
-    names: ClassVar[tuple[str, ...]]
-
-    @property
-    def parameters(self) -> Floats:
-        """Its parameters (p,) in the order of `names`; focal lengths and centre in pixels."""
-        ...
-
-    def changed(self, parameters: npt.ArrayLike) -> Self:
-        """Return the same camera with other parameters (p,)."""
-        ...
-
-
 def inside(camera: Camera, pixels: npt.ArrayLike) -> Mask:
     """Return which pixels (..., 2) lie in the picture; NaN does not."""
     at = reals(pixels)
@@ -85,7 +69,7 @@ class _Parametric:
 
     @property
     def parameters(self) -> Floats:
-        """Return the parameters (p,) in the order of `names`."""
+        """The parameters (p,) in the order of `names`; focal lengths and centre in pixels."""
         return np.array([getattr(self, name) for name in self.names])
 
     def changed(self, parameters: npt.ArrayLike) -> Self:
@@ -207,7 +191,11 @@ class Fisheye(_Parametric):
         return float(min(np.sqrt(squared), np.pi))
 
 
-def lens_of(kind: str, width: int, height: int, parameters: dict[str, float]) -> Pinhole | Fisheye:
+Lens = Pinhole | Fisheye
+"""A camera that a few parameters describe, so that they can be estimated."""
+
+
+def lens_of(kind: str, width: int, height: int, parameters: dict[str, float]) -> Lens:
     """Build a camera from the words of a result file. Raises BadModel for an unknown kind or parameter."""
     models = {model.kind: model for model in (Pinhole, Fisheye)}
     if kind not in models:

@@ -61,15 +61,16 @@ def read_calibration(path: Path) -> dict[str, ConstantTable]:
             schema = _text(file.attrs.get("schema", ""))
             if schema != SCHEMA:
                 raise BadChunk(path, f"schema is {schema!r}, not {SCHEMA!r}")
-            return {name: _table(name, whole_table(file, name)) for name in file}
+            tables = {}
+            for name in file:
+                stored = whole_table(file, name)
+                is_text = stored.dtype.kind in "OS" and stored.shape == ()
+                unit, frame, meaning = (_text(stored.attrs[word]) for word in ("unit", "frame", "meaning"))
+                values = _text(stored[()]) if is_text else stored[()]
+                tables[name] = ConstantTable(name, values, unit, frame, meaning)
+            return tables
     except UNREADABLE as error:
         raise BadChunk(path, f"is no HDF5 file of constants ({error})") from error
-
-
-def _table(name: str, dataset: Any) -> ConstantTable:
-    values = _text(dataset[()]) if dataset.dtype.kind in "OS" and dataset.shape == () else dataset[()]
-    unit, frame, meaning = (_text(dataset.attrs[word]) for word in ("unit", "frame", "meaning"))
-    return ConstantTable(name, values, unit, frame, meaning)
 
 
 def _text(value: Any) -> str:

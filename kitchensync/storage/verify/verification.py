@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -73,9 +74,7 @@ def verify(
     for problem in manifest.get("problems", []):
         findings.add(WARN, problem)
     _check_redactions(manifest, findings)
-    _check_events(recording, findings)
-    _check_book(recording, findings)
-    _check_annotations(recording, findings)
+    _check_lines(recording, findings)
     _check_constants(recording, manifest, findings)
     try:
         folder = readable_folder(recording, manifest)
@@ -210,7 +209,10 @@ def _check_streams(
         kinds = ", ".join(sorted({note.named for note in unknown}))
         what = f"{len(unknown)} notes of the ledger are not understood ({kinds})"
         findings.add(WARN, f"{what}: verify with the version that recorded them")
-    contents, streams, swaps = {}, {}, _swaps(recording)
+    contents, streams = {}, {}
+    swaps: list[tuple[int, int]] = []
+    with suppress(BadEventLog):  # named where the logs are checked
+        swaps = swaps_of(recording)
     for name in manifest["streams"]:
         progress(name)
         check, form = sensor_stream(manifest, name).check, manifest["streams"][name].get("format") or {}
@@ -221,13 +223,6 @@ def _check_streams(
     for name, facts in streams.items():
         facts |= {key: value for key, value in judged[name].facts.items() if key != "lost"}
     return streams, session, judged
-
-
-def _swaps(recording: Path) -> list[tuple[int, int]]:
-    try:
-        return swaps_of(recording)
-    except BadEventLog:
-        return []  # said already, of the events
 
 
 def _check_constants(recording: Path, manifest: Manifest, findings: Findings) -> None:
@@ -243,8 +238,11 @@ def _check_constants(recording: Path, manifest: Manifest, findings: Findings) ->
             findings.damage(relative, stream, WHOLE)
 
 
-def _check_events(recording: Path, findings: Findings) -> None:
-    """Check every line of what people did, and that none is missing between two."""
+def _check_lines(recording: Path, findings: Findings) -> None:
+    """Check what people did and marked, by the checksums in it, and what is said of copies.
+
+    Of events none may be missing between two; whoever frees files by the list of copies must be able to rely on it.
+    """
     for path in event_logs(recording):
         name = f"events/{path.name}"
         content = read_plain(path, MOST_LINES_BYTES)
@@ -260,16 +258,9 @@ def _check_events(recording: Path, findings: Findings) -> None:
             if not damaged:
                 findings.damage(name, "events", f"line {error.line}")
 
-
-def _check_book(recording: Path, findings: Findings) -> None:
-    """Check what is said of copies: whoever frees files by it must be able to rely on it."""
     path = recording / COPY_LOG
     for number in _damaged_lines(read_plain(path, MOST_LINES_BYTES) if path.exists() else b""):
         findings.damage(COPY_LOG, "copies", f"line {number}")
-
-
-def _check_annotations(recording: Path, findings: Findings) -> None:
-    """Check what people marked, by the checksum that each file carries."""
     for path in matching(recording / ANNOTATIONS, "*.json"):
         if not is_sound(read_plain(path, MOST_BYTES)):
             findings.damage(f"{ANNOTATIONS}/{path.name}", ANNOTATIONS, WHOLE)

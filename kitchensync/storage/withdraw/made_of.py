@@ -67,29 +67,23 @@ def _is_made_here(other: Path, theirs: Manifest, manifest: Manifest, listed: dic
 
 def made_from(folder: Path) -> list[str]:
     """Return the uuids of the recordings that one was cut or replayed from, one from the other."""
-    try:
-        found: list[str] = read_manifest(folder).get(MADE_FROM, [])
-    except StorageError:
-        return []
-    return found
+    return _manifest(folder).get(MADE_FROM, [])
 
 
 def origins_of(recording: Path) -> list[Path]:
     """Return the recordings beside one that it was cut or replayed from."""
     uuids = made_from(recording)
-    return [one for one in recordings_below(recording.parent) if _uuid(one) in uuids] if uuids else []
-
-
-def _uuid(recording: Path) -> str | None:
-    with suppress(StorageError):
-        return read_manifest(recording).get("uuid")
-    return None
+    return (
+        [one for one in recordings_below(recording.parent) if _manifest(one).get("uuid") in uuids]
+        if uuids
+        else []
+    )
 
 
 def _manifest(recording: Path) -> Manifest:
     with suppress(StorageError):
         return read_manifest(recording)
-    return {}  # its films tell
+    return {}
 
 
 def _is_of(other: Path, theirs: Manifest, films: set[str], manifest: Manifest) -> bool:
