@@ -54,13 +54,7 @@ class EventLog:
         self.path.parent.mkdir(exist_ok=True)
 
     def append(
-        self,
-        kind: str,
-        *,
-        host_ns: int,
-        uncertainty_ns: int,
-        body: dict[str, Any],
-        op_id: str | None = None,
+        self, kind: str, *, host_ns: int, uncertainty_ns: int, body: dict[str, Any], op_id: str | None = None
     ) -> Event:
         """Append one event and sync it to the disk; return the event as stored.
 

@@ -72,10 +72,7 @@ def capture_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
         bound_ns[here] = host.bound_ns + np.rint(bound_s * 1e9).astype(np.int64)
     if not clocks and not recording.main_headset:
         return _by_events(recording, camera, clip) or FilmTimes(
-            clip.rate,
-            capture_ns,
-            bound_ns,
-            "no headset was there, and the start of the film is not known",
+            clip.rate, capture_ns, bound_ns, "no headset was there, and the start of the film is not known"
         )
     return FilmTimes(clip.rate, capture_ns, bound_ns, "; ".join(why))
 

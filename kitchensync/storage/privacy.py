@@ -42,11 +42,6 @@ def pauses_of(recording: Path) -> Pauses:
     return tuple(sorted(by_tablet + pauses_in(events_of(recording, OPERATOR))))
 
 
-def outside_of(manifest: Manifest) -> Pauses:
-    """Return what lies outside of a part that `kitchensync cut` made; nothing of a whole recording."""
-    return all_but(*manifest[PART_OF]["host_ns"]) if PART_OF in manifest else ()
-
-
 def span_of(manifest: Manifest) -> tuple[float, float]:
     """Return from when to when a part was asked for, session seconds; of a whole recording infinite ends."""
     start_s, end_s = (

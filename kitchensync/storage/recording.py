@@ -21,7 +21,7 @@ from kitchensync.storage.events import Event, read_events
 from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_OF, stream_folder
-from kitchensync.storage.privacy import AROUND, Pauses, hidden_packets, outside_of, pauses_of
+from kitchensync.storage.privacy import AROUND, Pauses, all_but, hidden_packets, pauses_of
 from kitchensync.storage.reading.instants import Instant, Instants
 from kitchensync.storage.reading.shutter_openings import in_order
 
@@ -187,7 +187,10 @@ class Recording:
 
         Of a part of a recording what lies outside is among them. Raises BadEventLog where nobody can tell.
         """
-        return () if self._with_pauses else pauses_of(self.path) + outside_of(self.manifest)
+        if self._with_pauses:
+            return ()
+        outside = all_but(*self.manifest[PART_OF]["host_ns"]) if PART_OF in self.manifest else ()
+        return pauses_of(self.path) + outside
 
     def hides(self, name: str, index: npt.NDArray[np.void]) -> Mask:
         """Return which packets of a stream, (n,) of INDEX, may hold something of a privacy pause."""

@@ -211,11 +211,7 @@ class Crew:
 
 
 def _until_done(
-    crew: Crew,
-    work: Work,
-    waiting: list[Undone],
-    running: dict[Any, tuple[Undone, str]],
-    wait_s: float,
+    crew: Crew, work: Work, waiting: list[Undone], running: dict[Any, tuple[Undone, str]], wait_s: float
 ) -> Iterator[tuple[Path, Answer] | Undone]:
     """Keep every fit worker busy; `running` holds what each is at."""
     last_seen = time.monotonic()

@@ -34,11 +34,7 @@ from kitchensync.storage.chunks.layout import (
 from kitchensync.storage.disk.checksum import crc32
 from kitchensync.storage.disk.durable import LOCAL, Buffer, Disk, make_durable_folders, write_whole
 from kitchensync.storage.disk.image import ImageFile, gathered
-from kitchensync.storage.names import (
-    PART_SUFFIX,
-    chunk_name,
-    stream_folder,
-)
+from kitchensync.storage.names import PART_SUFFIX, chunk_name, stream_folder
 
 
 class Packet(NamedTuple):

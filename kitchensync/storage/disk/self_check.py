@@ -45,13 +45,11 @@ def is_sound(text: bytes) -> bool | None:
     return _digest(text[:start] + _ZEROS.encode() + text[stop:]) == text[start:stop]
 
 
-def whole_lines(text: bytes) -> list[bytes]:
-    """Return the lines of a text with their line ends; what has none yet is left out."""
-    return list(each_line(text))
-
-
 def each_line(text: bytes) -> Iterator[bytes]:
-    """Yield the same: a list of millions of empty lines takes forty times their size."""
+    """Yield the lines of a text with their line ends; what has none yet is left out.
+
+    A list of millions of empty lines takes forty times their size.
+    """
     return (line for line in io.BytesIO(text) if line.endswith(b"\n"))
 
 

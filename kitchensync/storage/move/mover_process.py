@@ -23,7 +23,7 @@ from typing import Any
 from kitchensync.shell.end_signals import ask_at_signals
 from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.storage.copies.store_states import StoreReport, StoreState
-from kitchensync.storage.disk.self_check import whole_lines
+from kitchensync.storage.disk.self_check import each_line
 from kitchensync.storage.move.mover import StoreProgress, run_mover
 
 FIRST_S, FINISH_S = 2.0, 10.0
@@ -55,7 +55,7 @@ class MoverProcess:
         # The recording's folder may be moved.
         with contextlib.suppress(OSError), self._log.open("rb") as file:
             file.seek(self._read)
-            lines = whole_lines(file.read())
+            lines = [*each_line(file.read())]
         self._read += sum(map(len, lines))
         for line in lines:
             with contextlib.suppress(BadJson):  # what a library wrote there is none of our lines

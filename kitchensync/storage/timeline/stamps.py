@@ -129,7 +129,9 @@ def repair_stamps(vinyl_ns: Int64, soc_ticks: Int64) -> StampRepair:
         raise BadStamps(f"{len(vinyl_ns)} sensor stamps but {len(soc_ticks)} host stamps")
     if len(vinyl_ns) == 0:
         raise BadStamps("no samples")
-    firsts = batch_firsts(soc_ticks)
+    changes = np.flatnonzero(soc_ticks[1:] != soc_ticks[:-1]) + 1
+    firsts = np.concatenate([np.zeros(1, dtype=np.int64), changes.astype(np.int64)])
+    firsts = firsts[:: max(1, len(firsts) // MOST_FIRSTS)]
     return repair_batches(
         vinyl_ns[firsts], soc_ticks[firsts], firsts, samples=len(vinyl_ns), step_ns=sample_step_ns(vinyl_ns)
     )
@@ -184,13 +186,6 @@ def sample_step_ns(vinyl_ns: Int64) -> float:
     steps = np.diff(vinyl_ns[:1_000_000])
     steps = steps[steps > 0]
     return float(np.mean(steps[steps < 2.0 * np.median(steps)])) if len(steps) else 0.0
-
-
-def batch_firsts(soc_ticks: Int64) -> Int64:
-    """Index of every batch's first sample (the host stamp changes there), thinned when very many."""
-    changes = np.flatnonzero(soc_ticks[1:] != soc_ticks[:-1]) + 1
-    firsts = np.concatenate([np.zeros(1, dtype=np.int64), changes.astype(np.int64)])
-    return firsts[:: max(1, len(firsts) // MOST_FIRSTS)]
 
 
 def rough_slope(vinyl_first: Int64, soc_first: Int64) -> float:

@@ -48,11 +48,7 @@ MOST_LINES = 100
 
 
 def verify(
-    recording: Path,
-    progress: Progress = lambda _: None,
-    *,
-    deep: bool = False,
-    most_parts: int | None = None,
+    recording: Path, progress: Progress = lambda _: None, *, deep: bool = False, most_parts: int | None = None
 ) -> dict[str, Any]:
     """Check one recording; return the object `verify/1`. Never raises for what is wrong inside a recording.
 
