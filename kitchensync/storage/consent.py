@@ -142,10 +142,7 @@ def overrides_in_words(manifest: Manifest) -> str:
 
 
 def give_consent(recording: Path, reference: str, scopes: Iterable[Scope], *, by: str) -> Manifest:
-    """Note a consent in a manifest, with who entered it; return the manifest.
-
-    Raises NotARecording, Withdrawn.
-    """
+    """Note a consent in a manifest, with who entered it; return the manifest. Raises NotARecording, Withdrawn."""
     usable_manifest(recording)
     with edit_manifest(recording) as manifest:
         enter_consent(manifest, reference, scopes, by=by, utc_ns=time.time_ns())

@@ -111,10 +111,7 @@ def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
 
 
 def _odd_in(event: dict[str, Any]) -> str:
-    """Return the key whose value no reader can take; nothing where it is an event.
-
-    Ids are compared, moments are computed with.
-    """
+    """Return the key whose value no reader can compare or compute with; nothing where it is an event."""
     if odd := [name for name, form in FORMS.items() if type(event.get(name)) is not form]:
         return odd[0]
     ids = {"op_id": event.get("op_id"), "undoes": event["body"].get("undoes")}

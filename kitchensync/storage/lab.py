@@ -120,10 +120,7 @@ SHARED = 0o027
 
 
 def share(recording: Path) -> None:
-    """Let the laboratory's group read what this process, and what it starts, writes from now on.
-
-    Raises BadLabFile, NoSuchGroup.
-    """
+    """Let the laboratory's group read what this process writes from now on. Raises BadLabFile, NoSuchGroup."""
     if _group(recording) is not None:
         os.umask(SHARED)
 

@@ -50,10 +50,7 @@ def life_of(recording: Path) -> Life:
 
 
 def usable_manifest(recording: Path) -> Manifest:
-    """Read the manifest of a recording that may be looked at and copied.
-
-    Raises NotARecording, Withdrawn, CopyUnfinished.
-    """
+    """Read a manifest that may be looked at and copied. Raises NotARecording, Withdrawn, CopyUnfinished."""
     manifest = read_manifest(recording)
     if manifest.get("withdrawn"):
         raise Withdrawn(recording)

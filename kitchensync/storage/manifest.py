@@ -99,10 +99,7 @@ def _without_manifest(recording: Path, why: str) -> NotARecording:
 
 @contextmanager
 def edit_manifest(recording: Path) -> Iterator[Manifest]:
-    """Change a manifest under a lock: the tablet's app and the recorder may both do so.
-
-    Raises NotARecording.
-    """
+    """Change a manifest under a lock: the tablet's app and the recorder may both do so. Raises NotARecording."""
     with locked_folder(recording):
         manifest = read_manifest(recording)
         yield manifest

@@ -83,10 +83,7 @@ class StoredStream(StoredPackets):
         return read_records(self)
 
     def sound(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
-        """Decode the packets [start, stop) of a microphone: (device_ticks, (channels, samples) float32).
-
-        Raises NotOfThisKind.
-        """
+        """Decode packets of a microphone: (device_ticks, (channels, samples) float32). Raises NotOfThisKind."""
         from kitchensync.storage.reading.records import read_sound
 
         return read_sound(self, start, self._until(stop))
@@ -159,10 +156,7 @@ class Recording:
         return list(self.manifest["streams"])
 
     def __getitem__(self, name: str) -> StoredStream:
-        """Return one stream; `clock/<device>` and `ledger/<device>` are streams too.
-
-        Raises UnknownStream, FilesFreed.
-        """
+        """Return one stream, `clock/<device>` and `ledger/<device>` too. Raises UnknownStream, FilesFreed."""
         if name not in self._streams:
             if name not in self.streams and name.partition("/")[0] not in (CLOCK_STREAMS, LEDGER_STREAMS):
                 raise UnknownStream(name, self.streams)
@@ -173,10 +167,7 @@ class Recording:
         return self._streams[name]
 
     def newest(self, name: str) -> StoredStream:
-        """Return what the newest file of a stream holds, as if nothing came before: of a recording that is made.
-
-        Raises UnknownStream.
-        """
+        """Return what the newest file of a stream holds, as if nothing came before. Raises UnknownStream."""
         stream = self[name]
         stream.only_newest = True
         return stream
@@ -337,8 +328,5 @@ def camera_files(folder: Path) -> list[Path]:
 
 
 def open_recording(path: Path | str, *, with_pauses: bool = False) -> Recording:
-    """Open a recording folder for reading; what was recorded in privacy pauses is left out but `with_pauses`.
-
-    Raises NotARecording, Withdrawn.
-    """
+    """Open a recording for reading, without its privacy pauses but `with_pauses`. Raises NotARecording, Withdrawn."""
     return Recording(Path(path), with_pauses=with_pauses)

@@ -134,7 +134,6 @@ class DyingDisk(Disk):
         super().sync_folder(path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("calls", [0, 1, 2, 3, 4, 5, 7])
 def test_a_run_that_dies_anywhere_leaves_a_whole_recording_and_the_next_goes_on(take, calls):
     path, truth = take
@@ -147,7 +146,6 @@ def test_a_run_that_dies_anywhere_leaves_a_whole_recording_and_the_next_goes_on(
         assert len(list((path / stream).iterdir())) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("delay_s", [0.5, 0.7, 0.9])
 def test_a_killed_process_leaves_a_whole_recording_and_the_next_goes_on(take, delay_s):
     path, truth = take

@@ -69,10 +69,7 @@ class Catalogue:
 def catalogue_of(
     root: Path, *, again: bool = False, fewest: int = FEWEST, show: Show | None = None
 ) -> Iterator[Catalogue]:
-    """Give the catalogue of a folder, brought up to date; `again` reads every recording anew.
-
-    Raises OSError when the root cannot be read.
-    """
+    """Give the catalogue of a folder, up to date; `again` reads every recording anew. Raises OSError."""
     with closing(_up_to_date(root, again=again, fewest=fewest, show=show)) as found:
         yield found
 
@@ -139,10 +136,7 @@ def _above(where: str) -> Iterator[str]:
 
 
 class _Look:
-    """A walk over the folders: recordings that are not as they were, with what their manifests are now.
-
-    `not_met` are the known ones that are not there any more.
-    """
+    """A walk over the folders: `changed` are recordings with what their manifests are, `not_met` known ones gone."""
 
     def __init__(self, known: dict[str, Seen]) -> None:
         self.changed: dict[str, Seen] = {}

@@ -61,10 +61,7 @@ def own_dataset(file: h5py.File, name: str) -> h5py.Dataset:
 
 
 def whole_table(file: h5py.File, name: str, most_rows: int | None = None) -> h5py.Dataset:
-    """Return a dataset that is read whole: not compressed, without holes, of at most so many rows.
-
-    Raises BadChunk.
-    """
+    """Return a dataset that is read whole: not compressed, no holes, at most so many rows. Raises BadChunk."""
     path = Path(file.filename)
     found = own_dataset(file, name)
     if found.chunks is not None:

@@ -90,10 +90,7 @@ class StoredPackets:
         return chunk.pose(within)
 
     def packets(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield (row, payload) of the packets [start, stop) in order, some megabytes in memory at a time.
-
-        Damaged ones are left out and named in `bad`.
-        """
+        """Yield (row, payload) of the packets [start, stop), some megabytes at a time; damaged ones go to `bad`."""
         stop = len(self) if stop is None else min(stop, len(self))
         for part, (path, index) in enumerate(self._parts):
             first, last = max(start - self._starts[part], 0), min(stop - self._starts[part], len(index))

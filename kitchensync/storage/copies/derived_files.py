@@ -119,10 +119,7 @@ def destroy_derived(line: ListLine, recording: Path) -> tuple[int, str]:
 
 
 def _where_sent(line: ListLine, recording: Path, how: str) -> str:
-    """Return what is to do where a recording, or a data set with it, was sent; nothing once one without it is there.
-
-    `how` says how the data set is changed.
-    """
+    """Return what is to do where a recording, or a data set with it, was sent; `how` a data set is changed."""
     if "data_set" not in line:
         return "it was sent there: ask for its deletion"
     to, uuid, revisions = line["server"], line["uuid"], "delete the revisions there that have it"

@@ -126,10 +126,7 @@ class Content:
 
 
 def destroy_copy(entry: ListLine, recording: Path, outside: Outside) -> Destroyed:
-    """Destroy the copy of a recording in a store of the list; where another recording has its name, nothing.
-
-    Raises OSError, StorageError.
-    """
+    """Destroy the copy of a recording in a store of the list, of no other recording. Raises OSError, StorageError."""
     where, name = entry["where"], recording.name
     store: CopyStore = (
         CloudStore(where) if is_uploaded(where, entry["target"]) else Target(Path(where), entry["target"])

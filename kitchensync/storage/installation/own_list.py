@@ -243,10 +243,7 @@ def own_list(recording: Path) -> OwnList:
 
 
 def note_films(recording: Path, device: str, files: Sequence[Mapping[str, Any]]) -> None:
-    """Note films that this installation took into a recording, by their entries in `media.json`.
-
-    Raises StorageError, OSError.
-    """
+    """Note films that were taken into a recording, by their entries in `media.json`. Raises StorageError, OSError."""
     keys = ("folder", "file", "bytes", "sha256")
     known = [{key: one.get(key) for key in keys} for one in files if one.get("sha256")]
     own_list(recording).add(LineKind.FILMS, uuid_of(recording), device=device, files=known)

@@ -13,7 +13,7 @@ import numpy as np
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.shell.array_types import Int64
-from kitchensync.storage.errors import FilesFreed, StorageError, pass_on_trouble
+from kitchensync.storage.errors import AtPath, FilesFreed, pass_on_trouble
 
 if TYPE_CHECKING:
     from kitchensync.storage.reading.camera_streams import PlaceInClip
@@ -22,11 +22,10 @@ TICKS_PER_S = 10_000_000
 INDEX, POSES = Path("sync") / "index.parquet", Path("sync") / "poses.parquet"
 
 
-class NotIndexed(StorageError):
+class NotIndexed(AtPath):
     """A recording without a frame index."""
 
-    def __init__(self, recording: str, why: str) -> None:
-        super().__init__(f"{recording}: {why}")
+    text = "{path}: {why}"
 
 
 @dataclass(frozen=True)
@@ -129,10 +128,7 @@ class Instants:
         return rows
 
     def file_rows_of(self, name: str) -> Int64:
-        """Sample of a stream at every frame, (n,), a camera's in its file of `files_of`; -1 where none is near.
-
-        Raises KeyError.
-        """
+        """Sample of a stream at every frame, (n,), a camera's in its file; -1 where none is near. Raises KeyError."""
         return np.array(self._index[0][f"{self._column(name)}_i"], np.int64)
 
     def _column(self, name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Mapping
@@ -9,21 +10,35 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, TypedDict, cast
 
-from kitchensync.sensors.hololens.catalogue import STREAMS
-from kitchensync.shell.files_on_disk import read_plain
+from kitchensync.sensors.errors import UnknownSensorStream
+from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.stream import Format
+from kitchensync.shell.files_on_disk import file_sha256, read_plain
 from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.shell.untrusted_json import BadJson, parse_object
-from kitchensync.storage.copies.copy_log import folders_of, freed_to
+from kitchensync.storage.chunks.apart import ReaderApart
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
+from kitchensync.storage.copies.copy_log import COPIED, folders_of, freed_to, read_copies
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.self_check import read_sound_lines
 from kitchensync.storage.errors import CannotRebuild, ManifestDamaged, ManifestLost, NotARecording, TargetAway
 from kitchensync.storage.events import event_logs
 from kitchensync.storage.ledger import EndNote, Note, of_kind
+from kitchensync.storage.ledger_reader import notes_in
 from kitchensync.storage.manifest import SCHEMA, Manifest, read_manifest, write_json
-from kitchensync.storage.names import CLOCK_STREAMS, COPYING, LOGS, MANIFEST, MEDIA
-from kitchensync.storage.rebuild.sealed import SealedFacts, read_sealed, streams_of
+from kitchensync.storage.names import (
+    CHUNK_SUFFIX,
+    CLOCK_STREAMS,
+    COPYING,
+    LEDGER_STREAMS,
+    LOGS,
+    MANIFEST,
+    MEDIA,
+)
+from kitchensync.storage.reading.device_constants import calibration_files
 from kitchensync.storage.recording_files.media_file import load_media
 from kitchensync.storage.timeline.utc_times import UtcTimes
 
@@ -32,6 +47,7 @@ if TYPE_CHECKING:
         AnchorForm,
         ChoiceForm,
         DeviceForm,
+        FileFactsForm,
         Media,
         MomentForm,
         RebuiltForm,
@@ -43,6 +59,83 @@ if TYPE_CHECKING:
 LOG = Path(LOGS) / "recording.jsonl"
 MOST_LOG_BYTES = 256 << 20
 BEGINS, ENDS, RECOVERED = "recording begins", "recording ends", "recording is recovered"
+
+
+@dataclass
+class SealedFacts:
+    """What the sound ones among the sealed files tell."""
+
+    files: dict[str, FileFactsForm] = field(default_factory=dict)
+    damaged: list[str] = field(default_factory=list)
+    uuids: set[str] = field(default_factory=set)
+    formats: dict[str, Format] = field(default_factory=dict)
+    "Of every sensor stream that was armed, also of one that delivered nothing; empty where nobody said."
+    notes: dict[str, list[Note]] = field(default_factory=dict)
+    first_host_ns: int | None = None
+    last_host_ns: int | None = None
+    newest: Path | None = None
+    "The file with the last packet, for want of a better clock."
+
+
+def read_sealed(recording: Path) -> SealedFacts:
+    """Read all sealed files, each in a process apart first."""
+    found = SealedFacts()
+    # as they were copied, before the loss: a file that changed since then is found by it
+    known = {line.file: line.sha256 for line in read_copies(recording) if line.kind == COPIED}
+    folders = sorted({path.parent for path in recording.glob(f"*/*/*{CHUNK_SUFFIX}")})
+    with ReaderApart() as apart:
+        for folder in folders:
+            stream = folder.relative_to(recording).as_posix()
+            for path in chunk_paths(folder):
+                relative = f"{stream}/{path.name}"
+                if apart.look(path).damage:
+                    found.damaged.append(relative)
+                    continue
+                with Chunk(path) as chunk:
+                    attributes, index = chunk.attributes, chunk.index
+                if uuid := attributes.get("recording"):
+                    found.uuids.add(str(uuid))
+                if stream.startswith(f"{LEDGER_STREAMS}/"):
+                    for name, notes in notes_in([path]).items():
+                        found.notes.setdefault(name, []).extend(notes)
+                if stream.partition("/")[0] not in (CLOCK_STREAMS, LEDGER_STREAMS):
+                    form = json.loads(attributes.get("format", "{}"))
+                    found.formats[stream] = form or found.formats.get(stream, {})
+                    if len(index):
+                        first, last = int(index["host_ns"].min()), int(index["host_ns"].max())
+                        found.first_host_ns = min(first, found.first_host_ns or first)
+                        if last >= (found.last_host_ns or last):
+                            found.last_host_ns, found.newest = last, path
+                sha256 = known.get(relative) or file_sha256(path)
+                found.files[relative] = {"bytes": path.stat().st_size, "sha256": sha256}
+    for stream in found.notes:
+        found.formats.setdefault(stream, {})
+    found.files |= calibration_files(recording)
+    return found
+
+
+def streams_of(sealed: SealedFacts) -> dict[str, StreamForm]:
+    """Return the streams as a manifest describes them."""
+    order = {short: place for place, short in enumerate(STREAMS)}
+    found: dict[str, StreamForm] = {}
+    for device, _, short in sorted(
+        (name.partition("/") for name in sealed.formats),
+        key=lambda parts: (parts[0], order.get(parts[2], len(order)), parts[2]),
+    ):
+        form = sealed.formats[f"{device}/{short}"]
+        try:
+            sensor = headset_stream(short)
+            sound: Literal["aac", "pcm"] = "aac" if form.get("codec", "aac") == "aac" else "pcm"
+            usual_hz = sensor.rate_hz(Profile(microphone=sound, extended_audio=sound))
+            hz = float(form.get("hz", usual_hz))
+            entry: StreamForm = {"device": device, "port": sensor.port, "nominal_hz": hz}
+            entry["adaptive"] = sensor.adaptive
+        except UnknownSensorStream:  # of a plug-in sensor nobody else knows
+            entry = {"device": device, "nominal_hz": 0.0, "adaptive": True}
+        if form:
+            entry["format"] = form
+        found[f"{device}/{short}"] = entry
+    return found
 
 
 class LogLine(TypedDict):

@@ -132,10 +132,7 @@ def versions(recording: Path) -> dict[int, Content]:
 
 
 def add_version(recording: Path, content: Content) -> tuple[int, bool]:
-    """Keep marked steps under the next number, unless the same are kept; return the number and whether it is new.
-
-    Raises BadAnnotations, OSError.
-    """
+    """Keep marked steps unless they are kept; return the number, and if it is new. Raises BadAnnotations, OSError."""
     with editing(recording):
         kept = versions(recording)
         same = [number for number, one in kept.items() if _marked(one) == _marked(content)]

@@ -71,10 +71,7 @@ def runs_of(marked: Mask) -> Runs:
 
 
 def blank(file: Path, runs: dict[str, Runs]) -> None:
-    """Write over the samples of a film: pictures by zeros, sound by silence. Doing it again changes nothing.
-
-    Raises OSError, UnreadableMedia.
-    """
+    """Write zeros over pictures and silence over sound; again changes nothing. Raises OSError, UnreadableMedia."""
     with file.open("r+b") as film:
         for key, track in read_chapter(file).tracks.items():
             if key.handler not in (PICTURES, SOUND):

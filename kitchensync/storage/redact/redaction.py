@@ -305,10 +305,7 @@ def _is_copy(store: Target, path: Path, outside: Outside) -> bool:
 
 
 def remove_changed(recording: Path, url: str) -> str:
-    """Remove from a cloud store what is not what the recording holds now; `upload` sends the new files.
-
-    Return why something may still be there, or nothing.
-    """
+    """Remove from a cloud store what the recording holds no longer; return why something may still be there."""
     sent = {line.file: line for line in read_copies(recording) if line.where == url and line.kind == COPIED}
     try:
         manifest, store = read_manifest(recording), CloudStore(url)

@@ -36,10 +36,7 @@ class PicturesAndSound(NamedTuple):
 
 
 def plan(recording: Recording, spans: Pauses, *, whole_films: bool) -> PicturesAndSound:
-    """Look what pictures and sound of some spans there are; raises NotRedactable where a film cannot be placed.
-
-    `whole_films` destroys those whole.
-    """
+    """Look what pictures and sound of some spans there are; `whole_films` instead of parts. Raises NotRedactable."""
     recording.pauses = spans
     streams: dict[str, list[RedactedChunkForm]] = {}
     films: dict[str, RedactedFilmForm] = {}

@@ -107,10 +107,7 @@ class PoseTrack:
 
 
 def slerp(first: Floats, second: Floats, share: Floats) -> Floats:
-    """Spherical interpolation of unit quaternions (n, 4) the short way round; `share` (n, 1) in [0, 1].
-
-    Shoemake 1985.
-    """
+    """Interpolate unit quaternions (n, 4) the short way round; `share` (n, 1) in [0, 1] (Shoemake 1985)."""
     dot = np.sum(first * second, axis=1, keepdims=True)
     second = np.where(dot < 0, -second, second)
     angle = np.arccos(np.clip(np.abs(dot), 0.0, 1.0))
