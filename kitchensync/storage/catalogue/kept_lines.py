@@ -115,17 +115,15 @@ def _refresh(connection: sqlite3.Connection, root: Path, show: Show | None) -> b
     others = False
     for number, (where, seen) in enumerate(look.changed.items(), 1):  # what changes meanwhile is read again
         line = line_of(root / where, root)
-        others |= _put(connection, where, seen if _is_final(line) else (seen[0], 0, 0), line)
+        # it holds until the manifest changes: not while it is recorded or the computer failed
+        is_trouble = "problem" in line and "verdict" not in line
+        if is_trouble or line["life"] in (None, Life.RECORDING, Life.MANIFEST_LOST):
+            seen = (seen[0], 0, 0)
+        others |= _put(connection, where, seen, line)
         if show is not None:
             show(number, len(look.changed), where.rpartition("/")[2])
     connection.commit()
     return bool(gone) or others
-
-
-def _is_final(line: Line) -> bool:
-    """Return whether a line holds until the manifest changes: not while it is recorded or the computer failed."""
-    is_trouble = "problem" in line and "verdict" not in line
-    return not is_trouble and line["life"] not in (None, Life.RECORDING, Life.MANIFEST_LOST)
 
 
 def _above(where: str) -> Iterator[str]:

@@ -73,11 +73,6 @@ class ReadStream(StoredPackets):
             after = int(self.ticks[row]) if row < len(self) else None
             self.damage.append(Damage(file, why, before, after))
 
-    @property
-    def format(self) -> dict[str, Any]:
-        """How the device was asked to send; nothing where nobody noted it."""
-        return dict(self.description.get("format") or {})
-
     @cached_property
     def hidden(self) -> Mask:
         """Which packets may show a privacy pause, (n,)."""
