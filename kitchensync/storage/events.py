@@ -22,7 +22,7 @@ SCHEMA = "event/1"
 FIRST = "0" * 64
 
 
-class Event(TypedDict):
+class LogEvent(TypedDict):
     """What somebody did: one line of a log."""
 
     schema: str
@@ -55,7 +55,7 @@ class EventLog:
 
     def append(
         self, kind: str, *, host_ns: int, uncertainty_ns: int, body: dict[str, Any], op_id: str | None = None
-    ) -> Event:
+    ) -> LogEvent:
         """Append one event and sync it to the disk; return the event as stored.
 
         `host_ns` is CLOCK_MONOTONIC of the capture computer. An `op_id` that is already there is not stored
@@ -75,7 +75,7 @@ class EventLog:
                 if op_id is not None and known.get("op_id") == op_id:
                     return known
                 previous = digest
-            event: Event = {
+            event: LogEvent = {
                 "schema": SCHEMA,
                 "kind": kind,
                 "host_ns": host_ns,
@@ -90,7 +90,7 @@ class EventLog:
             return event
 
 
-def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
+def read_lines(path: Path) -> Iterator[tuple[LogEvent, str]]:
     """Yield each event with the hash of its line. Raises BadEventLog at the first line that does not fit."""
     previous = FIRST
     # A line without its end is being written, or was torn by a crash before anyone was told.
@@ -107,7 +107,7 @@ def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
             raise BadEventLog(path, number, f"it does not say what an event says: {odd}")
         previous = hashlib.sha256(line).hexdigest()
         event.pop(CHECK, None)
-        yield cast(Event, event), previous
+        yield cast(LogEvent, event), previous
 
 
 def _odd_in(event: dict[str, Any]) -> str:
@@ -125,21 +125,21 @@ def event_logs(recording: Path) -> list[Path]:
     return matching(recording / "events", "*.jsonl")
 
 
-def read_events(recording: Path) -> list[Event]:
+def read_events(recording: Path) -> list[LogEvent]:
     """Return all events of a recording by time; each gets `writer`, the name of its file."""
-    events: list[Event] = []
+    events: list[LogEvent] = []
     for path in event_logs(recording):
         events += [{**event, "writer": path.stem} for event, _ in read_lines(path)]
     return sorted(events, key=lambda event: int(event["host_ns"]))
 
 
-def events_of(recording: Path, writer: str) -> list[Event]:
+def events_of(recording: Path, writer: str) -> list[LogEvent]:
     """Return the events of one writer in the order in which they were appended; none where it wrote nothing."""
     path = recording / "events" / f"{writer}.jsonl"
     return [event for event, _ in read_lines(path)] if path.is_file() else []
 
 
-def taken_back(events: Sequence[Event]) -> set[str]:
+def taken_back(events: Sequence[LogEvent]) -> set[str]:
     """Return the `op_id` of what was undone, from events in order of time.
 
     From the last to the first: an undo that was itself taken back takes nothing back. What one undo took back

@@ -333,7 +333,7 @@ class CameraGapForm(TypedDict):
     end_host_ns: Whole
 
 
-class Media(TypedDict):
+class MediaForm(TypedDict):
     """What a camera's `media.json` holds."""
 
     state: NotRequired[str]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.shell.array_types import Int64, Mask
-from kitchensync.storage.events import Event, events_of
+from kitchensync.storage.events import LogEvent, events_of
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.timeline.film_times import UNKNOWN
 
@@ -55,13 +55,13 @@ def all_but(first_ns: int, last_ns: int) -> Pauses:
     return (-FOR_EVER, first_ns - 1), (last_ns + 1, FOR_EVER)
 
 
-def pauses_in(events: Iterable[Event]) -> Pauses:
+def pauses_in(events: Iterable[LogEvent]) -> Pauses:
     """Return the pauses in events in the order in which they were filed; in doubt they are longer.
 
     Touches belong together up to the last resume: of nested pauses the first start and the last end count, and a
     touch whose clock jumped back makes a pause begin earlier. An undo does not take a pause back.
     """
-    groups: list[list[Event]] = []
+    groups: list[list[LogEvent]] = []
     for event in events:
         last = groups[-1] if groups else []
         resumed = sum(one["kind"] == RESUME for one in last)

@@ -17,7 +17,7 @@ from kitchensync.storage.chunks.stored_packets import StoredPackets
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.copies.read_through import promised_hashes, readable_folder
 from kitchensync.storage.errors import UnknownStream
-from kitchensync.storage.events import Event, read_events
+from kitchensync.storage.events import LogEvent, read_events
 from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_OF, stream_folder
@@ -317,7 +317,7 @@ class Recording:
         streams = [self[name] for name in self.streams if name.startswith(f"{device}/")]
         return [int(stream.index["device_ticks"][0]) for stream in streams if len(stream)]
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[LogEvent]:
         """Return what people did, by time on the capture clock."""
         return read_events(self.path)
 

@@ -14,7 +14,7 @@ from kitchensync.storage.names import MEDIA
 from kitchensync.storage.recording_files.media_file import load_media
 
 if TYPE_CHECKING:
-    from kitchensync.storage.manifest_form import Media, ShutterForm
+    from kitchensync.storage.manifest_form import MediaForm, ShutterForm
 
 CLOCK_STEP_S = 900.0
 """A camera's clock may be wrong by whole steps of a time zone."""
@@ -40,7 +40,7 @@ def shutter_host_ns(event: ShutterForm) -> int:
     return int(event.get("observed_host_ns") or event["after_host_ns"])
 
 
-def read_media(recording: Path, camera: str) -> Media:
+def read_media(recording: Path, camera: str) -> MediaForm:
     """Return what media.json of a camera holds; nothing where it cannot be read, which `verify` names."""
     try:
         return load_media(recording / camera / MEDIA)
@@ -48,7 +48,7 @@ def read_media(recording: Path, camera: str) -> Media:
         return {}
 
 
-def clip_openings(media: Media, files: Iterable[Path]) -> list[ClipOpening]:
+def clip_openings(media: MediaForm, files: Iterable[Path]) -> list[ClipOpening]:
     """Group the files of one camera by clip and say when the shutter opened for each.
 
     Where it opened several times the camera's own clock tells the clips apart; without it they count in order, but
@@ -81,7 +81,7 @@ def in_order(files: Iterable[Path]) -> list[Path]:
 
 
 def _by_clock(
-    media: Media, groups: list[tuple[Path, ...]], openings: list[ShutterForm]
+    media: MediaForm, groups: list[tuple[Path, ...]], openings: list[ShutterForm]
 ) -> list[ShutterForm | None] | None:
     """Give each clip the opening that its camera's clock tells; None where it does not tell for all of them."""
     created = {entry["file"]: entry.get("created_s") for entry in media.get("files", [])}

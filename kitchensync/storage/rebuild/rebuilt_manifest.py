@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         ChoiceForm,
         DeviceForm,
         FileFactsForm,
-        Media,
+        MediaForm,
         MomentForm,
         RebuiltForm,
         ScriptForm,
@@ -157,7 +157,7 @@ class Moments(NamedTuple):
     utc_anchors: list[AnchorForm]
 
 
-def moments_of(recording: Path, sealed: SealedFacts, media: dict[str, Media]) -> Moments:
+def moments_of(recording: Path, sealed: SealedFacts, media: dict[str, MediaForm]) -> Moments:
     """Tell when a recording began and ended."""
     # the cameras' clocks were set to the time of the place
     clocks = [(one.get("clock") or {}).get("start") for one in media.values()]
@@ -303,7 +303,7 @@ def _put_together(
     recording: Path, sealed: SealedFacts, plan: Manifest | None, unknown: list[str]
 ) -> Manifest:
     """Return the manifest that the other files tell; what they do not tell is added to `unknown`."""
-    media: dict[str, Media] = {}
+    media: dict[str, MediaForm] = {}
     for path in sorted(recording.glob(f"*/{MEDIA}")):
         try:
             media[path.parent.name] = load_media(path)
@@ -349,7 +349,7 @@ def _put_together(
 
 
 def _devices(
-    recording: Path, streams: dict[str, StreamForm], media: dict[str, Media]
+    recording: Path, streams: dict[str, StreamForm], media: dict[str, MediaForm]
 ) -> dict[str, DeviceForm]:
     devices: dict[str, DeviceForm] = {}
     for name, facts in streams.items():

@@ -9,19 +9,19 @@ from kitchensync.shell.files_on_disk import read_plain
 from kitchensync.shell.untrusted_json import MOST_BYTES, BadJson, parse_object
 
 if TYPE_CHECKING:
-    from kitchensync.storage.manifest_form import Media
+    from kitchensync.storage.manifest_form import MediaForm
 
 
-def load_media(path: Path) -> Media:
+def load_media(path: Path) -> MediaForm:
     """Read a file; whether its checksum fits is not asked. Raises BadJson, OSError."""
     return parse_media(read_plain(path, MOST_BYTES))
 
 
-def parse_media(content: bytes) -> Media:
+def parse_media(content: bytes) -> MediaForm:
     """Parse the content of such a file. Raises BadJson where it has not the form of one."""
-    from kitchensync.storage.manifest_form import Media, wrong_in  # loads pydantic
+    from kitchensync.storage.manifest_form import MediaForm, wrong_in  # loads pydantic
 
     media = parse_object(content)
-    if why := wrong_in(Media, media):
+    if why := wrong_in(MediaForm, media):
         raise BadJson(f"wrong at {why}")
-    return cast(Media, media)
+    return cast(MediaForm, media)

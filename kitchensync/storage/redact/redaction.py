@@ -28,7 +28,7 @@ from kitchensync.storage.copies.read_through import is_same
 from kitchensync.storage.copies.stored_copies import Content, check_place
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.durable import LOCAL
-from kitchensync.storage.disk.media_blocks import Blocks, block_checksums
+from kitchensync.storage.disk.media_blocks import block_checksums
 from kitchensync.storage.disk.self_check import CHECK
 from kitchensync.storage.errors import NotRedactable, StorageError, UnreadableFile, words_of
 from kitchensync.storage.events import EventLog
@@ -53,7 +53,7 @@ from kitchensync.storage.redact.redactions import BEGUN, DONE, KEY, NOT_YET
 from kitchensync.storage.redact.to_destroy import is_of, plan
 
 if TYPE_CHECKING:
-    from kitchensync.storage.manifest_form import FileFactsForm, RedactionForm
+    from kitchensync.storage.manifest_form import BlocksForm, FileFactsForm, RedactionForm
 
 STALE = ("index.parquet", "poses.parquet", "events.json", "report.html", "verify.json")
 """Files of `sync/` that count packets which are gone, or show them: `sync` and `report` make them anew."""
@@ -68,7 +68,7 @@ class ChangedFile(TypedDict, total=False):
 
     bytes: int
     sha256: str
-    blocks: Blocks
+    blocks: BlocksForm
 
 
 WRITER = "researcher"
@@ -204,7 +204,7 @@ def redact(
             with edit_manifest(path) as manifest:
                 manifest.setdefault(KEY, []).append(redaction)
             done.append(_finish(path, redaction))
-    chunks = [chunk for one in done for chunks in one["streams"].values() for chunk in chunks]
+    chunks = [chunk for one in done for held in one["streams"].values() for chunk in held]
     return {
         "recording": path.name,
         "status": "open" if any(one["open"] for one in done) else "done" if done else "nothing",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kitchensync.storage.errors import BadEventLog
-from kitchensync.storage.events import Event, event_logs, read_lines, taken_back
+from kitchensync.storage.events import LogEvent, event_logs, read_lines, taken_back
 from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.session_span import SessionTimes
 
@@ -23,7 +23,7 @@ class StepTime:
 
 def read_steps(recording: Path, session: SessionTimes) -> list[StepTime]:
     """Return the steps that were done, by time: none without a tablet, those before the damage of a damaged log."""
-    found: list[Event] = []
+    found: list[LogEvent] = []
     for path in event_logs(recording):
         try:
             for event, _ in read_lines(path):
