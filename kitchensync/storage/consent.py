@@ -71,10 +71,7 @@ def require_consent(
 
 
 def note_override(recording: Path, purpose: Purpose, reason: str) -> None:
-    """Keep in a manifest why a recording is used although nobody agreed, before the first byte leaves it.
-
-    Nothing is written where there is a consent or no reason. Raises NotARecording, OSError.
-    """
+    """Keep why a recording is used though nobody agreed, before a byte leaves. Raises NotARecording, OSError."""
     if not reason or not why_not(read_manifest(recording), purpose):
         return
     with edit_manifest(recording) as manifest:

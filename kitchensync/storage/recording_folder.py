@@ -31,10 +31,7 @@ MOST_LOG = 2 << 30
 
 
 def check_folder(recording: Path) -> None:
-    """Refuse a recording that holds links, pipes, other recordings, or what is no file or folder of its own.
-
-    The folder itself may be reached by a link. Raises UnsafeFile, OSError.
-    """
+    """Refuse a folder with links, pipes or other recordings; a link may lead to it. Raises UnsafeFile, OSError."""
     folders = [""]
     while folders:
         folder = folders.pop()

@@ -110,10 +110,7 @@ def _index(file: h5py.File, path: Path) -> npt.NDArray[np.void]:
 
 
 def _value(file: h5py.File, path: Path, attribute: h5py.h5a.AttrID) -> Any:
-    """Return what a file says of itself, only where its length is fixed.
-
-    What has a variable length lies in a heap on which HDF5 hangs once it is damaged: it is not even looked at.
-    """
+    """Return an attribute of fixed length; others lie in a heap on which a damaged HDF5 hangs. Raises BadChunk."""
     kind, name = attribute.get_type(), attribute.name.decode()
     if attribute.get_storage_size() > MOST_ATTRIBUTE_BYTES:
         raise BadChunk(path, f"attribute {name!r} has more than {MOST_ATTRIBUTE_BYTES} bytes")
@@ -252,10 +249,7 @@ class Chunk:
         return self._payloads.many(self.index, first, last, step_bytes)
 
     def damage(self, each: Callable[[bytes], None] = lambda _: None) -> list[str]:
-        """Return what does not agree with its checksum: "index", "pose", "packet <seq>".
-
-        `each` is given every payload that can be read, in order, so that one reading serves all.
-        """
+        """Return what does not match its checksum ("index", "pose", "packet <seq>"); `each` gets every payload."""
         if crc32(self.index.tobytes()) != int(self.attributes.get("index_crc32", -1)):
             return ["index"]
         found: list[str] = []

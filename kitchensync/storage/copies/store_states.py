@@ -67,10 +67,7 @@ def keep_store_states(recording: Path, states: list[StoreReport]) -> None:
 
 
 def store_states(recording: Path) -> list[StoreReport]:
-    """Return the state of each store of a recording. Raises UnreadableFile, OSError.
-
-    `copied` is a store whose copy of the manifest, which is written last, is the manifest that is here.
-    """
+    """Return the state of each store, `copied` where its manifest is the one here. Raises UnreadableFile, OSError."""
     found: dict[str, StoreReport] = {}
     with suppress(FileNotFoundError, ValidationError):  # damaged: the copy log tells what is copied
         kept = _REPORTS.validate_json(read_plain(recording / STORES, _MOST_BYTES))

@@ -127,10 +127,7 @@ def private(path: str, flags: int) -> int:
 def write_whole(
     path: Path, pieces: Iterable[Buffer], part_suffix: str, disk: Disk = LOCAL, *, size: int = 0
 ) -> None:
-    """Write a file so that its name only ever stands for whole, synced content; `size` bytes of it where known.
-
-    Raises OSError (no space and the like) after removing its own partial file.
-    """
+    """Write a file whose name only ever stands for whole, synced content, `size` bytes if known. Raises OSError."""
     part = path.with_name(path.name + part_suffix)
     try:
         is_large = size >= DIRECT_BYTES

@@ -44,10 +44,7 @@ def write_headset_film(
     made_of: str = "",
     tell: Progress | None = None,
 ) -> HeadsetFilm:
-    """Write the pictures of `rows` (n,), -1 where there is none, as MP4; a picture that is not there is black.
-
-    `out` ends in `.mp4`: give the part of an output. Raises OSError, NotOfThisKind.
-    """
+    """Write the pictures of `rows` (n,), -1 and lost ones black, to an `.mp4` part. Raises OSError, NotOfThisKind."""
     if _follow_each_other(stream, rows):
         _copy(stream, rows, fps, out, made_of)
         if _decoding(out) == len(rows):

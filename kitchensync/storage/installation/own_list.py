@@ -250,11 +250,7 @@ def note_films(recording: Path, device: str, files: Sequence[Mapping[str, Any]])
 
 
 def camera_address(recording: Path, device: str) -> str:
-    """Return the address at which this installation filmed a recording.
-
-    `media.json` has an address too, which is not used: it may come from anybody. Raises UnknownCamera,
-    BadInstallation, OSError.
-    """
+    """Return where a camera was reached, never by `media.json`. Raises UnknownCamera, BadInstallation, OSError."""
     uuid = uuid_of(recording)
     by_name = uuid == f"name:{recording.name}"
     for one in reversed(own_list(recording).entries()):

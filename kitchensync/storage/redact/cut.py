@@ -160,10 +160,7 @@ def _check(recording: Recording) -> None:
 
 
 def _host_ns(recording: Recording, span_s: Span) -> tuple[int, int]:
-    """Put session seconds on the capture clock, with an edge on both sides; a part has nothing outside of its own.
-
-    It begins with the key frame before, of the video or film that needs the earliest one.
-    """
+    """Put session seconds on the capture clock, from the earliest key frame needed, with an edge on both sides."""
     first_ns, last_ns = (
         host_span(recording, (at_s, at_s))[0][0] if isfinite(at_s) else round(np.sign(at_s)) * FOR_EVER
         for at_s in span_s

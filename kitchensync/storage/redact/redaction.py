@@ -218,10 +218,7 @@ def redact(
 
 
 def destroy_where_dropped(path: Path) -> None:
-    """Destroy the pauses of a closed recording where lab.toml says that they are not stored.
-
-    Where that cannot be done now, `problems` of the manifest says so, and `verify` with it.
-    """
+    """Destroy pauses where lab.toml says that they are not stored; else `problems` of the manifest says why not."""
     try:
         if lab_of(path).pause == "drop" and pauses_of(path):
             redact(path, reason="privacy pause", by="lab.toml")

@@ -53,10 +53,7 @@ def redacted_chunks(manifest: Manifest, stream: str) -> list[RedactedChunkForm]:
 
 
 def in_runs(runs: Sequence[Sequence[int]], count: int) -> Mask:
-    """Return which of `count` samples are in runs, [first, last] each, (count,).
-
-    Costs the same whatever the runs span: they may come from somebody else's file.
-    """
+    """Return which of `count` samples are in runs [first, last], (count,); they may be a stranger's, of any span."""
     first, last = np.array(runs, np.int64).reshape(-1, 2).T
     is_run = first <= last
     steps = np.zeros(count + 1, np.int64)

@@ -94,10 +94,7 @@ LOST_WORDS = {HEAD: "head position", GAZE: "gaze"}
 def _lost(
     contents: Mapping[str, Contents], placed: Mapping[str, PlacedPackets], findings: Findings
 ) -> dict[str, list[Span]]:
-    """Name where a headset did not know its head, or where its gaze or a sensor repeated one value.
-
-    Return the spans by what is lost: a stream, or `head position` and `gaze` of a device.
-    """
+    """Name where head, gaze or a sensor was lost or repeated one value; return the spans by what is lost."""
     spans: dict[str, list[Span]] = defaultdict(list)
     for name, found in contents.items():
         if found.tracking is None or name not in placed:
