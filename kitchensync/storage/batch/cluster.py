@@ -182,7 +182,13 @@ class Crew:
             with suppress(TimeoutError):
                 wait(list(asked.values()), timeout=ANSWER_S)
             for address, future in asked.items():
-                self._known[address] = self._said_by(future)
+                if future.status == "finished":
+                    self._known[address] = unfit(future.result(), self._here)
+                elif future.status == "error":
+                    why = " ".join(str(future.exception()).split())
+                    self._known[address] = f"cannot run this software ({why})"
+                else:
+                    self._known[address] = f"did not answer within {ANSWER_S:g} s"
                 future.cancel()
                 if self._known[address]:
                     _tell(f"worker {address} is not used: {self._known[address]}")
@@ -201,13 +207,6 @@ class Crew:
                 _tell(f"no workers at {self.name} yet; waiting up to {wait_s:g} s (--wait-workers)")
             told = True
             time.sleep(TICK_S)
-
-    def _said_by(self, future: Any) -> str:
-        if future.status == "finished":
-            return unfit(future.result(), self._here)
-        if future.status == "error":
-            return f"cannot run this software ({' '.join(str(future.exception()).split())})"
-        return f"did not answer within {ANSWER_S:g} s"
 
 
 def _until_done(

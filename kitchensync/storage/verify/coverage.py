@@ -149,21 +149,19 @@ def cover(placed: PlacedPackets, session: SessionTimes, step_s: float, pauses: S
     holes = without([(max(left, start_s), min(right, end_s)) for left, right in apart], pauses)
     asked_s = length_of(without([(start_s, end_s)], pauses))
     share = 1.0 - length_of(holes) / asked_s if asked_s > 0 else 1.0
-    return Cover(
-        share=min(max(share, 0.0), 1.0),
-        holes=holes,
-        longest_silence_s=_silence(arrived_s, start_s, stop_s, pauses),
-        latest_s=max(float(late_s.max()), 0.0),
-    )
-
-
-def _silence(arrived_s: Floats, start_s: float, stop_s: float, pauses: Sequence[Span]) -> float:
     inside = arrived_s[(arrived_s > start_s) & (arrived_s < stop_s)]
     moments = np.concatenate(([start_s], inside, [max(stop_s, start_s)]))
     if not pauses:
-        return float(np.diff(moments).max())
-    spans = [(float(a), float(b)) for a, b in pairwise(moments)]
-    return max((b - a for a, b in without(spans, pauses)), default=0.0)
+        silent_s = float(np.diff(moments).max())
+    else:
+        spans = [(float(a), float(b)) for a, b in pairwise(moments)]
+        silent_s = max((b - a for a, b in without(spans, pauses)), default=0.0)
+    return Cover(
+        share=min(max(share, 0.0), 1.0),
+        holes=holes,
+        longest_silence_s=silent_s,
+        latest_s=max(float(late_s.max()), 0.0),
+    )
 
 
 def without(spans: Sequence[Span], pauses: Sequence[Span]) -> list[Span]:

@@ -90,7 +90,13 @@ def _seen(
 ) -> dict[str, Any]:
     """Decode all rows, or parts of them; a picture that does not come out is bad."""
     good, asked = 0, 0
-    for first, last in _parts(len(stream), most_parts):
+    count = len(stream)
+    if most_parts is None or count <= most_parts * SAMPLE_ROWS:
+        parts = [(0, count)] if count else []
+    else:
+        starts = np.linspace(0, count - SAMPLE_ROWS, most_parts).astype(int).tolist()
+        parts = [(start, start + SAMPLE_ROWS) for start in starts]
+    for first, last in parts:
         good += sum(1 for _ in read(first, last))
         asked += last - first
     bad = [row for row in stream.bad if row < len(stream)]
@@ -131,13 +137,6 @@ def _black(name: str, opened: Recording, black: list[Ticks], findings: Findings)
     long = [((first - zero) / TICKS_PER_S, (last - zero) / TICKS_PER_S) for first, last in lasting]
     findings.add(WARN, f"{name}: pictures are black {spans_in_words(long)}")
     return {"black": [[round(first, 3), round(last, 3)] for first, last in long]}
-
-
-def _parts(count: int, most: int | None) -> list[tuple[int, int]]:
-    if most is None or count <= most * SAMPLE_ROWS:
-        return [(0, count)] if count else []
-    starts = np.linspace(0, count - SAMPLE_ROWS, most).astype(int).tolist()
-    return [(start, start + SAMPLE_ROWS) for start in starts]
 
 
 def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any]:

@@ -103,22 +103,17 @@ def _check_files(
     """Check the sealed files and films of a recording where they are; return `streams`, and what it is good for."""
     with ReaderApart() as apart:
         streams, session, judged = _check_streams(folder, manifest, findings, progress, apart)
-    _name_clock_steps(manifest, session, findings)
+    # where the computer's clock was set UTC jumps, host times and session time do not
+    times = utc_times(manifest)
+    if times is not None and session is not None:
+        for step in times.steps():
+            findings.add(WARN, step.words(clock(session.seconds(step.after_host_ns))))
     cameras: dict[str, CameraCover] = {}
     for device, facts in manifest["devices"].items():
         if facts.get("kind") in FILMS:
             streams |= account(folder, device, findings, progress)
             cameras |= camera_cover(folder, device, session, findings)
     return streams, _use(folder, session, judged, cameras)
-
-
-def _name_clock_steps(manifest: Manifest, session: SessionTimes | None, findings: Findings) -> None:
-    """Name where the computer's clock was set: UTC jumps there, host times and session time do not."""
-    times = utc_times(manifest)
-    if times is None or session is None:
-        return
-    for step in times.steps():
-        findings.add(WARN, step.words(clock(session.seconds(step.after_host_ns))))
 
 
 def _add_decoded(
