@@ -23,7 +23,7 @@ from kitchensync.capture.session.control import ask, wait_for_ledger
 from kitchensync.sensors.errors import SensorError
 from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest
 from kitchensync.storage.names import MANIFEST, check_recording_id
 
 START_MARGIN_S = 30.0
@@ -214,7 +214,7 @@ class Station:
     def _endpoint(self, recording: str) -> Path:
         return runtime_folder(self.data / recording) / "control"
 
-    def _manifest(self, recording: str) -> dict[str, Any]:
+    def _manifest(self, recording: str) -> Manifest:
         if not (self.data / recording / MANIFEST).exists():
             return {}
         try:

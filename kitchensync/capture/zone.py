@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 DAY_S = 86_400
 
 
-def local_zone(utc_ns: int) -> dict[str, Any]:
+def local_zone(utc_ns: int) -> Any:
     """Return {"iana": name or None, "utc_offset_s": seconds east of UTC at that moment, "changes": [...]}.
 
     `changes` lists what the offset will be within the next day ({"utc_ns", "utc_offset_s"}): clocks that follow

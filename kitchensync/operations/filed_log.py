@@ -43,7 +43,8 @@ def filed_operations(recording: Path) -> Iterator[Op]:
     filed: list[dict[str, Any]] = []
     undone: dict[str, list[str]] = {}
     for writer in WRITERS:
-        for line, event in enumerate(events_of(recording, writer), start=1):
+        for line, read in enumerate(events_of(recording, writer), start=1):
+            event = cast("dict[str, Any]", read)
             try:
                 check_filed(event)
             except BadOperation as error:

@@ -65,7 +65,8 @@ class PacketStream(TimedStream):
         """Session time of each value, (n,) int64 ns; a plug-in's is that of its arrival. Raises NotKnown."""
         index, device = self.stored.index[self.rows], self.name.partition("/")[0]
         arrived_ns = index["host_ns"].astype(np.int64)
-        if self.recording.stored.manifest["devices"].get(device, {}).get("kind") != "hololens":
+        about = self.recording.stored.manifest["devices"].get(device)
+        if about is None or about["kind"] != "hololens":
             return self.recording.clock.of_host(arrived_ns)
         return self.recording.clock.of_ticks(device, index["device_ticks"].astype(np.int64), arrived_ns)
 

@@ -43,7 +43,7 @@ def _rows_of_all(paths: Iterable[Path], rows_of: Callable[[OpenedRecording], lis
         try:
             with OpenedRecording(path) as recording:
                 manifest = recording.stored.manifest
-                own = manifest.get("uuid", str(path))
+                own = str(manifest.get("uuid", path))
                 if own not in seen and not manifest.get(MADE_FROM):
                     rows += rows_of(recording)
                     seen.add(own)

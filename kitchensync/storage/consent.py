@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from kitchensync.storage.copies.derived import asked
 from kitchensync.storage.errors import NotPermitted
@@ -17,7 +18,7 @@ NONE = "none"
 """What stands in a manifest where nobody agreed to anything."""
 
 
-OVERRIDES = "consent_overrides"
+OVERRIDES: Final = "consent_overrides"
 """Key of a manifest: for what it was used without consent, why, and when first."""
 
 
@@ -70,10 +71,7 @@ def require_consent(
 
 
 def note_override(recording: Path, purpose: Purpose, reason: str) -> None:
-    """Keep in a manifest why a recording is used although nobody agreed, before the first byte leaves it.
-
-    Nothing is written where there is a consent or no reason. Raises NotARecording, OSError.
-    """
+    """Keep why a recording is used though nobody agreed, before a byte leaves. Raises NotARecording, OSError."""
     if not reason or not why_not(read_manifest(recording), purpose):
         return
     with edit_manifest(recording) as manifest:
@@ -141,10 +139,7 @@ def overrides_in_words(manifest: Manifest) -> str:
 
 
 def give_consent(recording: Path, reference: str, scopes: Iterable[Scope], *, by: str) -> Manifest:
-    """Note a consent in a manifest, with who entered it; return the manifest.
-
-    Raises NotARecording, Withdrawn.
-    """
+    """Note a consent in a manifest, with who entered it; return the manifest. Raises NotARecording, Withdrawn."""
     usable_manifest(recording)
     with edit_manifest(recording) as manifest:
         enter_consent(manifest, reference, scopes, by=by, utc_ns=time.time_ns())

@@ -20,54 +20,56 @@ class Unusable(StorageError):
     """A recording that cannot be worked on as it is now: a refusal, never a verdict on its data."""
 
 
-class NotARecording(Unusable):
+class AtPath(StorageError):
+    """Base of errors that say what is wrong with a folder, file or place, each in its `text`."""
+
+    text = ""
+
+    def __init__(self, path: Path | str, why: str = "") -> None:
+        self.why = why
+        super().__init__(self.text.format(path=path, why=why))
+
+
+class NotARecording(AtPath, Unusable):
     """The folder has no readable manifest."""
 
     exit_code = 2
-
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: not a recording: {why}; give the folder that holds recording.json")
+    text = "{path}: not a recording: {why}; give the folder that holds recording.json"
 
 
 class ManifestLost(NotARecording):
     """There are recorded files, but no manifest that can be read."""
 
     exit_code = 1
-
-    def __init__(self, path: Path, why: str) -> None:
-        StorageError.__init__(
-            self,
-            f"{path}: {why}, its recorded files are still there; take it from a copy, or rebuild it: "
-            f"`kitchensync recover --rebuild {path}`",
-        )
+    text = (
+        "{path}: {why}, its recorded files are still there; take it from a copy, or rebuild it: "
+        "`kitchensync recover --rebuild {path}`"
+    )
 
 
 class ManifestDamaged(NotARecording):
     """The manifest is there, but is not what was written."""
 
     exit_code = 1
+    text = "{path}: recording.json {why}; restore it from a copy"
     file = "recording.json"
     "Path of the bad file inside the recording."
-
-    def __init__(self, path: Path, why: str) -> None:
-        StorageError.__init__(self, f"{path}: recording.json {why}; restore it from a copy")
 
 
 class CopyBegun(NotARecording):
     """A place in a store that a copy took, before its first byte came."""
 
     exit_code = 1
+    text = (
+        "{path}: is a copy that was interrupted before its first file; run `kitchensync move "
+        "DATA/{path.name} --to STORE` where it was recorded, or remove it"
+    )
 
-    def __init__(self, copy: Path) -> None:
-        do = f"run `kitchensync move DATA/{copy.name} --to STORE` where it was recorded, or remove it"
-        StorageError.__init__(self, f"{copy}: is a copy that was interrupted before its first file; {do}")
 
-
-class BadInstallation(StorageError):
+class BadInstallation(AtPath):
     """A file of the installation, its key or its list, that cannot be used."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: {why}")
+    text = "{path}: {why}"
 
 
 class UnknownCamera(StorageError):
@@ -96,27 +98,22 @@ class NoSuchGroup(StorageError):
         )
 
 
-class CannotRebuild(StorageError):
+class CannotRebuild(AtPath):
     """A manifest that is not lost, or that the other files of the recording do not tell."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: is not rebuilt: {why}")
+    text = "{path}: is not rebuilt: {why}"
 
 
-class UnreadableFile(StorageError):
+class UnreadableFile(AtPath):
     """A small file of a recording that tells of the others is damaged."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: cannot be read ({why}); take it from a copy of the recording")
+    text = "{path}: cannot be read ({why}); take it from a copy of the recording"
 
 
-class RecordingExists(StorageError):
+class RecordingExists(AtPath):
     """A recording of this id is already there and is never written over."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"{path}: a recording of this id exists; choose another id (or --retake-of {path.name})"
-        )
+    text = "{path}: a recording of this id exists; choose another id (or --retake-of {path.name})"
 
 
 class BadName(StorageError):
@@ -135,12 +132,10 @@ class UnknownStream(StorageError):
         super().__init__(f"no stream {name!r} in this recording; it has: {', '.join(known) or 'none'}")
 
 
-class BadChunk(StorageError):
+class BadChunk(AtPath):
     """A sealed chunk that does not open or whose parts do not fit together."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        self.why = why
-        super().__init__(f"{path}: damaged chunk: {why}; run `kitchensync verify` on the recording")
+    text = "{path}: damaged chunk: {why}; run `kitchensync verify` on the recording"
 
 
 class BadEventLog(StorageError):
@@ -151,18 +146,16 @@ class BadEventLog(StorageError):
         super().__init__(f"{path}, line {line}: damaged event log: {why}")
 
 
-class BadAnnotations(StorageError):
+class BadAnnotations(AtPath):
     """A file of a recording's `annotations/` that is not what was written."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: {why}; take it from a copy of the recording")
+    text = "{path}: {why}; take it from a copy of the recording"
 
 
-class BadLabFile(StorageError):
+class BadLabFile(AtPath):
     """A lab.toml that cannot be read."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: {why}; mend that line")
+    text = "{path}: {why}; mend that line"
 
 
 class BadCondition(StorageError):
@@ -181,25 +174,22 @@ class NotRedactable(StorageError):
         super().__init__(f"{path}: cannot be redacted: {why}; {what_to_do}")
 
 
-class CannotCut(StorageError):
+class CannotCut(AtPath):
     """A recording of which no part can be made."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: cannot be cut: {why}")
+    text = "{path}: cannot be cut: {why}"
 
 
-class NothingToReplay(StorageError):
+class NothingToReplay(AtPath):
     """A recording without any packet of a headset."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: holds no stream of a headset that could be served")
+    text = "{path}: holds no stream of a headset that could be served"
 
 
-class NotWithdrawable(StorageError):
+class NotWithdrawable(AtPath):
     """A recording that cannot be withdrawn now."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: is being recorded; stop it first, or run `kitchensync recover`")
+    text = "{path}: is being recorded; stop it first, or run `kitchensync recover`"
 
 
 class SameUuid(StorageError):
@@ -212,68 +202,55 @@ class SameUuid(StorageError):
         )
 
 
-class NotPackable(StorageError):
+class NotPackable(AtPath):
     """A recording or stream that cannot be packed now."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: cannot be archived: {why}")
+    text = "{path}: cannot be archived: {why}"
 
 
-class MoverBusy(StorageError):
+class MoverBusy(AtPath):
     """Two movers would write the same copies."""
 
-    def __init__(self, recording: Path) -> None:
-        super().__init__(f"{recording}: another process is copying it; wait until that has finished")
+    text = "{path}: another process is copying it; wait until that has finished"
 
 
-class TargetAway(StorageError):
+class TargetAway(AtPath):
     """A store that cannot take copies now."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        self.why = why
-        super().__init__(f"{path}: cannot take copies: {why}")
+    text = "{path}: cannot take copies: {why}"
 
 
-class CopyUnfinished(Unusable):
+class CopyUnfinished(AtPath, Unusable):
     """A copy in a store that is not whole yet."""
 
-    def __init__(self, copy: Path) -> None:
-        do = f"run `kitchensync move DATA/{copy.name} --to STORE` where it was recorded"
-        super().__init__(f"{copy}: is a copy that is not whole yet; {do}")
+    text = (
+        "{path}: is a copy that is not whole yet; run `kitchensync move DATA/{path.name} --to STORE` "
+        "where it was recorded"
+    )
 
 
-class PlaceTaken(StorageError):
+class PlaceTaken(AtPath):
     """A place in a store that holds another recording of the same name, or something else."""
 
-    def __init__(self, place: str, what: str) -> None:
-        super().__init__(
-            f"{place}: holds {what}, nothing is written there; choose another store or rename one of them"
-        )
+    text = "{path}: holds {why}, nothing is written there; choose another store or rename one of them"
 
 
-class CopyDiffers(StorageError):
+class CopyDiffers(AtPath):
     """A store that gives back something else than was written."""
 
-    def __init__(self, place: Path) -> None:
-        super().__init__(
-            f"{place}: the copy differs from the original; the local file stays: check the store"
-        )
+    text = "{path}: the copy differs from the original; the local file stays: check the store"
 
 
-class SourceDiffers(StorageError):
+class SourceDiffers(AtPath):
     """A local file that is not what was sealed; it is not copied over good copies."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: is not what was sealed, it is not copied; run `kitchensync verify`")
+    text = "{path}: is not what was sealed, it is not copied; run `kitchensync verify`"
 
 
-class NotAsStated(StorageError):
+class NotAsStated(AtPath):
     """A file that is no longer what its list of checksums says; it is not sent."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(
-            f"{path}: is not what SHA256SUMS says, it is not sent; run `kitchensync release check`"
-        )
+    text = "{path}: is not what SHA256SUMS says, it is not sent; run `kitchensync release check`"
 
 
 class FilesFreed(Unusable):
@@ -286,11 +263,10 @@ class FilesFreed(Unusable):
         )
 
 
-class Withdrawn(Unusable):
+class Withdrawn(AtPath, Unusable):
     """A recording whose person took the consent back."""
 
-    def __init__(self, recording: Path) -> None:
-        super().__init__(f"{recording}: the participant withdrew consent; it may not be used or shared")
+    text = "{path}: the participant withdrew consent; it may not be used or shared"
 
 
 _ENTER = "enter what was signed with `kitchensync consent`"
@@ -303,13 +279,10 @@ class NotPermitted(Unusable):
         super().__init__(f"{recording}: {why}; {do}{or_else}")
 
 
-class HoldsPauses(StorageError):
+class HoldsPauses(AtPath):
     """A raw copy for others that would show privacy pauses."""
 
-    def __init__(self, recording: Path) -> None:
-        super().__init__(
-            f"{recording}: it holds pictures or sound of a privacy pause; run `kitchensync redact` first"
-        )
+    text = "{path}: it holds pictures or sound of a privacy pause; run `kitchensync redact` first"
 
 
 class FilesMissing(StorageError):
@@ -323,13 +296,10 @@ class FilesMissing(StorageError):
         )
 
 
-class NotFinished(Unusable):
+class NotFinished(AtPath, Unusable):
     """A recording that is not closed yet."""
 
-    def __init__(self, recording: Path) -> None:
-        super().__init__(
-            f"{recording}: is not closed yet; end it, or run `kitchensync recover` after a crash"
-        )
+    text = "{path}: is not closed yet; end it, or run `kitchensync recover` after a crash"
 
 
 class CloudRefused(StorageError):
@@ -395,17 +365,15 @@ def words_of(error: Exception) -> str:
     """Say an error in one line; what the computer says without its numbers, with the file and what to do."""
     if not isinstance(error, OSError):
         return " ".join(str(error).split())
-    where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
-    what = NO_INODES if _met_no_inodes(error) else (error.strerror or str(error)).lower()
-    return f"{where}{what}; check the disk, then run it again"
-
-
-def _met_no_inodes(error: OSError) -> bool:
-    """Return whether a disk is called full although only its inodes are used up."""
-    if error.errno != errno.ENOSPC or not isinstance(error.filename, str | bytes):
-        return False
-    place = Path(os.fsdecode(error.filename)).absolute()
-    return lacks_inodes(next(folder for folder in (place, *place.parents) if folder.is_dir()))
+    what = (error.strerror or str(error)).lower()
+    if not isinstance(error.filename, str | bytes):
+        return f"{what}; check the disk, then run it again"
+    place = Path(os.fsdecode(error.filename))
+    if error.errno == errno.ENOSPC:  # a disk is called full too when only its inodes are used up
+        above = place.absolute()
+        if lacks_inodes(next(folder for folder in (above, *above.parents) if folder.is_dir())):
+            what = NO_INODES
+    return f"{os.fsdecode(error.filename)}: {what}; check the disk, then run it again"
 
 
 OF_COMPUTER = {

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from kitchensync.shell.files_on_disk import matching, read_plain
 from kitchensync.shell.untrusted_json import BadJson, parse_object
@@ -21,7 +21,22 @@ from kitchensync.storage.errors import BadEventLog
 SCHEMA = "event/1"
 FIRST = "0" * 64
 
-Event = dict[str, Any]
+
+class LogEvent(TypedDict):
+    """What somebody did: one line of a log."""
+
+    schema: str
+    kind: str
+    host_ns: int
+    uncertainty_ns: int
+    op_id: str | None
+    body: dict[str, Any]
+    prev: str
+    "Hash of the line before."
+    writer: NotRequired[str]
+    "Name of its log, where events of several are read together."
+
+
 FORMS: dict[str, type] = {"kind": str, "host_ns": int, "uncertainty_ns": int, "body": dict}
 """What every event says, and as what."""
 MOST_NS = 1 << 61
@@ -39,14 +54,8 @@ class EventLog:
         self.path.parent.mkdir(exist_ok=True)
 
     def append(
-        self,
-        kind: str,
-        *,
-        host_ns: int,
-        uncertainty_ns: int,
-        body: dict[str, Any],
-        op_id: str | None = None,
-    ) -> Event:
+        self, kind: str, *, host_ns: int, uncertainty_ns: int, body: dict[str, Any], op_id: str | None = None
+    ) -> LogEvent:
         """Append one event and sync it to the disk; return the event as stored.
 
         `host_ns` is CLOCK_MONOTONIC of the capture computer. An `op_id` that is already there is not stored
@@ -55,13 +64,18 @@ class EventLog:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o640)
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-            self._settle(file.fileno())
+            content = read_plain(self.path, MOST_LINES_BYTES)
+            if not content:
+                LOCAL.sync_folder(self.path.parent)
+                LOCAL.sync_folder(self.path.parent.parent)
+            elif not content.endswith(b"\n"):  # nobody was told that the last line is stored
+                os.ftruncate(file.fileno(), content.rfind(b"\n") + 1)
             previous = FIRST
-            for event, digest in read_lines(self.path):
-                if op_id is not None and event.get("op_id") == op_id:
-                    return event
+            for known, digest in read_lines(self.path):
+                if op_id is not None and known.get("op_id") == op_id:
+                    return known
                 previous = digest
-            event = {
+            event: LogEvent = {
                 "schema": SCHEMA,
                 "kind": kind,
                 "host_ns": host_ns,
@@ -75,17 +89,8 @@ class EventLog:
             os.fsync(file.fileno())
             return event
 
-    def _settle(self, descriptor: int) -> None:
-        """Make a new file's name durable; drop a last line without its end: nobody was told that it is stored."""
-        content = read_plain(self.path, MOST_LINES_BYTES)
-        if not content:
-            LOCAL.sync_folder(self.path.parent)
-            LOCAL.sync_folder(self.path.parent.parent)
-        if content and not content.endswith(b"\n"):
-            os.ftruncate(descriptor, content.rfind(b"\n") + 1)
 
-
-def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
+def read_lines(path: Path) -> Iterator[tuple[LogEvent, str]]:
     """Yield each event with the hash of its line. Raises BadEventLog at the first line that does not fit."""
     previous = FIRST
     # A line without its end is being written, or was torn by a crash before anyone was told.
@@ -101,14 +106,12 @@ def read_lines(path: Path) -> Iterator[tuple[Event, str]]:
         if odd := _odd_in(event):
             raise BadEventLog(path, number, f"it does not say what an event says: {odd}")
         previous = hashlib.sha256(line).hexdigest()
-        yield {key: value for key, value in event.items() if key != CHECK}, previous
+        event.pop(CHECK, None)
+        yield cast(LogEvent, event), previous
 
 
-def _odd_in(event: Event) -> str:
-    """Return the key whose value no reader can take; nothing where it is an event.
-
-    Ids are compared, moments are computed with.
-    """
+def _odd_in(event: dict[str, Any]) -> str:
+    """Return the key whose value no reader can compare or compute with; nothing where it is an event."""
     if odd := [name for name, form in FORMS.items() if type(event.get(name)) is not form]:
         return odd[0]
     ids = {"op_id": event.get("op_id"), "undoes": event["body"].get("undoes")}
@@ -122,21 +125,21 @@ def event_logs(recording: Path) -> list[Path]:
     return matching(recording / "events", "*.jsonl")
 
 
-def read_events(recording: Path) -> list[Event]:
+def read_events(recording: Path) -> list[LogEvent]:
     """Return all events of a recording by time; each gets `writer`, the name of its file."""
-    events: list[Event] = []
+    events: list[LogEvent] = []
     for path in event_logs(recording):
         events += [{**event, "writer": path.stem} for event, _ in read_lines(path)]
     return sorted(events, key=lambda event: int(event["host_ns"]))
 
 
-def events_of(recording: Path, writer: str) -> list[Event]:
+def events_of(recording: Path, writer: str) -> list[LogEvent]:
     """Return the events of one writer in the order in which they were appended; none where it wrote nothing."""
     path = recording / "events" / f"{writer}.jsonl"
     return [event for event, _ in read_lines(path)] if path.is_file() else []
 
 
-def taken_back(events: Sequence[Event]) -> set[str]:
+def taken_back(events: Sequence[LogEvent]) -> set[str]:
     """Return the `op_id` of what was undone, from events in order of time.
 
     From the last to the first: an undo that was itself taken back takes nothing back. What one undo took back

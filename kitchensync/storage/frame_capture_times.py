@@ -72,10 +72,7 @@ def capture_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
         bound_ns[here] = host.bound_ns + np.rint(bound_s * 1e9).astype(np.int64)
     if not clocks and not recording.main_headset:
         return _by_events(recording, camera, clip) or FilmTimes(
-            clip.rate,
-            capture_ns,
-            bound_ns,
-            "no headset was there, and the start of the film is not known",
+            clip.rate, capture_ns, bound_ns, "no headset was there, and the start of the film is not known"
         )
     return FilmTimes(clip.rate, capture_ns, bound_ns, "; ".join(why))
 
@@ -101,10 +98,7 @@ def film_host_ns(
 
 
 def _by_events(recording: Recording, camera: str, clip: Clip) -> FilmTimes | None:
-    """Without a headset: by where `sync` placed an event after the shutter; None where it placed none.
-
-    An event places the chapters of its own clip: nobody knows what lies between two clips.
-    """
+    """Place the chapters of an event's own clip by where `sync` put it, without a headset; None where it put none."""
     starts = {f"{camera}/{c.path.name}": s for c, s in zip(clip.chapters, clip.starts_s, strict=True)}
     clip_of = {
         f"{camera}/{path.name}": group

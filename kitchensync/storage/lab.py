@@ -85,10 +85,7 @@ def lab_of(recording: Path) -> Lab:
 
 
 def stated_data() -> Path | None:
-    """Return the data folder that the lab file states: the one that is named, or that of this folder or one above.
-
-    None where there is none, or it states no folder. Raises BadLabFile, OSError.
-    """
+    """Return the data folder that the lab file of this folder or one above states. Raises BadLabFile, OSError."""
     path = _file(Path.cwd() / "any")
     stated = _read(path).data if path is not None else ""
     return path.parent / stated if path is not None and stated else None
@@ -120,19 +117,13 @@ SHARED = 0o027
 
 
 def share(recording: Path) -> None:
-    """Let the laboratory's group read what this process, and what it starts, writes from now on.
-
-    Raises BadLabFile, NoSuchGroup.
-    """
+    """Let the laboratory's group read what this process writes from now on. Raises BadLabFile, NoSuchGroup."""
     if _group(recording) is not None:
         os.umask(SHARED)
 
 
 def give_to_group(recording: Path) -> None:
-    """Give a new folder of a recording to the laboratory's group; what is made in it belongs to that too.
-
-    Raises BadLabFile, NoSuchGroup where there is none of that name or we are no member.
-    """
+    """Give a new folder, and what is made in it, to the laboratory's group. Raises BadLabFile, NoSuchGroup."""
     found = _group(recording)
     if found is None:
         return

@@ -13,10 +13,7 @@ from kitchensync.storage.names import LEDGER_STREAMS
 
 
 def read_notes(recording: Path) -> dict[str, list[Note]]:
-    """Return the notes of every stream in the order in which they were written.
-
-    Raises BadChunk when a ledger file does not open or is damaged.
-    """
+    """Return the notes of every stream in the order in which they were written. Raises BadChunk."""
     folders = sorted((recording / LEDGER_STREAMS).glob("*"))
     return notes_in(path for folder in folders for path in chunk_paths(folder))
 

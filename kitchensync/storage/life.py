@@ -50,10 +50,7 @@ def life_of(recording: Path) -> Life:
 
 
 def usable_manifest(recording: Path) -> Manifest:
-    """Read the manifest of a recording that may be looked at and copied.
-
-    Raises NotARecording, Withdrawn, CopyUnfinished.
-    """
+    """Read a manifest that may be looked at and copied. Raises NotARecording, Withdrawn, CopyUnfinished."""
     manifest = read_manifest(recording)
     if manifest.get("withdrawn"):
         raise Withdrawn(recording)
@@ -83,17 +80,14 @@ def life_by(recording: Path, manifest: Manifest) -> Life:
         return Life.ELSEWHERE
     if manifest["state"] == "aborted":
         return Life.ABORTED
-    return Life.ARCHIVED if _is_packed(manifest) else Life.COMPLETE
+    # no stream in several files that could be packed still
+    sealed = [Path(name) for name in manifest["files"] if chunk_range(Path(name)) is not None]
+    loose = Counter(path.parent for path in sealed if not is_archive(path))
+    is_packed = any(is_archive(path) for path in sealed) and all(count < 2 for count in loose.values())
+    return Life.ARCHIVED if is_packed else Life.COMPLETE
 
 
 def why_aborted(manifest: Manifest) -> str:
     """Return why somebody aborted a recording, which is kept but shall not be used; nothing where nobody did."""
     said = manifest.get("abandoned")
     return (said.get("reason") or "no reason was given") if isinstance(said, dict) else ""
-
-
-def _is_packed(manifest: Manifest) -> bool:
-    """Return whether there are archives, and no stream in several files that could be packed still."""
-    sealed = [Path(name) for name in manifest["files"] if chunk_range(Path(name)) is not None]
-    loose = Counter(path.parent for path in sealed if not is_archive(path))
-    return any(is_archive(path) for path in sealed) and all(count < 2 for count in loose.values())

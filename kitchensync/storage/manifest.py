@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kitchensync.shell.files_on_disk import read_plain
 from kitchensync.shell.untrusted_json import BadJson, parse_object
@@ -28,7 +28,10 @@ MOST_NAMED = 3
 MOST_BYTES = 64 << 20
 """Of a manifest: that of a day with every sensor is some megabytes."""
 
-Manifest = dict[str, Any]
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import Manifest
+else:
+    Manifest = dict  # the module of the forms loads pydantic
 
 
 def write_json(path: Path, value: Any, disk: Disk = LOCAL) -> None:
@@ -40,7 +43,7 @@ def write_json(path: Path, value: Any, disk: Disk = LOCAL) -> None:
     write_whole(path, [text], PART_SUFFIX, disk)
 
 
-def manifest_text(value: Manifest) -> bytes:
+def manifest_text(value: Mapping[str, Any]) -> bytes:
     """Return the content of a `recording.json` or `media.json` with its checksum."""
     return checked_json(value, indent=1)
 
@@ -56,21 +59,7 @@ def read_manifest(recording: Path) -> Manifest:
         raise _without_manifest(recording, f"{MANIFEST} is missing") from error
     except OSError as error:
         raise ManifestDamaged(recording, f"cannot be read ({error.strerror})") from error
-    manifest = _parsed(recording, content)
-    _check(recording)
-    return manifest
-
-
-def _check(recording: Path) -> None:
-    try:
-        check_folder(recording)
-    except OSError as error:
-        where = os.path.relpath(error.filename or recording, recording)
-        raise UnsafeFile(recording, where, f"cannot be read ({error.strerror}); check the disk") from error
-
-
-def _parsed(recording: Path, content: bytes) -> Manifest:
-    from kitchensync.storage.manifest_form import ManifestForm, wrong_in  # loads pydantic
+    from kitchensync.storage import manifest_form  # loads pydantic
 
     try:
         manifest = parse_object(content, most_bytes=MOST_BYTES)
@@ -84,9 +73,19 @@ def _parsed(recording: Path, content: bytes) -> Manifest:
         raise ManifestDamaged(recording, "is damaged")
     if manifest.get("schema") != SCHEMA:
         raise ManifestDamaged(recording, f"has not the schema {SCHEMA}")
-    if why := wrong_in(ManifestForm, manifest):
+    if why := manifest_form.wrong_in(manifest_form.Manifest, manifest):
         raise ManifestDamaged(recording, f"is wrong at {why}")
-    return {key: value for key, value in manifest.items() if key != CHECK}
+    manifest.pop(CHECK, None)
+    _check(recording)
+    return cast(Manifest, manifest)
+
+
+def _check(recording: Path) -> None:
+    try:
+        check_folder(recording)
+    except OSError as error:
+        where = os.path.relpath(error.filename or recording, recording)
+        raise UnsafeFile(recording, where, f"cannot be read ({error.strerror}); check the disk") from error
 
 
 def _without_manifest(recording: Path, why: str) -> NotARecording:
@@ -100,10 +99,7 @@ def _without_manifest(recording: Path, why: str) -> NotARecording:
 
 @contextmanager
 def edit_manifest(recording: Path) -> Iterator[Manifest]:
-    """Change a manifest under a lock: the tablet's app and the recorder may both do so.
-
-    Raises NotARecording.
-    """
+    """Change a manifest under a lock: the tablet's app and the recorder may both do so. Raises NotARecording."""
     with locked_folder(recording):
         manifest = read_manifest(recording)
         yield manifest

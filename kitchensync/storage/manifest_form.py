@@ -1,13 +1,15 @@
-"""The forms of `recording.json` and `media.json`: each value that this software reads, with its type and bounds.
+"""`recording.json` and `media.json`: each value that this software reads, with its type and bounds.
 
 Unknown keys are kept, and most keys may be missing: older and newer versions write other ones.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field, GetPydanticSchema, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from kitchensync.storage.names import is_path_inside
 
@@ -41,264 +43,289 @@ Span = Annotated[list[Whole], Field(min_length=2, max_length=2)]
 Run = Annotated[list[Sample], Field(min_length=2, max_length=2)]
 
 
-class Form(BaseModel):
-    """Values are of the very type that is written; keys that are not named here may be anything."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
-
-
-class MomentForm(Form):
+class MomentForm(TypedDict):
     """A moment on both clocks, ns; `reason` where it is an end."""
 
-    host_ns: Whole = 0
-    utc_ns: Whole = 0
-    reason: str = ""
+    host_ns: NotRequired[Whole]
+    utc_ns: NotRequired[Whole]
+    reason: NotRequired[str]
 
 
-class AnchorForm(Form):
+class AnchorForm(TypedDict):
     """One moment on both clocks, ns."""
 
     host_ns: Whole
     utc_ns: Whole
-    bound_ns: Count = 0
-    slept_ns: Whole = 0
-    synchronized: bool = False
+    bound_ns: NotRequired[Count]
+    slept_ns: NotRequired[Whole]
+    synchronized: NotRequired[bool]
 
 
-class ZoneForm(Form):
+class ZoneForm(TypedDict):
     """The time zone of the place."""
 
-    iana: str | None = None
-    utc_offset_s: Annotated[float, Field(ge=-90_000, le=90_000)] | None = None
-    changes: list[Any] = []
+    iana: NotRequired[str | None]
+    utc_offset_s: NotRequired[Annotated[float, Field(ge=-90_000, le=90_000)] | None]
+    changes: NotRequired[list[Any]]
 
 
-class DeviceForm(Form):
+class DeviceForm(TypedDict):
     """A headset, camera or plug-in."""
 
     kind: Label
-    address: str | None = None
-    model: str | None = None
-    gyroscope_unit: str | None = None
-    utc_offset_ticks: Whole | None = None
-    replays: str = ""
-    sensor: str = ""
-    settings: dict[str, Any] | None = None
+    address: NotRequired[str | None]
+    model: NotRequired[str | None]
+    serial: NotRequired[Any]
+    firmware: NotRequired[Any]
+    version: NotRequired[Any]
+    virtual: NotRequired[Any]
+    gyroscope_unit: NotRequired[str | None]
+    utc_offset_ticks: NotRequired[Whole | None]
+    replays: NotRequired[str]
+    sensor: NotRequired[str]
+    settings: NotRequired[dict[str, Any] | None]
 
 
-class FormatForm(Form):
+class FormatForm(TypedDict):
     """How a device was asked to send."""
 
-    module: str = ""
-    codec: str = ""
-    configuration: str = ""
-    width: Size = 0
-    height: Size = 0
-    hz: Rate | None = None
-    unit: str | None = None
-    packing: str = ""
-    channels: Annotated[int, Field(ge=1, le=1024)] = 1
-    rate_hz: Rate = 0
-    settings: dict[str, Any] = {}
-    loses: list[str] = []
+    module: NotRequired[str]
+    codec: NotRequired[str]
+    configuration: NotRequired[str]
+    width: NotRequired[Size]
+    height: NotRequired[Size]
+    hz: NotRequired[Rate | None]
+    unit: NotRequired[str | None]
+    packing: NotRequired[str]
+    channels: NotRequired[Annotated[int, Field(ge=1, le=1024)]]
+    rate_hz: NotRequired[Rate]
+    settings: NotRequired[dict[str, Any]]
+    loses: NotRequired[list[str]]
 
 
-class StreamForm(Form):
+Format = Annotated[dict[str, Any], GetPydanticSchema(lambda _, schema_of: schema_of(FormatForm))]
+"""A `FormatForm` with whatever else the sensor writes there."""
+
+
+class StreamForm(TypedDict):
     """A stream of a device."""
 
-    device: str = ""
-    nominal_hz: Rate | None = None
-    adaptive: bool = False
-    format: FormatForm | None = None
+    device: NotRequired[str]
+    port: NotRequired[Any]
+    nominal_hz: NotRequired[Rate | None]
+    adaptive: NotRequired[bool]
+    format: NotRequired[Format | None]
 
 
-class FileFactsForm(Form):
+class FileFactsForm(TypedDict):
     """What a file was sealed with."""
 
-    bytes: Count = 0
+    bytes: NotRequired[Count]
     sha256: str
 
 
-class ChoiceForm(Form):
+class ChoiceForm(TypedDict):
     """Which recipe was cooked."""
 
-    name: str | None = None
-    graph_hash: str | None = None
-    order: list[Any] | None = None
+    name: NotRequired[str | None]
+    graph_hash: NotRequired[str | None]
+    order: NotRequired[list[Any] | None]
 
 
-class ScriptForm(Form):
+class ScriptForm(TypedDict):
     """How it was to be cooked."""
 
-    strategy: str | None = None
-    display: str | None = None
+    strategy: NotRequired[str | None]
+    display: NotRequired[str | None]
 
 
-class RedactedChunkForm(Form):
+class RedactedChunkForm(TypedDict):
     """A chunk that was destroyed, or packets that were never stored."""
 
-    chunk: Count = 0
-    packets: Count = 0
-    bytes: Count = 0
+    chunk: NotRequired[Count]
+    packets: NotRequired[Count]
+    bytes: NotRequired[Count]
     seq: Span
-    ticks: Span = []
-    sha256: str = ""
-    cause: str = ""
+    ticks: NotRequired[Span]
+    sha256: NotRequired[str]
+    cause: NotRequired[str]
 
 
-class RedactedFilmForm(Form):
+class RedactedFilmForm(TypedDict):
     """What was destroyed of a film: runs of samples by track, [first, last] each."""
 
-    sha256: str = ""
-    samples: dict[str, list[Run]] = {}
+    sha256: NotRequired[str]
+    samples: NotRequired[dict[str, list[Run]]]
 
 
-class RedactionForm(Form):
+class RedactionForm(TypedDict):
     """What was destroyed at once."""
 
     id: str
     state: str
-    reason: str = ""
-    by: str = ""
-    utc_ns: Whole = 0
+    reason: NotRequired[str]
+    by: NotRequired[str]
+    utc_ns: NotRequired[Whole]
     open: list[str]
+    places: NotRequired[Any]
+    host_ns: NotRequired[Any]
     streams: dict[Inside, list[RedactedChunkForm]]
     films: dict[Inside, RedactedFilmForm]
 
 
-class PartOfForm(Form):
+class PartOfForm(TypedDict):
     """What a part was cut from."""
 
-    recording: str = ""
+    recording: NotRequired[str]
+    session_s: NotRequired[Any]
     host_ns: Span
-    first_ticks: Whole | None = None
-    first_host_ns: Whole | None = None
+    first_ticks: NotRequired[Whole | None]
+    first_host_ns: NotRequired[Whole | None]
 
 
-class WaitingForm(Form):
+class WaitingForm(TypedDict):
     """Packets that are still in the queue."""
 
     packets: Count
     why: str
+    first_seq: NotRequired[Any]
+    last_seq: NotRequired[Any]
 
 
-class OverrideForm(Form):
+class OverrideForm(TypedDict):
     """For what a recording was used although nobody agreed."""
 
     purpose: str
     reason: str
+    utc_ns: NotRequired[Any]
 
 
-class RebuiltForm(Form):
+class RebuiltForm(TypedDict):
     """How a lost manifest was put together again."""
 
+    utc_ns: NotRequired[Any]
+    software: NotRequired[Any]
+    damaged: NotRequired[Any]
     unknown: list[str]
 
 
-class GoneFileForm(Form):
+class GoneFileForm(TypedDict):
     """A file that a withdrawal destroyed."""
 
     file: Inside
-    bytes: Count = 0
-    sha256: str = ""
+    bytes: NotRequired[Count]
+    sha256: NotRequired[str]
 
 
-class WithdrawalForm(Form):
+class WithdrawalForm(TypedDict):
     """That the consent was taken back, and what was done."""
 
-    host_ns: Whole | None = None
-    utc_ns: Whole = 0
-    policy: str = ""
-    files: list[GoneFileForm] = []
-    open: list[dict[str, Any]] = []
-    derived: list[dict[str, Any]] = []
-    cards: list[dict[str, Any]] = []
+    host_ns: NotRequired[Whole | None]
+    utc_ns: NotRequired[Whole]
+    policy: NotRequired[str]
+    files: NotRequired[list[GoneFileForm]]
+    open: NotRequired[list[dict[str, Any]]]
+    derived: NotRequired[list[dict[str, Any]]]
+    cards: NotRequired[list[dict[str, Any]]]
 
 
-class AbandonedForm(Form):
+class AbandonedForm(TypedDict):
     """Why somebody aborted it."""
 
-    reason: str | None = None
+    host_ns: NotRequired[Any]
+    reason: NotRequired[str | None]
 
 
-class ManifestForm(Form):
+class Manifest(TypedDict, total=False):
     """A manifest."""
 
-    recording: Part = ""
-    uuid: Part | None = None
-    state: Label = ""
-    retake_of: Part | None = None
-    started: MomentForm | None = None
-    stopped: MomentForm | None = None
-    adopted: MomentForm | None = None
-    utc_anchors: list[AnchorForm] = []
-    zone: ZoneForm | None = None
-    consent: Label | None = None
-    consent_scopes: list[str] = []
-    consent_history: list[dict[str, Any]] = []
-    consent_overrides: list[OverrideForm] = []
-    pseudonym: str | None = None
-    place: str | None = None
-    recipe: ChoiceForm | str | None = None
-    script: ScriptForm | None = None
-    devices: dict[Part, DeviceForm] = {}
-    profile: dict[str, Any] | None = None
-    streams: dict[Inside, StreamForm] = {}
-    software: dict[str, Any] | None = None
-    files: dict[Inside, FileFactsForm] = {}
-    restarts: list[Any] = []
-    problems: list[str] = []
-    notes: list[str] = []
-    declared_losses: list[dict[str, Any]] = []
-    waiting: dict[Inside, WaitingForm] = {}
-    redactions: list[RedactionForm] = []
-    made_from: list[str] = []
-    part_of: Annotated[PartOfForm, Field(default=None)]
-    abandoned: AbandonedForm | None = None
-    rebuilt: RebuiltForm | None = None
-    withdrawn: WithdrawalForm | None = None
+    schema: Any
+    virtual: Any
+    warnings: Any
+    ended_by: Any
+    override: Any
+    card: Any
+    log_anchors: Any
+    consent_version: Any
+    copying: Any
+
+    recording: Part
+    uuid: Part | None
+    state: Label
+    retake_of: Part | None
+    started: MomentForm | None
+    stopped: MomentForm | None
+    adopted: MomentForm | None
+    utc_anchors: list[AnchorForm]
+    zone: ZoneForm | None
+    consent: Label | None
+    consent_scopes: list[str]
+    consent_history: list[dict[str, Any]]
+    consent_overrides: list[OverrideForm]
+    pseudonym: str | None
+    place: str | None
+    recipe: ChoiceForm | str | None
+    script: ScriptForm | None
+    devices: dict[Part, DeviceForm]
+    profile: dict[str, Any] | None
+    streams: dict[Inside, StreamForm]
+    software: dict[str, Any] | None
+    files: dict[Inside, FileFactsForm]
+    restarts: list[Any]
+    problems: list[str]
+    notes: list[str]
+    declared_losses: list[dict[str, Any]]
+    waiting: dict[Inside, WaitingForm]
+    redactions: list[RedactionForm]
+    made_from: list[str]
+    part_of: PartOfForm
+    abandoned: AbandonedForm | None
+    rebuilt: RebuiltForm | None
+    withdrawn: WithdrawalForm | None
 
 
-class BlocksForm(Form):
+class BlocksForm(TypedDict):
     """CRC-32 of every block of a film."""
 
     block_bytes: Annotated[int, Field(gt=0)]
     crc32: list[int]
 
 
-class FilmForm(Form):
+class FilmForm(TypedDict):
     """A camera's file."""
 
     file: Part
-    folder: str | None = None
+    folder: NotRequired[str | None]
     bytes: Count
-    sha256: str | None = None
-    blocks: BlocksForm | None = None
-    created_s: Annotated[float, Field(ge=-1e12, le=1e12)] | None = None
+    sha256: NotRequired[str | None]
+    blocks: NotRequired[BlocksForm | None]
+    stored_bytes: NotRequired[Any]
+    bytes_per_s: NotRequired[Any]
+    created_s: NotRequired[Annotated[float, Field(ge=-1e12, le=1e12)] | None]
 
 
-class ShutterForm(Form):
+class ShutterForm(TypedDict):
     """When a shutter was pressed: the truth lies between before and observed."""
 
     before_host_ns: Whole
     after_host_ns: Whole
-    observed_host_ns: Whole | None = None
+    observed_host_ns: NotRequired[Whole | None]
 
 
-class ClockOffsetForm(Form):
+class ClockOffsetForm(TypedDict):
     """How far the camera's local clock is from UTC."""
 
-    offset_ns: Whole = 0
-    zone_minutes: Annotated[int, Field(ge=-1500, le=1500)] | None = None
+    offset_ns: NotRequired[Whole]
+    zone_minutes: NotRequired[Annotated[int, Field(ge=-1500, le=1500)] | None]
 
 
-class CameraClockForm(Form):
+class CameraClockForm(TypedDict):
     """The camera's clock at the start."""
 
-    start: ClockOffsetForm | None = None
+    start: NotRequired[ClockOffsetForm | None]
 
 
-class CameraGapForm(Form):
+class CameraGapForm(TypedDict):
     """A time in which the camera filmed nothing."""
 
     cause: str
@@ -306,43 +333,46 @@ class CameraGapForm(Form):
     end_host_ns: Whole
 
 
-class MediaForm(Form):
+class MediaForm(TypedDict):
     """What a camera's `media.json` holds."""
 
-    state: str = ""
-    serial: str | None = None
-    address: str | None = None
-    files: list[FilmForm] = []
-    small: list[Part] = []
-    before: list[Annotated[list[str], Field(min_length=2, max_length=2)]] = []
-    gaps: list[CameraGapForm] = []
-    shutter_on: ShutterForm | None = None
-    shutters_on_again: list[ShutterForm] = []
-    shutter_off: ShutterForm | None = None
-    ended_host_ns: Whole | None = None
-    anchor: Annotated[AnchorForm, Field(default=None)]
-    clock: CameraClockForm | None = None
+    state: NotRequired[str]
+    serial: NotRequired[str | None]
+    address: NotRequired[str | None]
+    files: NotRequired[list[FilmForm]]
+    small: NotRequired[list[Part]]
+    before: NotRequired[list[Annotated[list[str], Field(min_length=2, max_length=2)]]]
+    gaps: NotRequired[list[CameraGapForm]]
+    shutter_on: NotRequired[ShutterForm | None]
+    shutters_on_again: NotRequired[list[ShutterForm]]
+    shutter_off: NotRequired[ShutterForm | None]
+    ended_host_ns: NotRequired[Whole | None]
+    anchor: NotRequired[AnchorForm]
+    clock: NotRequired[CameraClockForm | None]
 
 
-class VerdictForm(Form):
+class VerdictForm(TypedDict):
     """An answer of `verify` that was kept."""
 
     status: Literal["PASS", "WARN", "FAIL"]
-    reasons: list[str] = []
-    notes: list[str] = []
-    streams: dict[str, dict[str, Any]] = {}
-    corrupt: list[dict[str, Any]] = []
-    trouble: dict[str, str] = {}
-    session_s: Annotated[float, Field(ge=0, lt=1e9)] | None = None
-    cameras: dict[str, dict[str, Any]] = {}
-    good_for: list[Any] = []
-    lost: dict[str, list[Any]] = {}
+    reasons: NotRequired[list[str]]
+    notes: NotRequired[list[str]]
+    streams: NotRequired[dict[str, dict[str, Any]]]
+    corrupt: NotRequired[list[dict[str, Any]]]
+    trouble: NotRequired[dict[str, str]]
+    session_s: NotRequired[Annotated[float, Field(ge=0, lt=1e9)] | None]
+    cameras: NotRequired[dict[str, dict[str, Any]]]
+    good_for: NotRequired[list[Any]]
+    lost: NotRequired[dict[str, list[Any]]]
 
 
-def wrong_in(form: type[Form], content: dict[str, Any]) -> str:
+_adapter_of = cache(TypeAdapter)
+
+
+def wrong_in(form: Any, content: object) -> str:
     """Return what is wrong in a document of a form, with its place; nothing where it fits."""
     try:
-        form.model_validate(content)
+        _adapter_of(form).validate_python(content, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"] if part != "[key]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Final
 
 from kitchensync.storage.errors import BadName
 
@@ -18,13 +19,14 @@ COPIES = "copies.jsonl"
 """Which files of a recording lie verified where."""
 STORES = "stores.json"
 """How far its copies were when its recorder ended."""
-COPYING = "copying"
+COPYING: Final = "copying"
 """Key of the manifest in a copy that is not whole yet."""
 HUB = "hf://"
 """Beginning of an address at the Hugging Face hub."""
 DERIVED = "derived.jsonl"
 """What commands wrote of a recording outside of it."""
-MADE_FROM, PART_OF = "made_from", "part_of"
+MADE_FROM: Final = "made_from"
+PART_OF: Final = "part_of"
 """Keys in the manifest of a recording that was cut or replayed: from which uuids, and from when to when a part is."""
 LOGS = "logs"
 """What the processes of a recording said, one file a process; no payload is in there."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from kitchensync.shell.array_types import Int64, Mask
-from kitchensync.storage.events import Event, events_of
+from kitchensync.storage.events import LogEvent, events_of
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.timeline.film_times import UNKNOWN
 
 if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import Manifest
     from kitchensync.storage.timeline.device_clock import HostClock
 
 WRITERS = ("tablet", "tablet_late")
@@ -41,14 +42,11 @@ def pauses_of(recording: Path) -> Pauses:
     return tuple(sorted(by_tablet + pauses_in(events_of(recording, OPERATOR))))
 
 
-def outside_of(manifest: Mapping[str, Any]) -> Pauses:
-    """Return what lies outside of a part that `kitchensync cut` made; nothing of a whole recording."""
-    return all_but(*manifest[PART_OF]["host_ns"]) if PART_OF in manifest else ()
-
-
-def span_of(manifest: Mapping[str, Any]) -> tuple[float, float]:
+def span_of(manifest: Manifest) -> tuple[float, float]:
     """Return from when to when a part was asked for, session seconds; of a whole recording infinite ends."""
-    start_s, end_s = manifest.get(PART_OF, {}).get("session_s", (None, None))
+    start_s, end_s = (
+        manifest[PART_OF].get("session_s") or (None, None) if PART_OF in manifest else (None, None)
+    )
     return float("-inf") if start_s is None else start_s, float("inf") if end_s is None else end_s
 
 
@@ -57,13 +55,13 @@ def all_but(first_ns: int, last_ns: int) -> Pauses:
     return (-FOR_EVER, first_ns - 1), (last_ns + 1, FOR_EVER)
 
 
-def pauses_in(events: Iterable[Event]) -> Pauses:
+def pauses_in(events: Iterable[LogEvent]) -> Pauses:
     """Return the pauses in events in the order in which they were filed; in doubt they are longer.
 
     Touches belong together up to the last resume: of nested pauses the first start and the last end count, and a
     touch whose clock jumped back makes a pause begin earlier. An undo does not take a pause back.
     """
-    groups: list[list[Event]] = []
+    groups: list[list[LogEvent]] = []
     for event in events:
         last = groups[-1] if groups else []
         resumed = sum(one["kind"] == RESUME for one in last)
@@ -71,17 +69,13 @@ def pauses_in(events: Iterable[Event]) -> Pauses:
             groups.append([event])
         elif event["kind"] == PAUSE or (event["kind"] == RESUME and 2 * resumed < len(last)):
             last.append(event)
-    return tuple(_span(group) for group in groups)
-
-
-def _span(touches: list[Event]) -> tuple[int, int]:
-    start_ns = min(one["host_ns"] - _doubt_ns(one) for one in touches)
-    is_ended = touches[-1]["kind"] == RESUME
-    return start_ns, max(one["host_ns"] + _doubt_ns(one) for one in touches) if is_ended else FOR_EVER
-
-
-def _doubt_ns(event: Event) -> int:
-    return int(event.get("uncertainty_ns") or 0)
+    pauses = []
+    for group in groups:
+        touched = [(one["host_ns"], int(one.get("uncertainty_ns") or 0)) for one in group]
+        end_ns = max(at_ns + doubt_ns for at_ns, doubt_ns in touched)
+        start_ns = min(at_ns - doubt_ns for at_ns, doubt_ns in touched)
+        pauses.append((start_ns, end_ns if group[-1]["kind"] == RESUME else FOR_EVER))
+    return tuple(pauses)
 
 
 def in_pauses(taken_ns: Int64, bound_ns: Int64 | int, pauses: Pauses) -> Mask:
@@ -115,12 +109,8 @@ def hidden_packets(
         return by_arrival
     ticks = index["device_ticks"].astype(np.int64)
     taken_ns = clock.to_host_ns(ticks, near_host_ns=arrived_ns)
-    doubt_ns = clock.bound_ns + around * _step_ns(ticks)
-    odd = (taken_ns - doubt_ns > arrived_ns) | (taken_ns < arrived_ns - LATE_NS)
-    return in_pauses(taken_ns, doubt_ns, pauses) | (odd & by_arrival)
-
-
-def _step_ns(ticks: Int64) -> int:
     steps = np.diff(ticks)
     usual = np.median(steps[steps > 0]) if (steps > 0).any() else LONGEST_STEP_NS / 100
-    return min(round(100 * float(usual)), LONGEST_STEP_NS)
+    doubt_ns = clock.bound_ns + around * min(round(100 * float(usual)), LONGEST_STEP_NS)
+    odd = (taken_ns - doubt_ns > arrived_ns) | (taken_ns < arrived_ns - LATE_NS)
+    return in_pauses(taken_ns, doubt_ns, pauses) | (odd & by_arrival)

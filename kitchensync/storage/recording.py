@@ -17,16 +17,17 @@ from kitchensync.storage.chunks.stored_packets import StoredPackets
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.copies.read_through import promised_hashes, readable_folder
 from kitchensync.storage.errors import UnknownStream
-from kitchensync.storage.events import Event, read_events
+from kitchensync.storage.events import LogEvent, read_events
 from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_OF, stream_folder
-from kitchensync.storage.privacy import AROUND, Pauses, hidden_packets, outside_of, pauses_of
+from kitchensync.storage.privacy import AROUND, Pauses, all_but, hidden_packets, pauses_of
 from kitchensync.storage.reading.instants import Instant, Instants
 from kitchensync.storage.reading.shutter_openings import in_order
 
 if TYPE_CHECKING:
     from kitchensync.sensors.hololens.headset_stream import HeadsetStream
+    from kitchensync.storage.manifest_form import StreamForm
     from kitchensync.storage.reading.camera_streams import CameraStream, PlaceInClip
     from kitchensync.storage.reading.device_constants import ConstantTable
     from kitchensync.storage.reading.headset_pictures import DepthFrame, Frame
@@ -44,7 +45,7 @@ class StoredStream(StoredPackets):
     """One stream of a recording: its packets, and what they say."""
 
     def __init__(
-        self, name: str, folder: Path, description: dict[str, Any], manifest: Manifest,
+        self, name: str, folder: Path, description: StreamForm, manifest: Manifest,
         hides: Callable[[npt.NDArray[np.void]], Mask] | None = None,
     ) -> None:  # fmt: skip
         """`description` is the stream's entry in the manifest; `hides` says which packets of an index are hidden."""
@@ -82,10 +83,7 @@ class StoredStream(StoredPackets):
         return read_records(self)
 
     def sound(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
-        """Decode the packets [start, stop) of a microphone: (device_ticks, (channels, samples) float32).
-
-        Raises NotOfThisKind.
-        """
+        """Decode packets of a microphone: (device_ticks, (channels, samples) float32). Raises NotOfThisKind."""
         from kitchensync.storage.reading.records import read_sound
 
         return read_sound(self, start, self._until(stop))
@@ -158,10 +156,7 @@ class Recording:
         return list(self.manifest["streams"])
 
     def __getitem__(self, name: str) -> StoredStream:
-        """Return one stream; `clock/<device>` and `ledger/<device>` are streams too.
-
-        Raises UnknownStream, FilesFreed.
-        """
+        """Return one stream, `clock/<device>` and `ledger/<device>` too. Raises UnknownStream, FilesFreed."""
         if name not in self._streams:
             if name not in self.streams and name.partition("/")[0] not in (CLOCK_STREAMS, LEDGER_STREAMS):
                 raise UnknownStream(name, self.streams)
@@ -172,10 +167,7 @@ class Recording:
         return self._streams[name]
 
     def newest(self, name: str) -> StoredStream:
-        """Return what the newest file of a stream holds, as if nothing came before: of a recording that is made.
-
-        Raises UnknownStream.
-        """
+        """Return what the newest file of a stream holds, as if nothing came before. Raises UnknownStream."""
         stream = self[name]
         stream.only_newest = True
         return stream
@@ -186,7 +178,10 @@ class Recording:
 
         Of a part of a recording what lies outside is among them. Raises BadEventLog where nobody can tell.
         """
-        return () if self._with_pauses else pauses_of(self.path) + outside_of(self.manifest)
+        if self._with_pauses:
+            return ()
+        outside = all_but(*self.manifest[PART_OF]["host_ns"]) if PART_OF in self.manifest else ()
+        return pauses_of(self.path) + outside
 
     def hides(self, name: str, index: npt.NDArray[np.void]) -> Mask:
         """Return which packets of a stream, (n,) of INDEX, may hold something of a privacy pause."""
@@ -286,8 +281,9 @@ class Recording:
     def _gyroscope_unit(self, device: str) -> str:
         from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 
-        stated = str(self.manifest["devices"].get(device, {}).get("gyroscope_unit") or "auto")
-        if stated != "auto":
+        about = self.manifest["devices"].get(device)
+        stated = about and about.get("gyroscope_unit")
+        if stated and stated != "auto":
             return stated
         found = [read_alignment(path) for path in alignment_files(self.path)]
         units = [
@@ -321,7 +317,7 @@ class Recording:
         streams = [self[name] for name in self.streams if name.startswith(f"{device}/")]
         return [int(stream.index["device_ticks"][0]) for stream in streams if len(stream)]
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[LogEvent]:
         """Return what people did, by time on the capture clock."""
         return read_events(self.path)
 
@@ -332,8 +328,5 @@ def camera_files(folder: Path) -> list[Path]:
 
 
 def open_recording(path: Path | str, *, with_pauses: bool = False) -> Recording:
-    """Open a recording folder for reading; what was recorded in privacy pauses is left out but `with_pauses`.
-
-    Raises NotARecording, Withdrawn.
-    """
+    """Open a recording for reading, without its privacy pauses but `with_pauses`. Raises NotARecording, Withdrawn."""
     return Recording(Path(path), with_pauses=with_pauses)

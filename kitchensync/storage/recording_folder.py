@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from kitchensync.shell.files_on_disk import NotPlainFile, check_facts, is_left_by_system, read_plain
 from kitchensync.shell.untrusted_json import MOST_BYTES
@@ -33,16 +31,15 @@ MOST_LOG = 2 << 30
 
 
 def check_folder(recording: Path) -> None:
-    """Refuse a recording that holds links, pipes, other recordings, or what is no file or folder of its own.
-
-    The folder itself may be reached by a link. Raises UnsafeFile, OSError.
-    """
+    """Refuse a folder with links, pipes or other recordings; a link may lead to it. Raises UnsafeFile, OSError."""
     folders = [""]
     while folders:
         folder = folders.pop()
         for entry in _entries(recording, folder):
             file = f"{folder}/{entry.name}" if folder else entry.name
-            _check_alone(recording, folder, file, entry.name)
+            if (folder and entry.name == MANIFEST) or file == APP_FOLDER:
+                why = f"lies inside another recording; move it out, or remove {recording / MANIFEST}"
+                raise UnsafeFile(recording, file, why)
             if entry.is_dir(follow_symlinks=False):
                 folders.append(file)
             else:
@@ -60,13 +57,6 @@ def _entries(recording: Path, folder: str) -> list[os.DirEntry[str]]:
             return [entry for entry in found if not is_left_by_system(entry.name)]
     except FileNotFoundError:  # a recorder at work renames and removes
         return []
-
-
-def _check_alone(recording: Path, folder: str, file: str, name: str) -> None:
-    """Refuse a recording around others: one `recording.json` among them would decide for all of them."""
-    if (folder and name == MANIFEST) or file == APP_FOLDER:
-        why = f"lies inside another recording; move it out, or remove {recording / MANIFEST}"
-        raise UnsafeFile(recording, file, why)
 
 
 def _check_file(recording: Path, file: str, entry: os.DirEntry[str]) -> None:
@@ -88,16 +78,14 @@ def _check_media(recording: Path, path: Path) -> None:
         media = json.loads(read_plain(path, MOST_BYTES))
     except (FileNotFoundError, ValueError, RecursionError):
         return
-    for name in _films_in(media):
+    names = []
+    for key in ("files", "small") if isinstance(media, dict) else ():
+        named = media.get(key)
+        for one in named if isinstance(named, list) else ():
+            names.append(str(one.get("file", "-") if isinstance(one, dict) else one))
+    for name in names:
         if "/" in name or not is_path_inside(name):
             file = path.relative_to(recording).as_posix()
             raise UnsafeFile(
                 recording, file, f"names {name[:100]!r}, which is no file beside it; take it from a copy"
             )
-
-
-def _films_in(media: Any) -> Iterator[str]:
-    for key in ("files", "small") if isinstance(media, dict) else ():
-        named = media.get(key)
-        for one in named if isinstance(named, list) else ():
-            yield str(one.get("file", "-") if isinstance(one, dict) else one)

@@ -324,7 +324,7 @@ def _inputs(session: Session, clip: CameraClip, master: Master | None) -> list[I
     known = session.recording.manifest.get("files") or {}
     reference = master.clip.readable if isinstance(master, Reference) else ()
     inputs = [
-        Input(file.relative, (known.get(file.relative) or {}).get("sha256"))
+        Input(file.relative, facts["sha256"] if (facts := known.get(file.relative)) else None)
         for file in (*reference, *clip.files)
     ]
     if isinstance(master, Headset) and GYROSCOPE in master.inertial:

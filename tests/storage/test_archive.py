@@ -20,7 +20,7 @@ from sealed_chunks import sealed
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.chunk_writer import Packet
-from kitchensync.storage.disk.durable import LocalDisk
+from kitchensync.storage.disk.durable import Disk
 from kitchensync.storage.errors import BadChunk, NotPackable
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move import archive as archive_module
@@ -109,7 +109,7 @@ class Killed(BaseException):
     """The process dies here."""
 
 
-class DyingDisk(LocalDisk):
+class DyingDisk(Disk):
     """Dies before the n-th call that changes names."""
 
     def __init__(self, calls: int) -> None:
@@ -134,7 +134,6 @@ class DyingDisk(LocalDisk):
         super().sync_folder(path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("calls", [0, 1, 2, 3, 4, 5, 7])
 def test_a_run_that_dies_anywhere_leaves_a_whole_recording_and_the_next_goes_on(take, calls):
     path, truth = take
@@ -147,7 +146,6 @@ def test_a_run_that_dies_anywhere_leaves_a_whole_recording_and_the_next_goes_on(
         assert len(list((path / stream).iterdir())) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("delay_s", [0.5, 0.7, 0.9])
 def test_a_killed_process_leaves_a_whole_recording_and_the_next_goes_on(take, delay_s):
     path, truth = take

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kitchensync.storage.disk.durable import DIRECT_BYTES, O_DIRECT, LocalDisk, write_whole
+from kitchensync.storage.disk.durable import DIRECT_BYTES, O_DIRECT, Disk, write_whole
 
 SIZES = [
     [DIRECT_BYTES],
@@ -21,7 +21,7 @@ SIZES = [
 ]
 
 
-class Watching(LocalDisk):
+class Watching(Disk):
     """Remembers of every write how many bytes it had and whether it was to go past the cache."""
 
     def __init__(self) -> None:

@@ -160,7 +160,6 @@ def test_another_store_or_another_recording_does_not_count_as_copy(freed, stores
         recording["ledger/hololens"]
 
 
-@pytest.mark.slow
 def test_a_copy_that_was_packed_in_its_store_is_read(freed, stores):
     unmount(stores[1])
     archive(stores[0] / "take")
@@ -170,7 +169,6 @@ def test_a_copy_that_was_packed_in_its_store_is_read(freed, stores):
         assert [payload for _, payload in recording["hololens/pv"].packets()] == PAYLOADS
 
 
-@pytest.mark.slow
 def test_a_move_to_a_third_store_takes_the_files_of_a_copy(freed, stores, tmp_path):
     third = tmp_path / "nas-c"
     third.mkdir()
@@ -189,7 +187,6 @@ def test_a_move_again_to_the_same_stores_is_finished_and_copies_nothing(freed, s
     assert sum(state.bytes_done for state in states) < 50_000, "the kept answer of verify, nothing else"
 
 
-@pytest.mark.slow
 def test_a_move_without_a_copy_to_read_copies_nothing_and_says_why(freed, stores, tmp_path):
     unmount(*stores)
     third = tmp_path / "nas-c"

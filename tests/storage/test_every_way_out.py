@@ -33,10 +33,7 @@ LOOKS: dict[str, list[str]] = {
     "adopt": ["new", f"{TAKE}/gopro/GX010001.MP4", "--data", OUT],
 }
 """Commands that show a recording to those who made it: no scope is needed."""
-COPIES: dict[str, list[str]] = {
-    "move": [TAKE, "--to", f"{OUT}/nas"],
-    "upload": [TAKE, OWN_STORE],
-}
+COPIES: dict[str, list[str]] = {"move": [TAKE, "--to", f"{OUT}/nas"], "upload": [TAKE, OWN_STORE]}
 """Commands that copy to the laboratory's own stores; `record --nas` uses what `move` does."""
 GIVES_AWAY: dict[str, list[str]] = {
     "upload": [TAKE, STRANGERS],
@@ -72,17 +69,7 @@ ELSEWHERE = {
 }
 WRITES_NO_RECORDING = {
     *("record", "stop", "recover", "rig check", "rig init", "doctor", "list", "verify", "archive", "consent"),
-    *(
-        "sync",
-        "align",
-        "app",
-        "restore",
-        "annotations import",
-        "mark",
-        "card",
-        "pause",
-        "resume",
-    ),
+    *("sync", "align", "app", "restore", "annotations import", "mark", "card", "pause", "resume"),
     *("graph agree", "graph check", "graph convert", "graph evidence", "graph hints", "graph orders"),
     *("graph score", "graph script", "annotate read", "annotate agree", "measure coherence", "measure spans"),
     *("release check", "release split", "release stats", "export assembly"),

@@ -22,7 +22,7 @@ from sealed_chunks import sealed
 
 from kitchensync.storage.chunks.chunk_writer import Packet
 from kitchensync.storage.copies.target import Target
-from kitchensync.storage.disk.durable import LocalDisk
+from kitchensync.storage.disk.durable import Disk
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.move.freeing import FreeRule
 from kitchensync.storage.move.mover import run_mover
@@ -153,7 +153,7 @@ def test_of_two_copies_that_begin_at_once_one_is_refused(tmp_path: Path) -> None
     store.mkdir()
     states = []
 
-    class Overtaken(LocalDisk):
+    class Overtaken(Disk):
         """Makes the folder of a recording while another computer copies to it."""
 
         def make_folder(self, path: Path) -> None:

@@ -25,7 +25,7 @@ from kitchensync.storage.copies.store_states import (
     store_states,
 )
 from kitchensync.storage.copies.target import MARKER
-from kitchensync.storage.disk.durable import LocalDisk
+from kitchensync.storage.disk.durable import Disk
 from kitchensync.storage.errors import CopyUnfinished, PlaceTaken, TargetAway
 from kitchensync.storage.installation.own_list import OwnList
 from kitchensync.storage.manifest import edit_manifest, read_manifest
@@ -114,7 +114,7 @@ def test_a_copy_that_went_bad_later_is_no_copy(finished, stores):
     assert len(heavy(finished)) == 5
 
 
-class CorruptingDisk(LocalDisk):
+class CorruptingDisk(Disk):
     """Changes a bit of every film after it was synced."""
 
     def sync(self, handle: int) -> None:
@@ -170,9 +170,9 @@ def test_a_store_that_is_not_mounted_is_not_filled(finished, stores):
 
 def test_an_interrupted_copy_goes_on_where_it_was(finished, stores, monkeypatch):
     stop = threading.Event()
-    real_write, written = LocalDisk.write, []
+    real_write, written = Disk.write, []
 
-    class Counting(LocalDisk):
+    class Counting(Disk):
         def write(self, handle, buffers):
             real_write(self, handle, buffers)
             name = os.readlink(f"/proc/self/fd/{handle}")
@@ -226,7 +226,7 @@ def test_a_store_that_comes_back_gets_everything(finished, stores, monkeypatch):
 
 
 def test_a_copy_in_progress_states_what_it_lacks_and_is_used_by_nobody(finished, stores):
-    class Ending(LocalDisk):
+    class Ending(Disk):
         def write(self, handle, buffers):
             if "000002" in os.readlink(f"/proc/self/fd/{handle}"):
                 raise OSError(28, "No space left on device")
@@ -279,7 +279,7 @@ def test_the_states_of_stores_follow_the_copies(finished, stores):
 
 
 def test_a_full_or_read_only_store_is_a_problem_in_words(finished, stores):
-    class Full(LocalDisk):
+    class Full(Disk):
         def write(self, handle, buffers):
             if "MP4" in os.readlink(f"/proc/self/fd/{handle}"):
                 raise OSError(28, "No space left on device")
@@ -351,11 +351,11 @@ def test_the_command_says_what_it_did_and_fails_with_a_store_that_is_away(finish
 BEHIND_THE_CACHE = """
 import os, sys
 from pathlib import Path
-from kitchensync.storage.disk.durable import LocalDisk
+from kitchensync.storage.disk.durable import Disk
 from kitchensync.storage.move.mover import run_mover
 image, store, take = map(Path, sys.argv[1:])
 
-class LyingStore(LocalDisk):
+class LyingStore(Disk):
     '''The platter keeps something else than what the page cache of the store remembers.'''
     def sync(self, handle):
         super().sync(handle)
@@ -394,7 +394,7 @@ def test_a_disk_that_lies_behind_the_page_cache_is_caught(finished, tmp_path):
 def test_a_store_that_is_unmounted_in_the_middle_leaves_nothing_below_its_mount_point(finished, stores):
     store, away = stores[0], stores[0].with_name("away")
 
-    class Unmounting(LocalDisk):
+    class Unmounting(Disk):
         opened = 0
 
         def reopen(self, path: Path, size: int) -> int:
@@ -431,7 +431,7 @@ def test_a_store_that_goes_before_its_first_copy_is_not_taken_for_a_new_one(fini
     monkeypatch.setattr(mover_module, "WAIT_FIRST_S", 0.01)
     store, stop, problems = stores[0], threading.Event(), []
 
-    class Going(LocalDisk):
+    class Going(Disk):
         def reopen(self, path: Path, size: int) -> int:
             store.rename(store.with_name("away"))
             store.mkdir()

@@ -122,7 +122,6 @@ def check_account(path: Path, seen: tuple[str, ...] = SEEN) -> None:
             assert [reason for reason in said["reasons"] if reason.startswith(name)], name
 
 
-@pytest.mark.slow
 def test_what_was_taken_in_the_pause_is_gone_and_all_else_is_there(
     take: Path, made: tuple[Path, Truth]
 ) -> None:
@@ -149,7 +148,6 @@ def test_what_was_taken_in_the_pause_is_gone_and_all_else_is_there(
     assert contents(take) == again
 
 
-@pytest.mark.slow
 def test_the_film_plays_on_and_is_silent_in_between(take: Path) -> None:
     redact(take)
     shown, sound = set(), []
@@ -172,7 +170,6 @@ def test_the_film_plays_on_and_is_silent_in_between(take: Path) -> None:
     assert len(heard) >= SECONDS - 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("small", ["sync/review/gopro_360p.mp4", "gopro/proxies/GL010001.LRV"])
 def test_small_copies_of_the_film_go_with_it(take: Path, small: str) -> None:
     (take / small).parent.mkdir(parents=True)
@@ -214,7 +211,6 @@ def test_a_copy_that_was_never_finished_loses_it_and_so_do_half_written_files(
     check_account(take)
 
 
-@pytest.mark.slow
 def test_files_that_were_freed_lose_it_in_their_store_and_a_store_that_is_away_is_open(
     take: Path, made: tuple[Path, Truth], tmp_path: Path
 ) -> None:
@@ -238,7 +234,6 @@ def test_files_that_were_freed_lose_it_in_their_store_and_a_store_that_is_away_i
         check_account(store / "take")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("touches", "gone_s"),
     [
@@ -288,7 +283,6 @@ def test_what_cannot_be_is_refused_and_nothing_is_changed(
     assert contents(take) == before
 
 
-@pytest.mark.slow
 def test_a_film_that_nobody_placed_needs_a_word(take: Path, made: tuple[Path, Truth]) -> None:
     shutil.rmtree(take / "sync")
     media = json.loads((take / "gopro" / "media.json").read_text())
@@ -317,7 +311,6 @@ def dying() -> Iterator[Dying]:
         yield killed
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_killed_anywhere_the_same_command_takes_it_up(
     take: Path, made: tuple[Path, Truth], dying: Dying, tmp_path: Path, is_packed: bool

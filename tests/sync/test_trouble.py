@@ -65,7 +65,7 @@ def test_a_disk_that_is_full_at_any_file_leaves_the_last_set(aligned, monkeypatc
         "write_table": "pyarrow.parquet.write_table",
         "savez_compressed": "numpy.savez_compressed",
         "write_json": "kitchensync.sync.result.state.write_json",
-        "rename": "kitchensync.storage.disk.durable.LocalDisk.rename",
+        "rename": "kitchensync.storage.disk.durable.Disk.rename",
     }
     monkeypatch.setattr(places[where], full)
     done = run("sync", aligned, "--json")

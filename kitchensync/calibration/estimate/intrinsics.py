@@ -203,7 +203,7 @@ def _started(fit: _Fit, views: Sequence[BoardSeen], blank: Lens) -> tuple[Pinhol
         if best is None or spread < best[0]:
             best = spread, lens.changed(result.shared)
     assert best is not None
-    return best[1], board_poses(best[1], views, fit.board)  # type: ignore[return-value]
+    return best[1], board_poses(best[1], views, fit.board)
 
 
 def board_poses(lens: Lens, views: Sequence[BoardSeen], board: Board) -> Floats:

@@ -82,8 +82,8 @@ def calibrate_imu(path: Path, data: Path) -> tuple[dict[str, Any], Path]:
         answer["down"] = direction.tolist()
         answer["gravity_excess_m_per_s2"] = round(excess, 5)
         measured = started_at(recording)
-        device = recording.manifest["devices"].get(headset, {})
-        serial = str(device.get("serial") or device.get("address") or headset)
+        device = recording.manifest["devices"].get(headset)
+        serial = str((device and (device.get("serial") or device.get("address"))) or headset)
     return answer, save(data, serial, "imu", "rest", measured, answer)
 
 

@@ -105,7 +105,9 @@ def _parts(rec: OpenedRecording, options: ViewOptions) -> Iterator[tuple[str, Ca
     sensors = [name for name in mine if issubclass(rec.kind_of(name), (HeadsetMotion, BodyStream))]
     depth = [head + short for short in CHOICE if head + short in sent][:1]
     front = [name for name in mine if is_front_camera(name)]
-    plugins = [name for name in sent if devices.get(name.partition("/")[0], {}).get("kind") == "plugin"]
+    plugins = [
+        name for name in sent if (about := devices.get(name.partition("/")[0])) and about["kind"] == "plugin"
+    ]
     shown = (*CAMERA["imu"], *CAMERA["pictures"])
     films = [f"{camera}/{kind}" for camera in rec.film_cameras for kind in shown]
     for name in (*sensors, *depth, *front, *plugins, *films):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kitchensync.capture.camera.files import fetch_files, fetch_proxies, new_files, write_media
 from kitchensync.capture.plan import is_running, runtime_folder
@@ -72,7 +72,7 @@ def pending_in(root: Path) -> list[Pending]:
 
 def _read_pending(path: Path) -> Pending | None:
     try:
-        return Pending(path.parent.parent, path.parent.name, load_media(path))
+        return Pending(path.parent.parent, path.parent.name, cast("dict[str, Any]", load_media(path)))
     except (OSError, BadJson):
         return None
 

@@ -99,7 +99,9 @@ def _touch_steps(recording: Path) -> None:
 
     log = EventLog(recording, "tablet")
     with edit_manifest(recording) as manifest:
-        begin_ns = manifest["started"]["host_ns"]
+        begun = manifest["started"]
+        assert begun is not None  # this very command recorded it
+        begin_ns = begun["host_ns"]
         log.append("recipe", host_ns=begin_ns, uncertainty_ns=0, body=RECIPE, op_id="recipe")
         for node, at_s in DONE_S.items():
             at_ns = begin_ns + round(at_s * 1e9)

@@ -6,7 +6,7 @@ Nothing in it names a person, a serial number or an address: it can be sent in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ MOST_BOUND_MS = 16.7
 """Half a picture."""
 SOUND_AGREES_MS = 45.0
 """Three times what microphones and their ways leave open."""
+DESCRIBED = ("kind", "model", "firmware", "version", "virtual")
+"""What is reported of a device."""
 BROKEN = ("network", "reconnect")
 ALIGNED = "aligned"
 CALIBRATIONS = "calibrations"
@@ -37,7 +39,7 @@ def examine_acceptance(recording: Path) -> Report:
     devices = manifest["devices"]
     report = Report("acceptance")
     report.facts["devices"] = {
-        name: {key: facts[key] for key in ("kind", "model", "firmware", "version", "virtual") if key in facts}
+        name: {key: said for key, said in facts.items() if key in DESCRIBED}
         for name, facts in devices.items()
     }
     minutes = (seen.get("session_s") or 0.0) / 60
@@ -60,7 +62,7 @@ def examine_acceptance(recording: Path) -> Report:
     films = [one for one in map(read_alignment, alignment_files(recording)) if one.source.endswith(".MP4")]
     _alignment(report, films, len([name for name in seen["streams"] if name.endswith(".MP4")]))
     _clap(report, films)
-    _board(report, recording.resolve().parent, [devices[name].get("serial", "") for name in cameras])
+    _board(report, recording.resolve().parent, [str(devices[name].get("serial", "")) for name in cameras])
     return report
 
 
@@ -74,7 +76,9 @@ def _stream(report: Report, name: str, facts: dict[str, Any]) -> None:
     report.add(name, GOOD if good else BAD, told, "see `kitchensync doctor HOST` for the network")
 
 
-def _camera(report: Report, name: str, share: float | None, media: dict[str, Any], session_s: float) -> None:
+def _camera(
+    report: Report, name: str, share: float | None, media: Mapping[str, Any], session_s: float
+) -> None:
     """Judge how much a camera filmed; the time in which its battery was changed is not asked of it."""
     if share is None:
         report.add(name, BAD, "nothing tells what its films cover", "see `kitchensync verify`")
@@ -86,7 +90,7 @@ def _camera(report: Report, name: str, share: float | None, media: dict[str, Any
     report.add(name, GOOD if good else BAD, told, "see `kitchensync verify`")
 
 
-def _changes(media: dict[str, Any]) -> list[dict[str, Any]]:
+def _changes(media: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [gap for gap in media.get("gaps", []) if gap["cause"] == DEVICE_SWAP]
 
 
@@ -107,7 +111,7 @@ def _reconnect(report: Report, streams: dict[str, dict[str, Any]]) -> None:
     report.add("reconnect", BAD if gone or max(gaps) > MOST_BACK_S else GOOD, told, "look at the network")
 
 
-def _change(report: Report, streams: dict[str, dict[str, Any]], cameras: list[dict[str, Any]]) -> None:
+def _change(report: Report, streams: dict[str, dict[str, Any]], cameras: Sequence[Mapping[str, Any]]) -> None:
     """Judge the change of a battery: a gap of that name, and a clip after it."""
     away = [gap for media in cameras for gap in _changes(media)]
     clips = sum(len(media.get("shutters_on_again", [])) for media in cameras)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from kitchensync.storage.manifest import edit_manifest, read_manifest
 from kitchensync.storage.privacy import OPERATOR, WRITERS, Pauses, overlaps, pauses_of
 from kitchensync.storage.reading.decoded import is_seen
 from kitchensync.storage.redact.redactions import withhold
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import RedactedChunkForm
 
 BEFORE_NS, AFTER_NS = 250_000_000, 1_000_000_000
 """What arrives so soon after a pause may have been taken in it. So soon before it a batch may reach into it, and the
@@ -71,7 +75,7 @@ class Withheld:
     def note(self, stream: str, packets: list[Packet]) -> None:
         """Write down what is not stored, before the queue forgets it. Raises OSError, NotARecording."""
         first, last = packets[0], packets[-1]
-        facts = {
+        facts: RedactedChunkForm = {
             "seq": [first.seq, last.seq],
             "ticks": [first.device_ticks, last.device_ticks],
             "packets": len(packets),

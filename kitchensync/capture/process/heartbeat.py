@@ -82,7 +82,7 @@ class Heartbeat:
         self._anchors.close()
 
 
-def kept_anchors(work: Path) -> list[dict[str, Any]]:
+def kept_anchors(work: Path) -> list[Any]:
     """Return the anchors of a work folder, in order, as the manifest has them; a torn last one is left out."""
     try:
         content = (work / ANCHORS).read_bytes()

@@ -191,7 +191,7 @@ def _offset_at_start(recording: Path, device: str) -> int | None:
         offset = read_manifest(recording)["devices"][device]["utc_offset_ticks"]
     except (StorageError, KeyError):
         return None
-    return int(offset)
+    return offset
 
 
 def _at_once() -> bool:

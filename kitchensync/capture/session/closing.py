@@ -54,7 +54,7 @@ class UndrainedStream:
     last_seq: int
     why: str
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Any:
         """Return what the manifest says of it."""
         return {name: value for name, value in asdict(self).items() if name != "stream"}
 

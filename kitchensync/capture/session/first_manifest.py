@@ -18,7 +18,7 @@ from kitchensync.storage.names import MADE_FROM
 def first_manifest(order: RecordingRequest, plan: Plan, devices: dict[str, Any]) -> Manifest:
     """Return the manifest; plug-in sensors are added to `devices`."""
     anchor = utc_anchor()
-    streams = {}
+    streams: dict[str, Any] = {}
     for headset in order.headsets:
         profile = Profile(**headset.profile)
         for short in headset.streams:

@@ -163,7 +163,7 @@ def elan_files(own: OwnRecording) -> dict[str, bytes]:
     film = films_of(own.recording.path)[-1]
     name = f"{film_place(own).parts[0]}/{own.recording.id}.eaf"
     marked = Marked(own.recording.id, marks, film["sha256"])
-    made_s = int(own.manifest.get("started", {}).get("utc_ns") or 0) // 10**9
+    made_s = int((own.manifest.get("started") or {}).get("utc_ns") or 0) // 10**9
     content, times = write_elan(marked, f"films/{own.recording.id}.mp4", utc_s=made_s)
     return {name: content, f"{name}{TIMES}": times}
 

@@ -108,10 +108,10 @@ def _seen(own: OwnRecording, taken_ns: Int64, session: SessionTimes, step_s: flo
 
 def _step_s(own: OwnRecording, name: str) -> float | None:
     """Return how far apart the packets of a stream may be; None where nobody said how often they come."""
-    description = own.manifest["streams"].get(name, {"nominal_hz": own.frames.fps})
-    if not description.get("nominal_hz"):
+    description = own.manifest["streams"].get(name, {"nominal_hz": float(own.frames.fps)})
+    if not (nominal_hz := description.get("nominal_hz")):
         return None
-    return longest_step_s(float(description["nominal_hz"]), adaptive=is_adaptive(name, description))
+    return longest_step_s(float(nominal_hz), adaptive=is_adaptive(name, description))
 
 
 def _named(seen: Cover) -> list[Span]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kitchensync.dataset.narration.narrations import released_narrations
 from kitchensync.dataset.source.data_set import Cooked, Member, numbered
@@ -63,7 +63,7 @@ def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
     frozen, manifest = own.state["recording"], own.manifest
     told = entries_of(own.state, own.place, numbering.step, own.accepted)
     return Cooked(
-        uuid=manifest["uuid"],
+        uuid=cast(str, manifest["uuid"]),
         recipe=frozen["name"],
         title=frozen["title"],
         person=str(manifest.get("pseudonym") or "unknown"),

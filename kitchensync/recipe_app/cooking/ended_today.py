@@ -80,7 +80,7 @@ def _who(row: dict[str, Any], people: dict[str, str], kitchens: dict[str, str]) 
 
 def _worth(tools: Collaborators, folder: str, manifest: Manifest, is_newest: bool) -> dict[str, Any]:
     """Say what is known of the card; it is looked for only as long as it may become another one."""
-    read = manifest.get("card") or {}
+    read: dict[str, Any] = manifest.get("card") or {}
     said = {"state": MADE, "to_read": False, "status": read.get("status"), "stage": read.get("stage")}
     if manifest.get("withdrawn"):
         return said | {"state": WITHDRAWN}
@@ -91,7 +91,7 @@ def _worth(tools: Collaborators, folder: str, manifest: Manifest, is_newest: boo
     if said["stage"] == FINAL or manifest.get("adopted"):
         return said
     found = card_of(tools, folder)
-    card = found["card"] or {}
+    card: dict[str, Any] = found["card"] or {}
     is_new = not read or (card.get("stage") == FINAL and read["stage"] == FIRST)
     known = {"status": card["status"], "stage": card["stage"]} if card else {}
     return said | {"state": found["state"], "to_read": is_newest and is_new} | known

@@ -89,9 +89,12 @@ def put_into_list(
     manifest = tools.folders.manifest(folder)
     if not _is_usable(manifest):
         raise NotNow("{folder} is not a whole recording that may be used", folder=folder)
-    for key, chosen_one in (("pseudonym", cook["pseudonym"]), ("place", place["name"])):
-        if manifest.get(key) and manifest[key] != chosen_one:
-            raise NotNow("{folder} says {said}; choose that", folder=folder, said=str(manifest[key]))
+    for said, chosen_one in (
+        (manifest.get("pseudonym"), cook["pseudonym"]),
+        (manifest.get("place"), place["name"]),
+    ):
+        if said and said != chosen_one:
+            raise NotNow("{folder} says {said}; choose that", folder=folder, said=str(said))
     keep_version(tools.records, chosen, actor=actor)
     keep_form(tools.records)
     order = [step.node for step in chosen.graph.steps]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from kitchensync.storage.consent import Purpose, enter_consent, why_not
 from kitchensync.storage.errors import StorageError
@@ -46,7 +46,7 @@ class Folders:
     def __init__(self, data: Path) -> None:
         self.data = data
         self._lock = threading.Lock()
-        self._read: dict[Path, tuple[tuple[int, int], dict[str, Any]]] = {}
+        self._read: dict[Path, tuple[tuple[int, int], Any]] = {}
 
     @property
     def lab(self) -> Lab:
@@ -150,9 +150,8 @@ class Folders:
             if is_set_aside(manifest):
                 return
             is_running = manifest.get("state") == "recording"
-            manifest.update(
-                {key: value for key, value in fields.items() if is_running or not manifest.get(key)}
-            )
+            new = {key: value for key, value in fields.items() if is_running or not manifest.get(key)}
+            manifest.update(cast(Manifest, new))
 
     def anchor(self, name: str, end: bool, anchor: dict[str, Any]) -> None:
         """Write into the manifest how the app's log ends: the first one at the start stays, the last one counts."""
@@ -186,7 +185,7 @@ class Folders:
     def keep(self, name: str) -> None:
         """Take a withdrawal back, as long as nothing was destroyed; `agree` enters again what was agreed to."""
         with edit_manifest(self.path(name)) as manifest:
-            if not manifest.get("withdrawn", {}).get("utc_ns"):
+            if not (manifest.get("withdrawn") or {}).get("utc_ns"):
                 manifest.pop("withdrawn", None)
 
     def places(self, name: str | None) -> dict[str, str]:
@@ -210,7 +209,7 @@ class Folders:
             raise _unknown(name)
         return path
 
-    def _peek(self, path: Path) -> dict[str, Any]:
+    def _peek(self, path: Path) -> Manifest:
         """Read a manifest, again only when the file changed."""
         try:
             status = path.stat()
@@ -237,7 +236,7 @@ def _unknown(name: str) -> NotFound:
     return NotFound("no recording {name!r}; choose one that runs", name=name[:80])
 
 
-def started_utc_ns(manifest: dict[str, Any]) -> int:
+def started_utc_ns(manifest: Manifest) -> int:
     """Return when a recording was started; 0 where its manifest does not say so as it should."""
     started = manifest.get("started")
     utc_ns = started.get("utc_ns") if isinstance(started, dict) else None

@@ -11,12 +11,12 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from kitchensync.storage.batch.workers import Work
 from kitchensync.storage.errors import NoDask, NoWorkers
@@ -26,44 +26,51 @@ SAME = ("kitchensync", "numpy", "scipy", "h5py")
 """Packages of which another version may give another answer."""
 
 
-def facts(recordings: list[str], writes: str | None) -> dict[str, Any]:
+class SeenRecording(TypedDict):
+    """A recording as a worker sees it: the hash of its manifest, else why there is none; and if it may write."""
+
+    manifest: str | None
+    why: NotRequired[str]
+    writes: bool
+
+
+class Fitness(TypedDict):
+    """What a process has and sees; workers of other versions say it in the same words."""
+
+    versions: dict[str, str]
+    recordings: dict[str, SeenRecording]
+
+
+def facts(recordings: list[str], writes: str | None) -> Fitness:
     """Report what this process has and sees: versions; by recording its manifest's hash, and if it may write.
 
     `writes` is the folder in a recording that is written to: a name, "" for the recording's own, None for none.
     """
-    return {"versions": versions(), "recordings": {path: _look(Path(path), writes) for path in recordings}}
+    seen: dict[str, SeenRecording] = {}
+    for path in recordings:
+        try:
+            digest = hashlib.sha256(Path(path, MANIFEST).read_bytes()).hexdigest()
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            seen[path] = {"manifest": None, "why": why, "writes": False}
+            continue
+        place = Path(path, writes) if writes and Path(path, writes).is_dir() else Path(path)
+        seen[path] = {"manifest": digest, "writes": writes is None or os.access(place, os.W_OK | os.X_OK)}
+    return {"versions": versions(), "recordings": seen}
 
 
 def versions() -> dict[str, str]:
     """Return the versions that answers depend on."""
-    return {"python": ".".join(map(str, sys.version_info[:2])), **{name: _version(name) for name in SAME}}
+    found = {"python": ".".join(map(str, sys.version_info[:2]))}
+    for name in SAME:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "absent"
+    return found
 
 
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "absent"
-
-
-def _look(recording: Path, writes: str | None) -> dict[str, Any]:
-    try:
-        digest = hashlib.sha256((recording / MANIFEST).read_bytes()).hexdigest()
-    except OSError as error:
-        return {"manifest": None, "why": (error.strerror or str(error)).lower(), "writes": False}
-    place = recording / writes if writes and (recording / writes).is_dir() else recording
-    return {"manifest": digest, "writes": writes is None or os.access(place, os.W_OK | os.X_OK)}
-
-
-def one_of_each_folder(recordings: Iterable[Path]) -> list[str]:
-    """Choose what a worker is asked about: the first recording of each folder."""
-    chosen: dict[Path, str] = {}
-    for path in recordings:
-        chosen.setdefault(path.absolute().parent, str(path.absolute()))
-    return list(chosen.values())
-
-
-def unfit(there: dict[str, Any], here: dict[str, Any]) -> str:
+def unfit(there: Fitness, here: Fitness) -> str:
     """Return why a worker with the facts `there` may not work for one with the facts `here`; empty where it may."""
     said = [
         f"{name} {there['versions'].get(name)} instead of {wanted}"
@@ -128,9 +135,19 @@ def on_cluster(
         except (OSError, TimeoutError, ValueError) as error:
             raise NoDask(scheduler, " ".join(str(error).split())) from error
         with client:
-            crew = Crew(client, scheduler, one_of_each_folder(todo), writes)
+            first_of_folder: dict[Path, str] = {}
+            for path in todo:
+                first_of_folder.setdefault(path.absolute().parent, str(path.absolute()))
+            crew = Crew(client, scheduler, [*first_of_folder.values()], writes)
             crew.wait(wait_s)
-            yield from _give_out(crew, work, [Undone(path) for path in todo], wait_s)
+            waiting = [Undone(path) for path in todo]
+            running: dict[Any, tuple[Undone, str]] = {}
+            try:
+                yield from _until_done(crew, work, waiting, running, wait_s)
+            except (KeyboardInterrupt, GeneratorExit):
+                if left := [f"{job.path.name} ({worker})" for job, worker in running.values()]:
+                    _tell(f"workers may go on with what they had begun: {', '.join(left)}")
+                raise
 
 
 class Crew:
@@ -149,7 +166,32 @@ class Crew:
             address: int(one["nthreads"]) for address, one in self.client.scheduler_info()["workers"].items()
         }
         if fresh := [address for address in there if address not in self._known]:
-            self._ask(fresh)
+            from distributed import wait
+
+            asked = {
+                address: self.client.submit(
+                    facts,
+                    list(self._here["recordings"]),
+                    self._writes,
+                    workers=[address],
+                    pure=False,
+                    priority=10,
+                )
+                for address in fresh
+            }
+            with suppress(TimeoutError):
+                wait(list(asked.values()), timeout=ANSWER_S)
+            for address, future in asked.items():
+                if future.status == "finished":
+                    self._known[address] = unfit(future.result(), self._here)
+                elif future.status == "error":
+                    why = " ".join(str(future.exception()).split())
+                    self._known[address] = f"cannot run this software ({why})"
+                else:
+                    self._known[address] = f"did not answer within {ANSWER_S:g} s"
+                future.cancel()
+                if self._known[address]:
+                    _tell(f"worker {address} is not used: {self._known[address]}")
         return {address: count for address, count in there.items() if not self._known[address]}
 
     def wait(self, wait_s: float) -> None:
@@ -166,54 +208,9 @@ class Crew:
             told = True
             time.sleep(TICK_S)
 
-    def _ask(self, addresses: list[str]) -> None:
-        from distributed import wait
-
-        asked = {
-            address: self.client.submit(
-                facts,
-                list(self._here["recordings"]),
-                self._writes,
-                workers=[address],
-                pure=False,
-                priority=10,
-            )
-            for address in addresses
-        }
-        with suppress(TimeoutError):
-            wait(list(asked.values()), timeout=ANSWER_S)
-        for address, future in asked.items():
-            self._known[address] = self._said_by(future)
-            future.cancel()
-            if self._known[address]:
-                _tell(f"worker {address} is not used: {self._known[address]}")
-
-    def _said_by(self, future: Any) -> str:
-        if future.status == "finished":
-            return unfit(future.result(), self._here)
-        if future.status == "error":
-            return f"cannot run this software ({' '.join(str(future.exception()).split())})"
-        return f"did not answer within {ANSWER_S:g} s"
-
-
-def _give_out(
-    crew: Crew, work: Work, waiting: list[Undone], wait_s: float
-) -> Iterator[tuple[Path, Answer] | Undone]:
-    running: dict[Any, tuple[Undone, str]] = {}
-    try:
-        yield from _until_done(crew, work, waiting, running, wait_s)
-    except (KeyboardInterrupt, GeneratorExit):
-        if left := [f"{job.path.name} ({worker})" for job, worker in running.values()]:
-            _tell(f"workers may go on with what they had begun: {', '.join(left)}")
-        raise
-
 
 def _until_done(
-    crew: Crew,
-    work: Work,
-    waiting: list[Undone],
-    running: dict[Any, tuple[Undone, str]],
-    wait_s: float,
+    crew: Crew, work: Work, waiting: list[Undone], running: dict[Any, tuple[Undone, str]], wait_s: float
 ) -> Iterator[tuple[Path, Answer] | Undone]:
     """Keep every fit worker busy; `running` holds what each is at."""
     last_seen = time.monotonic()

@@ -63,7 +63,20 @@ def run_all(job: Job, todo: list[Path], force: Workforce) -> Generator[tuple[Pat
     """
     workers = count_of(len(todo), force.workers)
     if todo and force.scheduler is not None:
-        yield from _on_cluster(job, todo, force.scheduler, force.wait_workers_s)
+        undone: dict[Path, Undone] = {}
+        for result in on_cluster(
+            job.work, todo, force.scheduler, wait_s=force.wait_workers_s, writes=job.writes
+        ):
+            if isinstance(result, Undone):
+                undone[result.path] = result
+            else:
+                yield result
+        if undone:
+            print(f"kitchensync: {len(undone)} recordings are tried on this computer", file=sys.stderr)
+        for path, answer in _in_processes(job, list(undone), count_of(len(undone), None)):
+            if "error" in answer and undone[path].tried:
+                answer["error"] += f"; before, {undone[path].words()}"
+            yield path, answer
     elif workers > 1 or (force.apart and len(todo) > 1):
         yield from _in_processes(job, todo, workers)
     else:
@@ -79,14 +92,11 @@ def _in_processes(job: Job, todo: list[Path], workers: int) -> Iterator[tuple[Pa
             suspects: list[Path] = []
             yield from _one_pool(job, waiting, workers, suspects)
             for path in suspects:
-                yield from _alone(job, path)
-
-
-def _alone(job: Job, path: Path) -> Iterator[tuple[Path, Answer]]:
-    died: list[Path] = []
-    yield from _one_pool(job, [path], 1, died)
-    for _ in died:
-        yield path, job.not_done(path, f"{path.name}: the process that worked on it died")
+                # those under way may be the fault of another: each alone
+                died: list[Path] = []
+                yield from _one_pool(job, [path], 1, died)
+                for _ in died:
+                    yield path, job.not_done(path, f"{path.name}: the process that worked on it died")
 
 
 def _one_pool(
@@ -110,19 +120,3 @@ def _one_pool(
                 else:
                     yield path, future.result()
         suspects += running.values()
-
-
-def _on_cluster(job: Job, todo: list[Path], scheduler: str, wait_s: float) -> Iterator[tuple[Path, Answer]]:
-    """What no worker brought to an end has its last try here, in a process of its own."""
-    undone: dict[Path, Undone] = {}
-    for result in on_cluster(job.work, todo, scheduler, wait_s=wait_s, writes=job.writes):
-        if isinstance(result, Undone):
-            undone[result.path] = result
-        else:
-            yield result
-    if undone:
-        print(f"kitchensync: {len(undone)} recordings are tried on this computer", file=sys.stderr)
-    for path, answer in _in_processes(job, list(undone), count_of(len(undone), None)):
-        if "error" in answer and undone[path].tried:
-            answer["error"] += f"; before, {undone[path].words()}"
-        yield path, answer

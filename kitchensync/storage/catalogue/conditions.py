@@ -21,10 +21,7 @@ _MEANT = {"=": "IS", "!=": "IS NOT"}
 
 
 def condition(text: str) -> tuple[str, list[Any]]:
-    """Return a condition such as `verdict!=FAIL` as SQL with its values. Raises BadCondition.
-
-    An empty value stands for what is not known; `~` finds a part of a word.
-    """
+    """Return a condition as SQL with values; an empty value is unknown, `~` finds a part. Raises BadCondition."""
     found = _CONDITION.fullmatch(text)
     if found is None or found[1] not in COLUMNS:
         raise BadCondition(text, f"KEY is one of {', '.join(COLUMNS)}, OP one of = != < <= > >= ~")

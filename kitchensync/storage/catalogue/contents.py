@@ -27,6 +27,7 @@ from kitchensync.storage.verify import kept_verdict
 from kitchensync.storage.verify.verification import FILMS
 
 if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import MomentForm
     from kitchensync.storage.timeline.session_time import SessionTime
 
 
@@ -49,7 +50,10 @@ def contents_of(recording: Recording) -> dict[str, Any]:
         cameras = {name: _camera(folder, is_part=is_part) for name, folder in films.items()}
         pauses = _pauses(recording, problems)
     except FilesFreed as error:
-        streams, cameras, pauses = _kept_streams(path), {}, {}
+        kept = (kept_verdict(path) or {}).get("streams", {})
+        keys = {"packets": "stored", "rate_hz": "rate_hz", "nominal_hz": "nominal_hz", "bytes": "bytes"}
+        streams = {n: {ours: one.get(theirs) for ours, theirs in keys.items()} for n, one in kept.items()}
+        cameras, pauses = {}, {}
         problems.append(str(error))
     return said | {
         "devices": {name: device.get("kind") for name, device in devices.items()},
@@ -82,7 +86,7 @@ class Placing:
 
     session: SessionTime | None
     main_headset: str
-    started: dict[str, Any]
+    started: MomentForm
     "`host_ns` and `utc_ns` of the same moment."
     times: UtcTimes | None
 
@@ -105,7 +109,10 @@ def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
     stream, description = recording[name], recording.manifest["streams"].get(name, {})
     index, size, problems = _opened(recording.readable, stream)
     if PART_OF in recording.manifest:
-        index = _shown(recording, name, index, problems)
+        try:
+            index = index[~recording.hides(name, index)]
+        except (StorageError, OSError) as error:
+            problems.append(f"packets beyond the part are counted too: {words_of(error)}")
     said = {
         "nominal_hz": description.get("nominal_hz"),
         "codec": (description.get("format") or {}).get("codec"),
@@ -123,36 +130,23 @@ def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
     return said | {"from_utc": from_utc, "to_utc": to_utc}
 
 
-def _shown(recording: Recording, name: str, index: np.ndarray, problems: list[str]) -> np.ndarray:
-    """Leave out what no reader shows of a part: the motion around it, by which its films are aligned."""
-    try:
-        return index[~recording.hides(name, index)]
-    except (StorageError, OSError) as error:
-        problems.append(f"packets beyond the part are counted too: {words_of(error)}")
-        return index
-
-
 def _opened(folder: Path, stream: StoredStream) -> tuple[np.ndarray, int, list[str]]:
     """Return the index of all chunks that open, bytes of all files, and what is wrong with the others."""
     paths = chunk_paths(stream.folder)
     try:
         return stream.index, sum(path.stat().st_size for path in paths), []
     except (BadChunk, OSError):
-        return _what_opens(folder, paths)
-
-
-def _what_opens(folder: Path, paths: list[Path]) -> tuple[np.ndarray, int, list[str]]:
-    size, parts, problems = 0, [np.empty(0, INDEX)], []
-    for path in paths:
-        try:
-            size += path.stat().st_size
-            with Chunk(path) as chunk:
-                parts.append(chunk.index)
-        except BadChunk as error:
-            problems.append(f"{path.relative_to(folder)}: {error.why}")
-        except OSError as error:
-            problems.append(words_of(error))
-    return np.concatenate(parts), size, problems
+        size, parts, problems = 0, [np.empty(0, INDEX)], list[str]()
+        for path in paths:
+            try:
+                size += path.stat().st_size
+                with Chunk(path) as chunk:
+                    parts.append(chunk.index)
+            except BadChunk as error:
+                problems.append(f"{path.relative_to(folder)}: {error.why}")
+            except OSError as error:
+                problems.append(words_of(error))
+        return np.concatenate(parts), size, problems
 
 
 def _camera(folder: Path, *, is_part: bool) -> dict[str, Any]:
@@ -188,12 +182,6 @@ def _pauses(recording: Recording, problems: list[str]) -> dict[str, Any]:
     except (StorageError, SensorError, OSError) as error:
         problems.append(f"nobody can tell when privacy pauses were: {words_of(error)}")
         return {}
-
-
-def _kept_streams(path: Path) -> dict[str, Any]:
-    kept = (kept_verdict(path) or {}).get("streams", {})
-    keys = {"packets": "stored", "rate_hz": "rate_hz", "nominal_hz": "nominal_hz", "bytes": "bytes"}
-    return {name: {ours: facts.get(theirs) for ours, theirs in keys.items()} for name, facts in kept.items()}
 
 
 def _events(recording: Recording) -> tuple[dict[str, int], list[str]]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from kitchensync.shell.files_on_disk import read_plain
 from kitchensync.storage.catalogue.conditions import COLUMNS, all_of
-from kitchensync.storage.catalogue.listing import Entry, folders_in, line_of
+from kitchensync.storage.catalogue.listing import FolderEntry, folders_in, line_of
 from kitchensync.storage.disk.durable import write_whole
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.errors import BadLabFile
@@ -69,10 +69,7 @@ class Catalogue:
 def catalogue_of(
     root: Path, *, again: bool = False, fewest: int = FEWEST, show: Show | None = None
 ) -> Iterator[Catalogue]:
-    """Give the catalogue of a folder, brought up to date; `again` reads every recording anew.
-
-    Raises OSError when the root cannot be read.
-    """
+    """Give the catalogue of a folder, up to date; `again` reads every recording anew. Raises OSError."""
     with closing(_up_to_date(root, again=again, fewest=fewest, show=show)) as found:
         yield found
 
@@ -93,22 +90,18 @@ def _up_to_date(root: Path, *, again: bool, fewest: int, show: Show | None) -> C
         _put(connection, root.name, NEVER, line_of(root, root))
         return Catalogue(connection)
     if _refresh(connection, root, show) and (_has_lines(connection, fewest) or (root / FILE).exists()):
-        _keep(root, connection)
+        # a folder may be there to read alone, its disk may be full
+        with suppress(OSError):
+            (root / WORK).mkdir(mode=0o700, exist_ok=True)
+            with locked_folder(root / WORK):
+                _refresh(connection, root, None)  # a recording may have been withdrawn meanwhile
+                _save(root, connection)
     return Catalogue(connection)
 
 
 def _has_lines(connection: sqlite3.Connection, least: int = 1) -> bool:
     (count,) = connection.execute("SELECT count(*) FROM line").fetchone()
     return bool(count >= least)
-
-
-def _keep(root: Path, connection: sqlite3.Connection) -> None:
-    """Write the lines where that can be done: a folder may be there to read alone, its disk may be full."""
-    with suppress(OSError):
-        (root / WORK).mkdir(mode=0o700, exist_ok=True)
-        with locked_folder(root / WORK):
-            _refresh(connection, root, None)  # a recording may have been withdrawn meanwhile
-            _save(root, connection)
 
 
 def _refresh(connection: sqlite3.Connection, root: Path, show: Show | None) -> bool:
@@ -122,17 +115,15 @@ def _refresh(connection: sqlite3.Connection, root: Path, show: Show | None) -> b
     others = False
     for number, (where, seen) in enumerate(look.changed.items(), 1):  # what changes meanwhile is read again
         line = line_of(root / where, root)
-        others |= _put(connection, where, seen if _is_final(line) else (seen[0], 0, 0), line)
+        # it holds until the manifest changes: not while it is recorded or the computer failed
+        is_trouble = "problem" in line and "verdict" not in line
+        if is_trouble or line["life"] in (None, Life.RECORDING, Life.MANIFEST_LOST):
+            seen = (seen[0], 0, 0)
+        others |= _put(connection, where, seen, line)
         if show is not None:
             show(number, len(look.changed), where.rpartition("/")[2])
     connection.commit()
     return bool(gone) or others
-
-
-def _is_final(line: Line) -> bool:
-    """Return whether a line holds until the manifest changes: not while it is recorded or the computer failed."""
-    is_trouble = "problem" in line and "verdict" not in line
-    return not is_trouble and line["life"] not in (None, Life.RECORDING, Life.MANIFEST_LOST)
 
 
 def _above(where: str) -> Iterator[str]:
@@ -143,10 +134,7 @@ def _above(where: str) -> Iterator[str]:
 
 
 class _Look:
-    """A walk over the folders: recordings that are not as they were, with what their manifests are now.
-
-    `not_met` are the known ones that are not there any more.
-    """
+    """A walk over the folders: `changed` are recordings with what their manifests are, `not_met` known ones gone."""
 
     def __init__(self, known: dict[str, Seen]) -> None:
         self.changed: dict[str, Seen] = {}
@@ -175,7 +163,7 @@ class _Look:
             else:
                 del known[where]
 
-    def _other(self, entry: Entry, where: str, seen: Seen, *, is_there: bool) -> None:
+    def _other(self, entry: FolderEntry, where: str, seen: Seen, *, is_there: bool) -> None:
         """Go on with what is no recording that is as it was; a folder that cannot be read is named as one."""
         if not is_there and (where in self._above or not is_recording(Path(entry.path))):
             with suppress(OSError):
@@ -241,19 +229,15 @@ def _load(root: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     with suppress(sqlite3.DatabaseError):
         connection.deserialize(content[at:])
-        if _is_as_made(connection):
+        # our table whole and nothing else: a trigger from elsewhere would run
+        with closing(_empty()) as ours:
+            made = ours.execute(_SCHEMA).fetchall()
+        is_same = connection.execute(_SCHEMA).fetchall() == made
+        if is_same and connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]:
             connection.execute("PRAGMA secure_delete = ON")
             return connection
     connection.close()
     return _empty()
-
-
-def _is_as_made(connection: sqlite3.Connection) -> bool:
-    """Return whether a file holds our table whole and nothing else: a trigger from elsewhere would run."""
-    with closing(_empty()) as ours:
-        made = ours.execute(_SCHEMA).fetchall()
-    is_same = connection.execute(_SCHEMA).fetchall() == made
-    return is_same and connection.execute("PRAGMA quick_check").fetchall() == [("ok",)]
 
 
 def _save(root: Path, connection: sqlite3.Connection) -> None:

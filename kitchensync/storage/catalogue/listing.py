@@ -29,7 +29,7 @@ from kitchensync.storage.verify import FAIL, PASS, WARN, kept_verdict
 
 HIDDEN = (".", "_")
 """Folders of our own beside the recordings begin so."""
-Entry = os.DirEntry[str]
+FolderEntry = os.DirEntry[str]
 WORST_FIRST = ("unreadable", "not_aligned", "check", "aligned")
 
 
@@ -45,7 +45,7 @@ def recordings_below(root: Path) -> Iterator[Path]:
         yield from _among(folders_in(root))
 
 
-def _among(folders: list[Entry]) -> Iterator[Path]:
+def _among(folders: list[FolderEntry]) -> Iterator[Path]:
     for entry in sorted(folders, key=lambda one: one.name):
         path = Path(entry.path)
         try:
@@ -58,7 +58,7 @@ def _among(folders: list[Entry]) -> Iterator[Path]:
             yield from _among(inside)
 
 
-def folders_in(folder: Path | str) -> list[Entry]:
+def folders_in(folder: Path | str) -> list[FolderEntry]:
     """Return the folders in one that are not our own, in no order. Raises OSError."""
     with os.scandir(folder) as entries:
         return [one for one in entries if one.name[0] not in HIDDEN and one.is_dir(follow_symlinks=False)]
@@ -77,7 +77,20 @@ def line_of(recording: Path, root: Path) -> dict[str, Any]:
         if said["life"] == Life.WITHDRAWN:
             return said
         manifest = usable_manifest(recording)
-        said |= _of_manifest(manifest) | _kept(recording) | _length_of_part(manifest)
+        start_s, end_s = span_of(manifest)
+        verdict = kept_verdict(recording) or {}
+        session = {"seconds": verdict["session_s"]} if verdict.get("session_s") is not None else {}
+        found = {read_alignment(path).status for path in alignment_files(recording)}
+        said |= _of_manifest(manifest) | {
+            **session,
+            "verdict": verdict.get("status"),
+            "alignment": next((status for status in WORST_FIRST if status in found), None),
+            "annotated": (recording / FOLDER / ACCEPTED).is_file(),
+            "stores": [asdict(one) for one in store_states(recording)],
+            "bytes": sum(_sizes(recording)),
+        }
+        if isfinite(end_s - start_s):  # a part whose ends were both asked for
+            said["seconds"] = end_s - start_s
         may = said["releasable"] and said["verdict"] in (PASS, WARN) and not said["aborted"]
         return said | {"releasable": may}
     except CopyUnfinished as error:
@@ -95,7 +108,7 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
     script = script if isinstance(script, dict) else {}
     return {
         "uuid": manifest.get("uuid"),
-        "part_of": manifest.get(PART_OF, {}).get("recording"),
+        "part_of": manifest[PART_OF].get("recording") if PART_OF in manifest else None,
         "recipe": recipe.get("name") if isinstance(recipe, dict) else recipe,
         "order": recipe.get("order") if isinstance(recipe, dict) else None,
         "strategy": script.get("strategy"),
@@ -111,33 +124,11 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def _length_of_part(manifest: Manifest) -> dict[str, float]:
-    """Return how long the span is that was asked of `cut`; nothing where an end was open, or of a whole recording."""
-    start_s, end_s = span_of(manifest)
-    return {"seconds": end_s - start_s} if isfinite(end_s - start_s) else {}
-
-
-def _kept(recording: Path) -> dict[str, Any]:
-    """What was found out about a recording last, and its size."""
-    verdict = kept_verdict(recording) or {}
-    session = {"seconds": verdict["session_s"]} if verdict.get("session_s") is not None else {}
-    about = {"verdict": verdict.get("status"), "alignment": _alignment(recording)}
-    about["annotated"] = (recording / FOLDER / ACCEPTED).is_file()
-    about["stores"] = [asdict(one) for one in store_states(recording)]
-    return session | about | {"bytes": sum(_sizes(recording))}
-
-
 def utc_words(utc_ns: int | None) -> str | None:
     """Say a moment in UTC, to the second, as ISO 8601."""
     if not isinstance(utc_ns, int):
         return None
     return datetime.fromtimestamp(utc_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _alignment(recording: Path) -> str | None:
-    """The worst status of its camera files; None before `sync`."""
-    found = {read_alignment(path).status for path in alignment_files(recording)}
-    return next((status for status in WORST_FIRST if status in found), None)
 
 
 def _sizes(folder: Path) -> Iterator[int]:

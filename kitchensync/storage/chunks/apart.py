@@ -55,17 +55,11 @@ class ReaderApart(ProcessApart):
 
 def tell_look(path: str) -> ChildAnswer:
     """Check every checksum inside a sealed file, in this process."""
-    look = look_here(Path(path))
-    return ChildAnswer(look.damage, () if look.index is None else (look.index.tobytes(),))
-
-
-def look_here(path: Path) -> FileLook:
-    """Check every checksum inside a sealed file, in this process."""
     try:
-        with Chunk(path) as chunk:
+        with Chunk(Path(path)) as chunk:
             damage = chunk.damage()
-            return FileLook(damage, None if "index" in damage else chunk.index)
+            return ChildAnswer(damage, () if "index" in damage else (chunk.index.tobytes(),))
     except BadChunk as error:
-        return FileLook([f"structure: {error.why}"], None)
+        return ChildAnswer([f"structure: {error.why}"], ())
     except UNREADABLE as error:
-        return FileLook([f"structure: {error}"], None)
+        return ChildAnswer([f"structure: {error}"], ())

@@ -1,9 +1,11 @@
-"""Write the file of an archive from the chunks of a stream, records compressed; what is compressed stays as it is."""
+"""The file of an archive: written from the chunks of a stream, written anew without some of them, and proved.
+
+Records are compressed; what is compressed already stays as it is.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kitchensync.shell.files_on_disk import file_sha256
-from kitchensync.storage.chunks.chunk_reader import READ_STEP_BYTES, Chunk
+from kitchensync.storage.chunks.chunk_reader import READ_STEP_BYTES, UNREADABLE, Chunk
 from kitchensync.storage.chunks.chunk_writer import describe_file, set_attribute
 from kitchensync.storage.chunks.compress import (
     create_compressed,
@@ -24,6 +26,8 @@ from kitchensync.storage.chunks.compress import (
     write_frame,
 )
 from kitchensync.storage.chunks.layout import ARCHIVE, BLOCKS, FRAMES, RECORDS, Blob, Frames, RecordLayout
+from kitchensync.storage.disk.checksum import crc32
+from kitchensync.storage.disk.read_back import forget_cache
 from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.names import chunk_number
 
@@ -77,7 +81,7 @@ def _survey(chunks: list[Path], tell: Tell) -> _Tables:
         blocks,
         np.concatenate(whole).reshape(-1, 16) if len(whole) == len(chunks) else None,
         kinds[0][0] if same else Blob(),
-        {name: value for name, value in attributes.items() if name not in OWN_ATTRIBUTES},
+        attributes,
         same and any(compressed for _, compressed in kinds),
     )
 
@@ -101,15 +105,26 @@ def write_archive(part: Path, chunks: list[Path], tell: Tell = lambda _: None) -
         if isinstance(tables.layout, Frames):
             _write_frames(file, chunks, tables, tables.layout, tell)
         else:
-            _write_stretch(chunks, create_stretch(file, tables.layout, tables.index), tell)
-        file.create_dataset("index", data=tables.index)
-        file.attrs["index_crc32"] = zlib.crc32(tables.index.tobytes())
-        if tables.poses is not None:
-            file.create_dataset("pose", data=tables.poses)
-            file.attrs["pose_crc32"] = zlib.crc32(tables.poses.tobytes())
-        file.create_dataset("blocks", data=tables.blocks)
-        describe_file(file.attrs, ARCHIVE, tables.layout, tables.index)
-        for name, value in tables.attributes.items():
+            target = create_stretch(file, tables.layout, tables.index)
+            record = target.dtype
+            at = 0
+            for piece in _stretches(chunks, tell):
+                target[at : at + len(piece) // record.itemsize] = np.frombuffer(piece, record)
+                at += len(piece) // record.itemsize
+        _describe(file, tables)
+
+
+def _describe(file: h5py.File, tables: _Tables) -> None:
+    """Write all of an archive but its payloads."""
+    file.create_dataset("index", data=tables.index)
+    file.attrs["index_crc32"] = crc32(tables.index.tobytes())
+    if tables.poses is not None:
+        file.create_dataset("pose", data=tables.poses)
+        file.attrs["pose_crc32"] = crc32(tables.poses.tobytes())
+    file.create_dataset("blocks", data=tables.blocks)
+    describe_file(file.attrs, ARCHIVE, tables.layout, tables.index)
+    for name, value in tables.attributes.items():
+        if name not in OWN_ATTRIBUTES:
             set_attribute(file.attrs, name, value)
 
 
@@ -150,14 +165,6 @@ def create_stretch(file: h5py.File, layout: Blob | RecordLayout, index: npt.NDAr
     return create_records(file, RECORDS, size // layout.record.itemsize, layout.record)
 
 
-def _write_stretch(chunks: list[Path], target: h5py.Dataset, tell: Tell) -> None:
-    record = target.dtype
-    at = 0
-    for piece in _stretches(chunks, tell):
-        target[at : at + len(piece) // record.itemsize] = np.frombuffer(piece, record)
-        at += len(piece) // record.itemsize
-
-
 def _stretches(chunks: list[Path], tell: Tell) -> Iterator[bytes]:
     """Yield all payloads joined to pieces of some megabytes; a piece ends with a packet."""
     for path in chunks:
@@ -173,3 +180,75 @@ def _stretches(chunks: list[Path], tell: Tell) -> Iterator[bytes]:
             if waiting:
                 yield b"".join(waiting)
         tell(path)
+
+
+def write_without(part: Path, archive: Path, numbers: set[int]) -> None:
+    """Write `archive` without the blocks of these chunks into a new file, not synced. Raises BadChunk, OSError."""
+    with Chunk(archive) as old, h5py.File(part, "w", locking=False) as file:
+        blocks = old.blocks[~np.isin(old.blocks["number"], sorted(numbers))]
+        spans = [(int(one["first_row"]), int(one["first_row"] + one["rows"])) for one in blocks]
+        rows = np.concatenate([np.arange(*span) for span in spans])
+        index, poses = old.index[rows], old.poses
+        sizes = index["size"].astype(np.uint64)
+        index["offset"] = np.cumsum(sizes) - sizes
+        blocks["first_row"] = np.cumsum(blocks["rows"]) - blocks["rows"]
+        layout, compressed = layout_in(old)
+        if isinstance(layout, Frames):
+            source = old.dataset("frames")
+            for name in ("head", "tail"):
+                file.create_dataset(name, data=old.dataset(name)[:][rows])
+            if compressed:
+                frames = create_compressed(file, "frames", len(rows), layout.frame)
+            else:
+                frames = file.create_dataset("frames", (len(rows), *layout.frame.shape), layout.frame.base)
+            for place, row in enumerate(rows.tolist()):
+                if compressed:
+                    write_frame(frames, place, read_frame(source, row))
+                else:
+                    frames[place] = source[row]
+        else:
+            target = create_stretch(file, layout, index)
+            record, at = target.dtype, 0
+            for payload in (one for span in spans for one in old.payloads(*span)):
+                count = len(payload) // record.itemsize
+                target[at : at + count] = np.frombuffer(payload, record)
+                at += count
+        kept = None if poses is None else poses[rows].reshape(-1, 16)
+        _describe(file, _Tables(index, blocks, kept, layout, old.attributes, compressed))
+
+
+def prove(path: Path, chunks: list[Path], tell: Tell = lambda _: None) -> None:
+    """Read the archive back past the page cache: every block must be what was sealed. Raises BadChunk."""
+    forget_cache(path)
+    originals = {chunk_number(chunk): chunk for chunk in chunks}
+    try:
+        with Chunk(path) as packed:
+            if damage := packed.damage():
+                raise BadChunk(path, ", ".join(damage))
+            poses = packed.poses
+            for block in packed.blocks:
+                first, last = int(block["first_row"]), int(block["first_row"]) + int(block["rows"])
+                digest = hashlib.sha256()
+                for payload in packed.payloads(first, last):
+                    digest.update(payload)
+                if digest.hexdigest() != block["payload_sha256"].decode():
+                    raise BadChunk(path, f"block {block['number']} is not what was sealed")
+                if original := originals.get(int(block["number"])):
+                    part = None if poses is None else poses[first:last]
+                    _same_rows(path, packed.index[first:last], part, block, original)
+                    tell(original)
+    except UNREADABLE as error:
+        raise BadChunk(path, str(error)) from error
+
+
+def _same_rows(path: Path, rows: npt.NDArray[np.void], poses: Any, block: Any, original: Path) -> None:
+    """Compare file hash, index and poses of one block with the chunk that is still there."""
+    if file_sha256(original) != block["file_sha256"].decode():
+        raise BadChunk(original, f"it is not the file that {path.name} was packed from")
+    with Chunk(original) as chunk:
+        moved = chunk.index.copy()
+        if len(moved):
+            moved["offset"] += rows["offset"][0] - moved["offset"][0]
+        same_poses = poses is None or (chunk.poses is not None and np.array_equal(poses, chunk.poses))
+        if rows.tobytes() != moved.tobytes() or not same_poses:
+            raise BadChunk(path, f"block {block['number']} has not the index or poses that were sealed")

@@ -49,22 +49,17 @@ class Payloads:
             self._frames = own_dataset(file, "frames")
             if self._frames.nbytes > MOST_PACKET_BYTES * max(len(self._frames), 1):
                 raise BadChunk(path, "its pictures are larger than any camera's")
-            self._plain = None
+            self.plain = None
             return
         self._dataset = own_dataset(file, "data" if layout == BLOB else "records")
         self._base = self._dataset.id.get_offset()
-        # Bytes in one piece are read as such: ten times as fast as slice by slice through the library.
-        self._plain = path.open("rb", buffering=0) if self._base is not None else None
-
-    @property
-    def in_one_piece(self) -> bool:
-        """Whether the bytes lie one after another in the file, uncompressed."""
-        return self._plain is not None
+        # Bytes in one piece, uncompressed, are read as such: ten times as fast as slice by slice through the library.
+        self.plain = path.open("rb", buffering=0) if self._base is not None else None
 
     def close(self) -> None:
         """Close what was opened here."""
-        if self._plain is not None:
-            self._plain.close()
+        if self.plain is not None:
+            self.plain.close()
 
     def one(self, row: int, offset: int, size: int) -> bytes:
         """Read the payload of one row."""
@@ -76,9 +71,9 @@ class Payloads:
     def _stretch(self, start: int, stop: int) -> bytes:
         if not 0 <= start <= stop <= start + MOST_PACKET_BYTES:
             return b""  # no place of a packet: its checksum will not fit
-        if self._plain is not None:
-            self._plain.seek(self._base + start)
-            return _read_all(self._plain, stop - start)
+        if self.plain is not None:
+            self.plain.seek(self._base + start)
+            return _read_all(self.plain, stop - start)
         if self._layout == RECORDS:
             start, stop = (place // self._dataset.dtype.itemsize for place in (start, stop))
         content: bytes = self._dataset[start:stop].tobytes()
@@ -115,10 +110,7 @@ def _index(file: h5py.File, path: Path) -> npt.NDArray[np.void]:
 
 
 def _value(file: h5py.File, path: Path, attribute: h5py.h5a.AttrID) -> Any:
-    """Return what a file says of itself, only where its length is fixed.
-
-    What has a variable length lies in a heap on which HDF5 hangs once it is damaged: it is not even looked at.
-    """
+    """Return an attribute of fixed length; others lie in a heap on which a damaged HDF5 hangs. Raises BadChunk."""
     kind, name = attribute.get_type(), attribute.name.decode()
     if attribute.get_storage_size() > MOST_ATTRIBUTE_BYTES:
         raise BadChunk(path, f"attribute {name!r} has more than {MOST_ATTRIBUTE_BYTES} bytes")
@@ -257,10 +249,7 @@ class Chunk:
         return self._payloads.many(self.index, first, last, step_bytes)
 
     def damage(self, each: Callable[[bytes], None] = lambda _: None) -> list[str]:
-        """Return what does not agree with its checksum: "index", "pose", "packet <seq>".
-
-        `each` is given every payload that can be read, in order, so that one reading serves all.
-        """
+        """Return what does not match its checksum ("index", "pose", "packet <seq>"); `each` gets every payload."""
         if crc32(self.index.tobytes()) != int(self.attributes.get("index_crc32", -1)):
             return ["index"]
         found: list[str] = []
@@ -291,7 +280,7 @@ class Chunk:
 
     def _readable(self, first: int, last: int) -> Iterator[bytes | None]:
         """Yield payloads of the rows [first, last), None where a compressed one cannot be undone."""
-        if self._payloads.in_one_piece:
+        if self._payloads.plain is not None:
             yield from self.payloads(first, last)
             return
         rows = 1 if self.layout == FRAMES else ROWS_AT_ONCE
@@ -311,18 +300,16 @@ def chunk_paths(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     found = [path for path in folder.iterdir() if path.suffix == CHUNK_SUFFIX and chunk_number(path)]
-    packed = [chunk_range(path) for path in found if is_archive(path)]
-    return sorted(
-        (path for path in found if is_archive(path) or not _is_packed(path, packed)),
-        key=lambda path: chunk_number(path) or 0,
-    )
+    packed = [span for path in found if is_archive(path) and (span := chunk_range(path))]
+    numbered = {
+        path: number
+        for path in found
+        if (number := chunk_number(path) or 0)
+        and (is_archive(path) or not any(first <= number <= last for first, last in packed))
+    }
+    return sorted(numbered, key=lambda path: numbered[path])
 
 
 def is_archive(path: Path) -> bool:
     """Tell an archive from a chunk by its name: two numbers instead of one."""
     return "-" in path.stem
-
-
-def _is_packed(path: Path, packed: list[tuple[int, int] | None]) -> bool:
-    number = chunk_number(path) or 0
-    return any(part is not None and part[0] <= number <= part[1] for part in packed)

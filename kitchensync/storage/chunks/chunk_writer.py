@@ -34,11 +34,7 @@ from kitchensync.storage.chunks.layout import (
 from kitchensync.storage.disk.checksum import crc32
 from kitchensync.storage.disk.durable import LOCAL, Buffer, Disk, make_durable_folders, write_whole
 from kitchensync.storage.disk.image import ImageFile, gathered
-from kitchensync.storage.names import (
-    PART_SUFFIX,
-    chunk_name,
-    stream_folder,
-)
+from kitchensync.storage.names import PART_SUFFIX, chunk_name, stream_folder
 
 
 class Packet(NamedTuple):
@@ -92,7 +88,15 @@ def layout_image(
     image = ImageFile()
     try:
         file = image.file
-        _put_payloads(image, [packet.payload for packet in packets], layout, hurried=hurried)
+        payloads = [packet.payload for packet in packets]
+        size = sum(map(len, payloads))
+        if isinstance(layout, Blob):
+            image.place("data", np.dtype(np.uint8), size, size, gathered(payloads))
+        elif isinstance(layout, RecordLayout):
+            record = layout.record
+            image.place("records", record, size // record.itemsize, size, gathered(payloads))
+        else:
+            _put_frames(image, [memoryview(payload) for payload in payloads], layout, hurried=hurried)
         file.create_dataset("index", data=index)
         file.attrs["index_crc32"] = crc32(index.tobytes())
         if packets and len(packets[0].pose):
@@ -129,17 +133,6 @@ def set_attribute(attrs: Any, name: str, value: Any) -> None:
     attrs[name] = np.bytes_(value.encode() or b"\0") if isinstance(value, str) else value
 
 
-def _put_payloads(image: ImageFile, payloads: list[Buffer], layout: Layout, *, hurried: bool) -> None:
-    size = sum(map(len, payloads))
-    if isinstance(layout, Blob):
-        image.place("data", np.dtype(np.uint8), size, size, gathered(payloads))
-    elif isinstance(layout, RecordLayout):
-        record = layout.record
-        image.place("records", record, size // record.itemsize, size, gathered(payloads))
-    else:
-        _put_frames(image, [memoryview(payload) for payload in payloads], layout, hurried=hurried)
-
-
 def _put_frames(image: ImageFile, payloads: list[memoryview], layout: Frames, *, hurried: bool) -> None:
     start, stop = layout.head.itemsize, layout.head.itemsize + layout.frame.itemsize
     count = len(payloads)
@@ -154,10 +147,6 @@ def _put_frames(image: ImageFile, payloads: list[memoryview], layout: Frames, *,
     dataset = create_compressed(image.file, "frames", count, layout.frame)
     for number, frame in enumerate(frames):
         put_frame(dataset, number, frame)
-
-
-def _layout(attributes: dict[str, Any]) -> Layout:
-    return layout_of(str(attributes.get("stream", "")), str(attributes.get("format", "{}")))
 
 
 def prepare_folder(recording: Path, stream: str, disk: Disk = LOCAL) -> Path:
@@ -187,7 +176,7 @@ def seal(
     `attributes` go into the file as they are; `stream`, the full name, chooses the layout. `hurried` does not
     compress.
     """
-    layout = _layout(attributes)
+    layout = layout_of(str(attributes.get("stream", "")), str(attributes.get("format", "{}")))
     size, pieces = layout_image(packets, attributes, layout, hurried=hurried)
     path = folder / chunk_name(number)
     digest = hashlib.sha256()

@@ -44,11 +44,7 @@ def shuffled(frame: memoryview | bytes, word_bytes: int) -> memoryview:
 def create_compressed(file: h5py.File, name: str, count: int, frame: np.dtype) -> h5py.Dataset:
     """Make an empty dataset (count, *frame.shape), a chunk a frame, of shuffle and deflate."""
     return file.create_dataset(
-        name,
-        shape=(count, *frame.shape),
-        dtype=frame.base,
-        chunks=(1, *frame.shape),
-        **FILTERS,
+        name, shape=(count, *frame.shape), dtype=frame.base, chunks=(1, *frame.shape), **FILTERS
     )
 
 

@@ -36,39 +36,32 @@ def open_hdf5(path: Path) -> h5py.File:
 def own_dataset(file: h5py.File, name: str) -> h5py.Dataset:
     """Return a dataset of the root of a file. Raises BadChunk where it is not all in this file."""
     try:
-        return h5py.Dataset(_own(file, name))
+        if file.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
+            raise ValueError(f"{name} is a link")
+        found = h5py.h5d.open(file.id, name.encode())
+        plan = found.get_create_plist()
+        layout = plan.get_layout()  # asked first: a virtual dataset opens other files when its shape is asked
+        if layout == h5py.h5d.VIRTUAL or plan.get_external_count():
+            raise ValueError(f"{name} lies in other files")
+        kind = found.get_type()
+        if kind.detect_class(h5py.h5t.VLEN) or kind.detect_class(h5py.h5t.REFERENCE):
+            raise ValueError(f"{name} has no fixed size")
+        size, stored = math.prod(found.shape) * kind.get_size(), found.get_storage_size()
+        if layout == h5py.h5d.CHUNKED:
+            piece = math.prod(plan.get_chunk()) * kind.get_size()
+            most = MOST_DEFLATED if size <= SMALL_BYTES or len(found.shape) > 1 else MOST_OF_LARGE
+            is_held = size <= most * stored and piece <= MOST_PIECE_BYTES
+        else:
+            is_held = size <= stored <= os.fstat(file.id.get_vfd_handle()).st_size
+        if not is_held:
+            raise ValueError(f"{name} is said to hold {size} bytes, which the file does not hold")
+        return h5py.Dataset(found)
     except (KeyError, ValueError, RuntimeError, OSError) as error:
         raise BadChunk(Path(file.filename), str(error)) from error
 
 
-def _own(file: h5py.File, name: str) -> h5py.h5d.DatasetID:
-    if file.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
-        raise ValueError(f"{name} is a link")
-    found = h5py.h5d.open(file.id, name.encode())
-    plan = found.get_create_plist()
-    layout = plan.get_layout()  # asked first: a virtual dataset opens other files when its shape is asked
-    if layout == h5py.h5d.VIRTUAL or plan.get_external_count():
-        raise ValueError(f"{name} lies in other files")
-    kind = found.get_type()
-    if kind.detect_class(h5py.h5t.VLEN) or kind.detect_class(h5py.h5t.REFERENCE):
-        raise ValueError(f"{name} has no fixed size")
-    size, stored = math.prod(found.shape) * kind.get_size(), found.get_storage_size()
-    if layout == h5py.h5d.CHUNKED:
-        piece = math.prod(plan.get_chunk()) * kind.get_size()
-        most = MOST_DEFLATED if size <= SMALL_BYTES or len(found.shape) > 1 else MOST_OF_LARGE
-        is_held = size <= most * stored and piece <= MOST_PIECE_BYTES
-    else:
-        is_held = size <= stored <= os.fstat(file.id.get_vfd_handle()).st_size
-    if not is_held:
-        raise ValueError(f"{name} is said to hold {size} bytes, which the file does not hold")
-    return found
-
-
 def whole_table(file: h5py.File, name: str, most_rows: int | None = None) -> h5py.Dataset:
-    """Return a dataset that is read whole: not compressed, without holes, of at most so many rows.
-
-    Raises BadChunk.
-    """
+    """Return a dataset that is read whole: not compressed, no holes, at most so many rows. Raises BadChunk."""
     path = Path(file.filename)
     found = own_dataset(file, name)
     if found.chunks is not None:

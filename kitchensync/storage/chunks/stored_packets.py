@@ -6,14 +6,18 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.sensors.stream import Format
 from kitchensync.shell.array_types import Mask
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.layout import INDEX
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import StreamForm
 
 OPEN_FILES = 4
 """Chunks kept open at once: random access stays quick, four hundred recordings stay openable."""
@@ -22,7 +26,7 @@ OPEN_FILES = 4
 class StoredPackets:
     """The packets of one stream as they came: an index of all, payloads read when asked for."""
 
-    def __init__(self, name: str, folder: Path, description: dict[str, Any]) -> None:
+    def __init__(self, name: str, folder: Path, description: StreamForm) -> None:
         """`description` is the stream's entry in the manifest."""
         self.name = name
         self.folder = folder
@@ -34,7 +38,7 @@ class StoredPackets:
         """Read the newest file alone, as if the stream began there."""
 
     @property
-    def format(self) -> dict[str, Any]:
+    def format(self) -> Format:
         """How the device was asked to send (codec, size, rate), from the manifest."""
         return dict(self.description.get("format") or {})
 
@@ -64,19 +68,16 @@ class StoredPackets:
         """Count the packets."""
         return self._starts[-1]
 
-    def _chunk(self, part: int) -> Chunk:
-        if part not in self._open:
-            while len(self._open) >= OPEN_FILES:
-                self._open.pop(next(iter(self._open))).close()
-            self._open[part] = Chunk(self._parts[part][0])
-        return self._open[part]
-
     def _place(self, row: int) -> tuple[Chunk, int]:
         """Return the chunk of a packet and its row there. Raises IndexError."""
         if not 0 <= row < len(self):
             raise IndexError(f"{self.name} has {len(self)} packets, there is no packet {row}")
         part = bisect_right(self._starts, row) - 1
-        return self._chunk(part), row - self._starts[part]
+        if part not in self._open:
+            while len(self._open) >= OPEN_FILES:
+                self._open.pop(next(iter(self._open))).close()
+            self._open[part] = Chunk(self._parts[part][0])
+        return self._open[part], row - self._starts[part]
 
     def payload(self, row: int) -> bytes:
         """Read one payload, without reading the rest of the file; a damaged one is empty and named in `bad`."""
@@ -89,10 +90,7 @@ class StoredPackets:
         return chunk.pose(within)
 
     def packets(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Yield (row, payload) of the packets [start, stop) in order, some megabytes in memory at a time.
-
-        Damaged ones are left out and named in `bad`.
-        """
+        """Yield (row, payload) of the packets [start, stop), some megabytes at a time; damaged ones go to `bad`."""
         stop = len(self) if stop is None else min(stop, len(self))
         for part, (path, index) in enumerate(self._parts):
             first, last = max(start - self._starts[part], 0), min(stop - self._starts[part], len(index))

@@ -113,15 +113,12 @@ class CloudStore:
         """Return the files below a name, by their path there. Raises CloudRefused."""
         place = f"{self._root}/{name}".rstrip("/")
         with refusals(self.url, name):
-            found = self._found(place)
+            # a store with folders whose own folder is gone is away, not empty
+            self._store.invalidate_cache()
+            if self._has_folders and not self._store.isdir(self._root):
+                raise FileNotFoundError(errno.ENOENT, "it is away", self._root)
+            found = list(self._store.find(place)) if self._store.exists(place) else []
         return [str(path).partition(f"{place}/")[2] for path in found]
-
-    def _found(self, place: str) -> list[str]:
-        """Return the files below a place; a store with folders whose own folder is gone is away, not empty."""
-        self._store.invalidate_cache()
-        if self._has_folders and not self._store.isdir(self._root):
-            raise FileNotFoundError(errno.ENOENT, "it is away", self._root)
-        return list(self._store.find(place)) if self._store.exists(place) else []
 
     def remove(self, name: str) -> None:
         """Destroy a file, and what a bucket with versions keeps of it. Raises CloudRefused."""

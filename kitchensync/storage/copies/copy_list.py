@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kitchensync.shell.files_on_disk import files_below
 from kitchensync.storage.chunks.chunk_reader import chunk_paths, is_archive
@@ -54,11 +53,8 @@ def files_of(recording: Path, manifest: Manifest) -> list[FileToCopy]:
         found = {path: place for path, place in _closed(copy).items() if is_heavy(path)} | found
     known = promised_files(recording, manifest)
     found[MANIFEST] = recording / MANIFEST
-    return [_item(path, place, known.get(path, {})) for path, place in found.items()]
-
-
-def _item(relative: str, place: Path, facts: dict[str, Any]) -> FileToCopy:
-    return FileToCopy(relative, facts.get("sha256"), place, facts.get("bytes"))
+    facts = ((path, place, known.get(path, {})) for path, place in found.items())
+    return [FileToCopy(path, one.get("sha256"), place, one.get("bytes")) for path, place, one in facts]
 
 
 def _sealed(folder: Path) -> list[Path]:

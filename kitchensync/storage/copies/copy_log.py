@@ -62,17 +62,14 @@ def read_copies(recording: Path) -> list[CopyRecord]:
     path = recording / COPY_LOG
     if not path.exists():
         return []
-    return [_parsed(path, line) for line in checked_lines(read_plain(path, MOST_LINES_BYTES))]
-
-
-def _parsed(path: Path, text: bytes) -> CopyRecord:
+    content = read_plain(path, MOST_LINES_BYTES)
     try:
-        line = _RECORD.validate_json(text, strict=True)
+        lines = [_RECORD.validate_json(text, strict=True) for text in checked_lines(content)]
     except ValidationError as error:
         raise UnreadableFile(path, "a line is none of a copy log") from error
-    if line.kind != BEGUN and not is_path_inside(line.file):
+    if any(line.kind != BEGUN and not is_path_inside(line.file) for line in lines):
         raise UnreadableFile(path, "a line names a file outside of the recording")
-    return line
+    return lines
 
 
 def stores_of(recording: Path) -> list[CopyRecord]:
@@ -127,7 +124,15 @@ class CopyLog:
             os.close(self._handle)
             raise MoverBusy(recording) from error
         try:
-            self._drop_damage(read_plain(recording / COPY_LOG, MOST_LINES_BYTES))
+            content = read_plain(recording / COPY_LOG, MOST_LINES_BYTES)
+            # what torn and damaged lines said is found out again
+            sound = b"".join(checked_lines(content))
+            if content.startswith(sound):
+                os.ftruncate(self._handle, len(sound))
+            else:
+                os.ftruncate(self._handle, 0)
+                os.write(self._handle, sound)
+                os.fsync(self._handle)
             LOCAL.sync_folder(recording)
             lines = read_copies(recording)
         except BaseException:
@@ -143,16 +148,6 @@ class CopyLog:
         """Close and unlock."""
         os.close(self._handle)
         note_change(self._recording)
-
-    def _drop_damage(self, content: bytes) -> None:
-        """Take out torn and damaged lines: what they said is found out again."""
-        sound = b"".join(checked_lines(content))
-        if content.startswith(sound):
-            os.ftruncate(self._handle, len(sound))
-        else:
-            os.ftruncate(self._handle, 0)
-            os.write(self._handle, sound)
-            os.fsync(self._handle)
 
     def write(self, line: CopyRecord) -> None:
         """Append a line and sync it. Raises OSError, also when only a part of it found room."""

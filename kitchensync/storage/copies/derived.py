@@ -181,9 +181,10 @@ def parts_of(place: Path) -> list[Path]:
     return sorted(path for path in found if found.isdisjoint(path.parents))
 
 
-def _made(job: _Job) -> dict[Path, dict[str, Stamp]]:
-    """Return the files that were made, by place; those of one recording alone by the place that was said for them."""
-    found: dict[Path, dict[str, Stamp]] = {place: {} for place in (*job.before, *job.alone)}
+def _note_ended(job: _Job) -> Iterator[str]:
+    """Note what was made; a place that is away, or holds what has no name yet, is left as one that was begun."""
+    of = {"of": len(job.recordings)} if len(job.recordings) > 1 else {}
+    made: dict[Path, dict[str, Stamp]] = {place: {} for place in (*job.before, *job.alone)}
     for root, before in job.before.items():
         exact = {place for place in job.exact if root in (place, *place.parents)}
         for name, stamp in stamps_of(root).items():
@@ -192,14 +193,7 @@ def _made(job: _Job) -> dict[Path, dict[str, Stamp]]:
             if (before.get(name) == stamp and job.kept.isdisjoint(around)) or exact.isdisjoint(around):
                 continue
             place = max(around & job.alone.keys(), default=root)
-            found[place]["" if path == place else path.relative_to(place).as_posix()] = stamp
-    return found
-
-
-def _note_ended(job: _Job) -> Iterator[str]:
-    """Note what was made; a place that is away, or holds what has no name yet, is left as one that was begun."""
-    of = {"of": len(job.recordings)} if len(job.recordings) > 1 else {}
-    made = _made(job)
+            made[place]["" if path == place else path.relative_to(place).as_posix()] = stamp
     known = {place for place in made if place.parent.is_dir() and not parts_of(place)}
     for recording in job.recordings:
         lines: list[dict[str, Any]] = [

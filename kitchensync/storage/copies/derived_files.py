@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from socket import gethostname
-from typing import Any
+from typing import Any, cast
 
 from kitchensync.storage.copies.derived import Stamp, before_of, parts_of, stamps_of
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.installation.own_list import LineKind, own_list, uuid_of
+from kitchensync.storage.installation.own_list import LineKind, ListLine, own_list, uuid_of
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import HUB, MANIFEST
 
@@ -21,31 +21,31 @@ CLOCKS_APART_NS = 86_400_000_000_000
 """How much the clock of a network drive may be behind ours; one that keeps local time is, too."""
 
 
-def by_place(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def by_place(lines: Iterable[ListLine]) -> list[ListLine]:
     """Merge lines of the list into one for each place.
 
     `files` are those of all its lines, `of` how many recordings they hold at most, `begun` says of each command that
     noted no end when it began, on which computer, and its process.
     """
-    held: dict[str, dict[str, Any]] = {}
+    held: dict[str, ListLine] = {}
     for line in lines:
         key = line.get("path") or line["server"]
-        before = held.get(key, {})
+        before, merged = held.get(key) or ListLine(), line.copy()
         begun = {tuple(one) for one in (*before.get("begun", ()), *line.get("begun", ()))}
-        merged = {
-            "files": before.get("files", {}) | line.get("files", {}),
-            "of": max(before.get("of", 1), line.get("of", 1)),
-            "begun": sorted(list(one) for one in begun if one[0] != line.get("ended")),
-        }
-        held[key] = {name: value for name, value in line.items() if name not in (*merged, "ended")}
-        held[key] |= {name: value for name, value in merged.items() if value not in ({}, [], 1)}
+        merged["files"] = before.get("files", {}) | line.get("files", {})
+        merged["of"] = max(before.get("of", 1), line.get("of", 1))
+        merged["begun"] = sorted(list(one) for one in begun if one[0] != line.get("ended"))
+        kept = {name: value for name, value in merged.items() if name != "ended" and value not in ({}, [])}
+        if merged["of"] == 1:
+            del kept["of"]
+        held[key] = cast(ListLine, kept)
     return [line for line in held.values() if line.keys() & {"server", "files", "begun"}]
 
 
-def older_than(recording: Path, utc_ns: int) -> list[tuple[str, str]]:
-    """Return places that hold what was written before a time, and what is to do there."""
+def made_before(recording: Path, utc_ns: int) -> list[str]:
+    """Name what commands wrote of a recording before a time and is still there, with what is to do."""
     written: dict[tuple[str, str], tuple[Stamp, int, str]] = {}
-    servers: dict[str, dict[str, Any]] = {}
+    servers: dict[str, ListLine] = {}
     lines = own_list(recording).outside(uuid_of(recording)).derived
     for line in lines:
         if "server" in line:
@@ -64,16 +64,16 @@ def older_than(recording: Path, utc_ns: int) -> list[tuple[str, str]]:
             left = [place] if _of_unended(line, stamps_of(place)) else []
             old |= {str(path): line["command"] for path in (*left, *_parts_of_unended(line))}
     made = [
-        (place, f"may show it; make it anew with `{command}`, or remove it")
+        f"{place}: may show it; make it anew with `{command}`, or remove it"
         for place, command in sorted(old.items())
     ]
     sent = [(place, line) for place, line in sorted(servers.items()) if line["utc_ns"] < utc_ns]
     return made + [
-        (place, do) for place, line in sent if (do := _where_sent(line, recording, "make it anew"))
+        f"{place}: {do}" for place, line in sent if (do := _where_sent(line, recording, "make it anew"))
     ]
 
 
-def destroy_derived(line: dict[str, Any], recording: Path) -> tuple[int, str]:
+def destroy_derived(line: ListLine, recording: Path) -> tuple[int, str]:
     """Destroy the files of a line that are as they were written; return how many were there, and what is open.
 
     Files made of several recordings stay and are open, until they are gone or were made anew of others; so do those
@@ -118,11 +118,8 @@ def destroy_derived(line: dict[str, Any], recording: Path) -> tuple[int, str]:
     return found, "; ".join(left)
 
 
-def _where_sent(line: dict[str, Any], recording: Path, how: str) -> str:
-    """Return what is to do where a recording, or a data set with it, was sent; nothing once one without it is there.
-
-    `how` says how the data set is changed.
-    """
+def _where_sent(line: ListLine, recording: Path, how: str) -> str:
+    """Return what is to do where a recording, or a data set with it, was sent; `how` a data set is changed."""
     if "data_set" not in line:
         return "it was sent there: ask for its deletion"
     to, uuid, revisions = line["server"], line["uuid"], "delete the revisions there that have it"
@@ -135,48 +132,23 @@ def _where_sent(line: dict[str, Any], recording: Path, how: str) -> str:
     return "; ".join(left + [revisions] * to.startswith(HUB))
 
 
-def _since_ns(line: dict[str, Any]) -> int:
-    """Return from when on files may be of a command that noted no end."""
-    return int(line["begun"][0][0]) - CLOCKS_APART_NS
-
-
-def _of_unended(line: dict[str, Any], there: dict[str, Stamp]) -> list[str]:
+def _of_unended(line: ListLine, there: dict[str, Stamp]) -> list[str]:
     """Return the files at a place that a command may have written that noted no end."""
-    noted = line.get("files", {})
+    if "begun" not in line:
+        return []
+    noted: Any = line.get("files", {})
+    since_ns = line["begun"][0][0] - CLOCKS_APART_NS
     return [
-        name
-        for name, stamp in (there.items() if "begun" in line else ())
-        if stamp[1] >= _since_ns(line) and tuple(noted.get(name, ())) != stamp
+        name for name, stamp in there.items() if stamp[1] >= since_ns and tuple(noted.get(name, ())) != stamp
     ]
 
 
-def _parts_of_unended(line: dict[str, Any]) -> list[Path]:
+def _parts_of_unended(line: ListLine) -> list[Path]:
     """Return what a command that noted no end left without a name."""
-    parts = parts_of(Path(line["path"])) if "begun" in line else []
-    return [part for part in parts if part.lstat().st_mtime_ns >= _since_ns(line)]
-
-
-def _running(line: dict[str, Any]) -> Iterator[int]:
-    """Yield the processes of commands that noted no end and still run on this computer, but for this one."""
-    for _, host, pid in line.get("begun", ()):
-        if os.name == "posix" and host == gethostname() and pid != os.getpid():
-            with suppress(ProcessLookupError):
-                with suppress(PermissionError):  # it runs, for somebody else
-                    os.kill(pid, 0)
-                yield pid
-
-
-def _made_anew(line: dict[str, Any], recording: Path) -> defaultdict[str, set[Stamp]]:
-    """Return by file how later commands wrote it of other recordings, without this one."""
-    own, begun = line.get("files", {}), {one[0] for one in line.get("begun", ())}
-    found: defaultdict[str, set[Stamp]] = defaultdict(set)
-    for one in own_list(recording).entries():
-        is_of_others = one["kind"] == LineKind.DERIVED and one["uuid"] != line["uuid"]
-        if is_of_others and one.get("path") == line["path"] and one.get("ended") not in begun:
-            for name, stamp in one.get("files", {}).items():
-                if stamp != own.get(name):
-                    found[name].add(tuple(stamp))
-    return found
+    if "begun" not in line:
+        return []
+    since_ns = line["begun"][0][0] - CLOCKS_APART_NS
+    return [part for part in parts_of(Path(line["path"])) if part.lstat().st_mtime_ns >= since_ns]
 
 
 def _destroy(part: Path) -> int:
@@ -186,6 +158,30 @@ def _destroy(part: Path) -> int:
         return 1
     found = len(stamps_of(part))
     shutil.rmtree(part)
+    return found
+
+
+def _running(line: ListLine) -> Iterator[int]:
+    """Yield the processes of commands that noted no end and still run on this computer, but for this one."""
+    for _, host, pid in line.get("begun", ()):
+        if os.name == "posix" and host == gethostname() and pid != os.getpid():
+            with suppress(ProcessLookupError):
+                with suppress(PermissionError):  # it runs, for somebody else
+                    os.kill(pid, 0)
+                yield pid
+
+
+def _made_anew(line: ListLine, recording: Path) -> defaultdict[str, set[Stamp]]:
+    """Return by file how later commands wrote it of other recordings, without this one."""
+    own: Any = line.get("files", {})
+    begun = {one[0] for one in line.get("begun", ())}
+    found: defaultdict[str, set[Stamp]] = defaultdict(set)
+    for one in own_list(recording).entries():
+        is_of_others = one["kind"] == LineKind.DERIVED and one["uuid"] != line["uuid"]
+        if is_of_others and one.get("path") == line["path"] and one.get("ended") not in begun:
+            for name, stamp in one.get("files", {}).items():
+                if stamp != own.get(name):
+                    found[name].add(tuple(stamp))
     return found
 
 

@@ -22,19 +22,15 @@ def promised_hashes(recording: Path, manifest: Manifest) -> dict[str, str]:
     return {name: facts["sha256"] for name, facts in promised_files(recording, manifest).items()}
 
 
-def promised_files(recording: Path, manifest: Manifest) -> dict[str, dict[str, Any]]:
+def promised_files(recording: Path, manifest: Manifest) -> dict[str, Any]:
     """Return `sha256`, and `bytes` where it is known, of the same files."""
-    return manifest["files"] | _films(recording)
-
-
-def _films(recording: Path) -> dict[str, dict[str, Any]]:
     known = {}
     for media in recording.glob(f"*/{MEDIA}"):
         with contextlib.suppress(BadJson, OSError):  # verify names a damaged media.json
             for entry in load_media(media).get("files") or ():
                 if entry.get("sha256"):
                     known[f"{media.parent.name}/{entry['file']}"] = entry
-    return known
+    return manifest["files"] | known
 
 
 def missing_files(folder: Path, promised: Iterable[str]) -> list[str]:

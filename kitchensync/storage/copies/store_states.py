@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from kitchensync.shell.files_on_disk import read_plain
-from kitchensync.storage.copies.copy_log import COPIED, CopyRecord, read_copies
+from kitchensync.storage.copies.copy_log import COPIED, read_copies
 from kitchensync.storage.errors import NotPermitted, PlaceTaken, TargetAway, Withdrawn
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import MANIFEST, STORES
@@ -66,32 +67,19 @@ def keep_store_states(recording: Path, states: list[StoreReport]) -> None:
 
 
 def store_states(recording: Path) -> list[StoreReport]:
-    """Return the state of each store of a recording. Raises UnreadableFile, OSError.
-
-    `copied` is a store whose copy of the manifest, which is written last, is the manifest that is here.
-    """
-    found = {one.place: one for one in _kept(recording)}
+    """Return the state of each store, `copied` where its manifest is the one here. Raises UnreadableFile, OSError."""
+    found: dict[str, StoreReport] = {}
+    with suppress(FileNotFoundError, ValidationError):  # damaged: the copy log tells what is copied
+        kept = _REPORTS.validate_json(read_plain(recording / STORES, _MOST_BYTES))
+        found = {one.place: one for one in kept}
     lines = read_copies(recording)
     whole = {line.where: line for line in lines if (line.kind, line.file) == (COPIED, MANIFEST)}
     for place in dict.fromkeys(line.where for line in lines):
-        if place in whole and _is_as_copied(recording / MANIFEST, whole[place]):
+        line = whole.get(place)
+        facts = (recording / MANIFEST).stat() if line else None
+        if line and facts and (line.bytes, line.mtime_ns) == (facts.st_size, facts.st_mtime_ns):
             found[place] = StoreReport(place, StoreState.COPIED)
-        elif place in whole or place not in found:
+        elif line or place not in found:
             why = "changed since, or not all of it was copied: run `kitchensync move` again"
             found[place] = StoreReport(place, StoreState.UNFINISHED, why)
     return list(found.values())
-
-
-def _is_as_copied(manifest: Path, line: CopyRecord) -> bool:
-    facts = manifest.stat()
-    return (facts.st_size, facts.st_mtime_ns) == (line.bytes, line.mtime_ns)
-
-
-def _kept(recording: Path) -> list[StoreReport]:
-    path = recording / STORES
-    if not path.exists():
-        return []
-    try:
-        return _REPORTS.validate_json(read_plain(path, _MOST_BYTES))
-    except ValidationError:
-        return []  # damaged: the copy log tells what is copied

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from kitchensync.shell.files_on_disk import check_plain, file_sha256
 from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_list import FileToCopy
 from kitchensync.storage.copies.copy_log import COPIED, CopyLog, CopyRecord, is_uploaded
-from kitchensync.storage.copies.target import Copied, Target
+from kitchensync.storage.copies.target import Target
 from kitchensync.storage.errors import PlaceTaken
-from kitchensync.storage.installation.own_list import Entry, Outside
+from kitchensync.storage.installation.own_list import ListLine, Outside
 from kitchensync.storage.manifest import MOST_BYTES, Manifest, manifest_text
 from kitchensync.storage.names import COPYING, MANIFEST, PART_SUFFIX
 
@@ -37,41 +37,8 @@ class Destroyed:
         return "; ".join(filter(None, (kept, foreign)))
 
 
-class CopyStore(Protocol):
-    """A place with copies of recordings, one folder each; names are relative to it."""
-
-    identity: str
-
-    @property
-    def url(self) -> str:
-        """Return its path or address."""
-
-    def has(self, name: str) -> bool:
-        """Return whether anything is there."""
-
-    def names_below(self, name: str) -> list[str]:
-        """Return the files below a name, by their path there."""
-
-    def size_of(self, name: str) -> int | None:
-        """Return the size of a file."""
-
-    def sha256_of(self, name: str) -> str:
-        """Return the hash of a file; empty where it is no file of its own."""
-
-    def manifest_of(self, name: str) -> bytes | None:
-        """Return the `recording.json` in a recording's place, None where there is none."""
-
-    def announce(self, name: str, content: bytes, *, is_new: bool) -> None:
-        """Write the `recording.json` of a copy that begins; a new one only where there is none."""
-
-    def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> Copied:
-        """Bring a file there and prove it."""
-
-    def remove(self, name: str) -> None:
-        """Destroy a file."""
-
-    def tidy(self, name: str, files: set[str]) -> None:
-        """Remove empty folders below a name, and the old versions of these files in it."""
+CopyStore = Target | CloudStore
+"""A place with copies of recordings, one folder each; names are relative to it."""
 
 
 def begin_copy(
@@ -148,24 +115,18 @@ class Content:
         """Return whether a file of a store is the recording's, or the beginning of one that was on its way."""
         place = f"{folder}/{name}"
         sha256 = store.sha256_of(place)
-        if (name, sha256) in self.copied:
-            return True
-        return bool(sha256) and self._begins(name, sha256, store.size_of(place) or 0)
-
-    def _begins(self, name: str, sha256: str, size: int) -> bool:
+        if (name, sha256) in self.copied or not sha256:
+            return bool(sha256)
         here = self.recording / name.removesuffix(PART_SUFFIX)
         try:
             check_plain(here)
-            return file_sha256(here, size) == sha256
+            return file_sha256(here, store.size_of(place) or 0) == sha256
         except OSError:
             return False
 
 
-def destroy_copy(entry: Entry, recording: Path, outside: Outside) -> Destroyed:
-    """Destroy the copy of a recording in a store of the list; where another recording has its name, nothing.
-
-    Raises OSError, StorageError.
-    """
+def destroy_copy(entry: ListLine, recording: Path, outside: Outside) -> Destroyed:
+    """Destroy the copy of a recording in a store of the list, of no other recording. Raises OSError, StorageError."""
     where, name = entry["where"], recording.name
     store: CopyStore = (
         CloudStore(where) if is_uploaded(where, entry["target"]) else Target(Path(where), entry["target"])

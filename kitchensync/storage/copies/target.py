@@ -64,10 +64,6 @@ class Target:
             raise TargetAway(self.path, "another store is mounted there than before")
         return identity
 
-    def shares_disk_with(self, path: Path) -> bool:
-        """Return whether this is no second disk at all."""
-        return os.stat(self.path).st_dev == os.stat(path).st_dev
-
     def place_of(self, recording: Path, relative: str) -> Path:
         """Return where a file of a recording lies in the store."""
         return self.path / recording.name / relative

@@ -55,7 +55,15 @@ def _candidates(
     recording: Path, relative: str, sha256: str, roots: list[Path], problems: list[str]
 ) -> Iterator[Path]:
     yield recording / relative
-    for identity, where in _stores(recording, relative, sha256).items():
+    try:
+        lines = read_copies(recording)
+    except (OSError, ValueError, TypeError) as error:
+        raise UnreadableFile(recording / COPY_LOG, str(error)) from error
+    for identity, where in {
+        line.target: Path(line.where)
+        for line in lines
+        if (line.kind, line.file, line.sha256) == (COPIED, relative, sha256)
+    }.items():
         try:
             yield Target(where, identity).place_of(recording, relative)
         except TargetAway as error:
@@ -64,16 +72,3 @@ def _candidates(
         if not root.is_dir():
             problems.append(f"{root}: there is no such folder (is the store mounted?)")
         yield root / recording.name / relative
-
-
-def _stores(recording: Path, relative: str, sha256: str) -> dict[str, Path]:
-    """Stores that took a copy of these very bytes, by identity: the newest path of each."""
-    try:
-        lines = read_copies(recording)
-    except (OSError, ValueError, TypeError) as error:
-        raise UnreadableFile(recording / COPY_LOG, str(error)) from error
-    return {
-        line.target: Path(line.where)
-        for line in lines
-        if (line.kind, line.file, line.sha256) == (COPIED, relative, sha256)
-    }

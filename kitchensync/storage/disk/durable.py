@@ -13,7 +13,6 @@ import mmap
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from kitchensync.shell.files_on_disk import sync_path
 
@@ -31,11 +30,14 @@ NOT_DIRECTLY = (errno.EINVAL, errno.ENOTSUP)
 """What file systems say that have no direct writing, or not of such pieces."""
 
 
-class Disk(Protocol):
-    """What a disk does for us. Every call raises OSError when it cannot."""
+class Disk:
+    """The disk of this computer; every call raises OSError when it cannot."""
+
+    mode = 0o644
 
     def make_folder(self, path: Path) -> None:
         """Make one folder whose parent exists; a folder that is there is fine. Not yet durable."""
+        path.mkdir(exist_ok=True)
 
     def create(self, path: Path, *, direct: bool = False) -> int:
         """Open an empty file for writing, whatever was there; return its handle. The name is not yet durable.
@@ -43,40 +45,6 @@ class Disk(Protocol):
         `direct` writes past the page cache where that can be; what is written then begins and ends at a page, but
         for the end of the file.
         """
-
-    def reopen(self, path: Path, size: int) -> int:
-        """Open a file to go on after its first `size` bytes, new where there is none; return its handle."""
-
-    def write(self, handle: int, buffers: Sequence[Buffer]) -> None:
-        """Append buffers to the file. Not yet durable."""
-
-    def sync(self, handle: int) -> None:
-        """Return when the content of the file is on the disk."""
-
-    def close(self, handle: int) -> None:
-        """Give the handle back."""
-
-    def rename(self, old: Path, new: Path) -> None:
-        """Give a file its other name, in place of whatever has it. Not yet durable."""
-
-    def remove(self, path: Path) -> None:
-        """Take a name away; a name that is not there is fine. Not yet durable."""
-
-    def sync_folder(self, path: Path) -> None:
-        """Return when the names in the folder are on the disk."""
-
-
-class LocalDisk:
-    """The disk of this computer."""
-
-    mode = 0o644
-
-    def make_folder(self, path: Path) -> None:
-        """Make one folder."""
-        path.mkdir(exist_ok=True)
-
-    def create(self, path: Path, *, direct: bool = False) -> int:
-        """Open an empty file for writing; where the file system has no direct writing, in the ordinary way."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         if direct and O_DIRECT:
             try:
@@ -87,37 +55,37 @@ class LocalDisk:
         return os.open(path, flags, self.mode)
 
     def reopen(self, path: Path, size: int) -> int:
-        """Open a file to go on in it."""
+        """Open a file to go on after its first `size` bytes, new where there is none; return its handle."""
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, self.mode)
         os.ftruncate(handle, size)
         os.lseek(handle, size, os.SEEK_SET)
         return handle
 
     def write(self, handle: int, buffers: Sequence[Buffer]) -> None:
-        """Append buffers, without joining them first."""
+        """Append buffers to the file, without joining them first. Not yet durable."""
         for start in range(0, len(buffers), GATHER):
             views = [memoryview(buffer) for buffer in buffers[start : start + GATHER] if len(buffer)]
             while views:
                 views = _after(views, _written(handle, views))
 
     def sync(self, handle: int) -> None:
-        """Sync a file."""
+        """Return when the content of the file is on the disk."""
         os.fsync(handle)
 
     def close(self, handle: int) -> None:
-        """Close a file."""
+        """Give the handle back."""
         os.close(handle)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Rename a file."""
+        """Give a file its other name, in place of whatever has it. Not yet durable."""
         os.rename(old, new)
 
     def remove(self, path: Path) -> None:
-        """Remove a file."""
+        """Take a name away; a name that is not there is fine. Not yet durable."""
         path.unlink(missing_ok=True)
 
     def sync_folder(self, path: Path) -> None:
-        """Sync a folder."""
+        """Return when the names in the folder are on the disk."""
         sync_path(path)
 
 
@@ -142,14 +110,13 @@ def _after(views: list[memoryview], written: int) -> list[memoryview]:
     return []
 
 
-class PrivateDisk(LocalDisk):
+class PrivateDisk(Disk):
     """The same, for work files that only we may read."""
 
     mode = 0o600
 
 
-LOCAL: Disk = LocalDisk()
-PRIVATE: Disk = PrivateDisk()
+LOCAL, PRIVATE = Disk(), PrivateDisk()
 
 
 def private(path: str, flags: int) -> int:
@@ -160,10 +127,7 @@ def private(path: str, flags: int) -> int:
 def write_whole(
     path: Path, pieces: Iterable[Buffer], part_suffix: str, disk: Disk = LOCAL, *, size: int = 0
 ) -> None:
-    """Write a file so that its name only ever stands for whole, synced content; `size` bytes of it where known.
-
-    Raises OSError (no space and the like) after removing its own partial file.
-    """
+    """Write a file whose name only ever stands for whole, synced content, `size` bytes if known. Raises OSError."""
     part = path.with_name(path.name + part_suffix)
     try:
         is_large = size >= DIRECT_BYTES
@@ -213,12 +177,10 @@ def make_durable_folders(folder: Path, root: Path, disk: Disk = LOCAL) -> None:
 
     A file whose folder's name is lost in a power cut is lost with it, however well the file was synced.
     """
-    chain = [root, *(root.joinpath(*parts) for parts in _prefixes(folder.relative_to(root).parts))]
+    chain = [root]
+    for part in folder.relative_to(root).parts:
+        chain.append(chain[-1] / part)
     for path in chain[1:]:
         disk.make_folder(path)
     for path in [root.parent, *chain]:
         disk.sync_folder(path)
-
-
-def _prefixes(parts: tuple[str, ...]) -> list[tuple[str, ...]]:
-    return [parts[:count] for count in range(1, len(parts) + 1)]

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
@@ -28,7 +27,8 @@ class Skeleton(io.RawIOBase):
     def __init__(self) -> None:
         super().__init__()
         self._pages: dict[int, bytearray] = {}
-        self._large: dict[int, bytes] = {}
+        self.large: dict[int, bytes] = {}
+        "Place -> content of the large writes."
         self._at = 0
         self.size = 0
 
@@ -63,7 +63,7 @@ class Skeleton(io.RawIOBase):
         """Keep what HDF5 writes here."""
         view = memoryview(data).cast("B")
         if len(view) >= LARGE:
-            self._large[self._at] = bytes(view)
+            self.large[self._at] = bytes(view)
         else:
             done = 0
             while done < len(view):
@@ -96,14 +96,8 @@ class Skeleton(io.RawIOBase):
             start += count
         return b"".join(pieces)
 
-    @property
-    def large(self) -> dict[int, bytes]:
-        """Place -> content of the large writes."""
-        return self._large
 
-
-@dataclass
-class PlacedContent:
+class PlacedContent(NamedTuple):
     """Content that takes its place in a file without going through HDF5."""
 
     offset: int

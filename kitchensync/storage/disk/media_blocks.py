@@ -5,15 +5,15 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import BlocksForm
 
 BLOCK_BYTES = 4 << 20
 
-Blocks = dict[str, Any]
-"""{"block_bytes": int, "crc32": [int, ...]}: one CRC-32 a block, the last block may be shorter."""
 
-
-def block_checksums(path: Path) -> Blocks:
+def block_checksums(path: Path) -> BlocksForm:
     """Read a file once and return the checksums of its blocks, as `media.json` keeps them under `blocks`."""
     return {"block_bytes": BLOCK_BYTES, "crc32": list(_checksums(path, BLOCK_BYTES))}
 
@@ -43,13 +43,13 @@ class BlockChecksums:
                 self._done.append(self._crc)
                 self._crc = self._filled = 0
 
-    def as_dict(self) -> Blocks:
+    def as_dict(self) -> BlocksForm:
         """Return what `block_checksums` would."""
         last = [self._crc] if self._filled else []
         return {"block_bytes": self._block_bytes, "crc32": [*self._done, *last]}
 
 
-def damaged_stretches(path: Path, blocks: Blocks) -> list[str]:
+def damaged_stretches(path: Path, blocks: BlocksForm) -> list[str]:
     """Name the blocks of a file that do not agree, as `bytes <first>-<last>`."""
     size, length = path.stat().st_size, int(blocks["block_bytes"])
     found = []

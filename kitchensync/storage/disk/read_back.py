@@ -32,10 +32,7 @@ def forget_cache(path: Path) -> bool:
 
 
 def stored_sha256(path: Path, stopping: Callable[[], bool] = lambda: False) -> tuple[str, str]:
-    """Hash a file past the page cache; return the hash and how it was read.
-
-    Returns ("", how) when `stopping` says so. Raises OSError.
-    """
+    """Hash a file past the page cache; return the hash, empty once `stopping` says so, and how. Raises OSError."""
     dropped = forget_cache(path)
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECT", 0))

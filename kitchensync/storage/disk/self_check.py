@@ -11,7 +11,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ _ZEROS = "0" * 64
 _MARK = re.compile(rb'"check": "([0-9a-f]{64})"(?=\n?}\n)')
 
 
-def checked_json(value: dict[str, Any], indent: int | None = None) -> bytes:
+def checked_json(value: Mapping[str, Any], indent: int | None = None) -> bytes:
     """Write an object as JSON with its checksum and a line end; a checksum that it brings along is replaced."""
     plain = {key: content for key, content in value.items() if key != CHECK} | {CHECK: _ZEROS}
     text = json.dumps(plain, indent=indent, ensure_ascii=False).encode() + b"\n"
@@ -45,13 +45,8 @@ def is_sound(text: bytes) -> bool | None:
     return _digest(text[:start] + _ZEROS.encode() + text[stop:]) == text[start:stop]
 
 
-def whole_lines(text: bytes) -> list[bytes]:
-    """Return the lines of a text with their line ends; what has none yet is left out."""
-    return list(each_line(text))
-
-
 def each_line(text: bytes) -> Iterator[bytes]:
-    """Yield the same: a list of millions of empty lines takes forty times their size."""
+    """Yield the whole lines of a text; a list of millions of empty ones would take forty times their size."""
     return (line for line in io.BytesIO(text) if line.endswith(b"\n"))
 
 
@@ -78,7 +73,7 @@ def _digest(text: bytes) -> bytes:
     return hashlib.sha256(text).hexdigest().encode()
 
 
-def append_line(path: Path, value: dict[str, Any], rights: int = 0o600) -> None:
+def append_line(path: Path, value: Mapping[str, Any], rights: int = 0o600) -> None:
     """Append an object; what a kill left of the line before counts as not written. Raises OSError."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, rights)
     try:

@@ -52,11 +52,8 @@ def bytes_per_minute(samples: Sequence[Sample]) -> float:
     Each counts where it is long enough to hold a burst of chunks, and the pause after it.
     """
     quarter = samples[-max(len(samples) // 4, 2) :]
-    return max([0.0, *(_slope(part) for part in (samples, quarter) if _span_ns(part) >= SEALING_NS)])
-
-
-def _span_ns(samples: Sequence[Sample]) -> int:
-    return samples[-1][0] - samples[0][0]
+    long_enough = (part for part in (samples, quarter) if part[-1][0] - part[0][0] >= SEALING_NS)
+    return max([0.0, *map(_slope, long_enough)])
 
 
 def _slope(samples: Sequence[Sample]) -> float:
@@ -73,18 +70,13 @@ def outlook(samples: Sequence[Sample], *, reserve_bytes: int) -> Outlook:
     free = samples[-1][1]
     spare = free - reserve_bytes
     minutes = _minutes(spare, bytes_per_minute(samples))
-    at_once = _minutes(spare, _recent_bytes_per_minute(samples))
+    old = [sample for sample in samples if sample[0] <= samples[-1][0] - RECENT_NS]
+    at_once = _minutes(spare, max(_slope([old[-1], samples[-1]]), 0.0) if old else 0.0)
     if minutes < STOP_MINUTES or at_once < RECENT_STOP_MINUTES:
         level = STOP
     else:
         level = WARN if minutes < WARN_MINUTES else OK
     return Outlook(level, free, minutes)
-
-
-def _recent_bytes_per_minute(samples: Sequence[Sample]) -> float:
-    """Return the rate since the youngest look that is RECENT_NS old: one moment is no rate."""
-    old = [sample for sample in samples if sample[0] <= samples[-1][0] - RECENT_NS]
-    return max(_slope([old[-1], samples[-1]]), 0.0) if old else 0.0
 
 
 def _minutes(spare: int, rate: float) -> float:

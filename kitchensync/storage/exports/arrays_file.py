@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -79,21 +79,17 @@ class ArraysFile(AbstractContextManager["ArraysFile"]):
             if (quick := quick_deflater()) is not None and hasattr(member, "_compressor"):
                 member._compressor = quick
             if isinstance(values, Blocks):
-                _write_blocks(member, name, values)
+                form = np.lib.format.dtype_to_descr(values.dtype)
+                header = {"descr": form, "fortran_order": False, "shape": values.shape}
+                np.lib.format.write_array_header_1_0(member, header)
+                rows = 0
+                for block in values.blocks:
+                    member.write(np.ascontiguousarray(block, values.dtype).data.cast("B"))
+                    rows += len(block)
+                if rows != values.shape[0]:
+                    raise ValueError(f"{name}: {rows} rows instead of {values.shape[0]}")
             else:
                 np.lib.format.write_array(member, np.asarray(values, order="C"), allow_pickle=False)
-
-
-def _write_blocks(member: IO[bytes], name: str, values: Blocks) -> None:
-    form = np.lib.format.dtype_to_descr(values.dtype)
-    header = {"descr": form, "fortran_order": False, "shape": values.shape}
-    np.lib.format.write_array_header_1_0(member, header)
-    rows = 0
-    for block in values.blocks:
-        member.write(np.ascontiguousarray(block, values.dtype).data.cast("B"))
-        rows += len(block)
-    if rows != values.shape[0]:
-        raise ValueError(f"{name}: {rows} rows instead of {values.shape[0]}")
 
 
 @contextmanager

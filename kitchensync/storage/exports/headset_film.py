@@ -44,10 +44,7 @@ def write_headset_film(
     made_of: str = "",
     tell: Progress | None = None,
 ) -> HeadsetFilm:
-    """Write the pictures of `rows` (n,), -1 where there is none, as MP4; a picture that is not there is black.
-
-    `out` ends in `.mp4`: give the part of an output. Raises OSError, NotOfThisKind.
-    """
+    """Write the pictures of `rows` (n,), -1 and lost ones black, to an `.mp4` part. Raises OSError, NotOfThisKind."""
     if _follow_each_other(stream, rows):
         _copy(stream, rows, fps, out, made_of)
         if _decoding(out) == len(rows):
@@ -71,12 +68,6 @@ def _follow_each_other(stream: StoredStream, rows: Int64) -> bool:
         return False
     begins = [row for row in begins_after_loss(stream) if rows[0] < row <= rows[-1]]
     return all(is_key(stream, row) for row in (int(rows[0]), *begins))
-
-
-def _unit(stream: StoredStream, payload: bytes) -> bytes:
-    cut = headset_stream(stream.name.rpartition("/")[2]).cut
-    assert cut is not None, "every camera has one"
-    return bytes(cut(payload).image)
 
 
 def _copy(stream: StoredStream, rows: Int64, fps: Fraction, out: Path, made_of: str) -> None:
@@ -104,7 +95,9 @@ def _copy(stream: StoredStream, rows: Int64, fps: Fraction, out: Path, made_of: 
 def _units(stream: StoredStream, rows: Int64) -> Iterator[tuple[int, bytes]]:
     for row, payload in stream.packets(int(rows[0]), int(rows[-1]) + 1):
         try:
-            unit = _unit(stream, payload)
+            cut = headset_stream(stream.name.rpartition("/")[2]).cut
+            assert cut is not None, "every camera has one"
+            unit = bytes(cut(payload).image)
         except SensorError:
             continue
         if unit:

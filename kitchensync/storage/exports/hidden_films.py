@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.gopro.files.clip import open_clip
+from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.storage.frame_capture_times import rough_capture_times
@@ -29,19 +30,16 @@ def hidden_in_film(recording: Recording, file: Path, media_s: Floats) -> Mask:
     times = rough_capture_times(recording, camera, clip)
     hidden = in_pauses(times.capture_ns, times.bound_ns, recording.pauses)
     first, stamps_s = clip.first_frames[chapter], clip.chapters[chapter].frame_times_s
-    return _between(hidden[first : first + len(stamps_s)], stamps_s, media_s)
+    hidden = hidden[first : first + len(stamps_s)]
+    # at a hidden picture, or beside one
+    after = np.searchsorted(stamps_s, media_s).clip(0, len(stamps_s) - 1)
+    found: Mask = hidden[after] | hidden[np.maximum(after - 1, 0)] & (stamps_s[after] != media_s)
+    return found
 
 
 def clips_in(recording: Recording, camera: str) -> list[tuple[Path, ...]]:
     """Return the files of each clip of a camera."""
     return [group.paths for group in group_clips(recording.gopro_files.get(camera, []))]
-
-
-def _between(hidden: Mask, stamps_s: Floats, media_s: Floats) -> Mask:
-    """Hide what lies at a hidden picture, or beside one."""
-    after = np.searchsorted(stamps_s, media_s).clip(0, len(stamps_s) - 1)
-    found: Mask = hidden[after] | hidden[np.maximum(after - 1, 0)] & (stamps_s[after] != media_s)
-    return found
 
 
 def pauses_in_detail(recording: Recording) -> dict[str, Any]:
@@ -51,19 +49,16 @@ def pauses_in_detail(recording: Recording) -> dict[str, Any]:
     """
     streams = {name: recording[name] for name in recording.streams}
     runs = {name: _runs(one.hidden, one.index["device_ticks"]) for name, one in streams.items()}
-    films = {file: _film_runs(recording, file) for files in recording.gopro_files.values() for file in files}
+    films = {}
+    for file in (one for files in recording.gopro_files.values() for one in files):
+        stamps_s = open_media(file).frame_times_s
+        found = _runs(hidden_in_film(recording, file, stamps_s), stamps_s)
+        films[file] = [[float(first_s), float(last_s)] for first_s, last_s in found]
     return {
         "host_ns": [list(span) for span in recording.pauses],
         "streams": {name: found for name, found in runs.items() if found},
         "cameras": {f"{file.parent.name}/{file.name}": found for file, found in films.items() if found},
     }
-
-
-def _film_runs(recording: Recording, file: Path) -> list[list[float]]:
-    from kitchensync.sensors.gopro.files.media import open_media
-
-    stamps_s = open_media(file).frame_times_s
-    return [[float(a), float(b)] for a, b in _runs(hidden_in_film(recording, file, stamps_s), stamps_s)]
 
 
 def _runs(hidden: Mask, at: npt.NDArray[Any]) -> list[list[Any]]:

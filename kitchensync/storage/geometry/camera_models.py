@@ -46,22 +46,6 @@ class Camera(Protocol):
         ...
 
 
-class Lens(Camera, Protocol):
-    """A camera that a few parameters describe, so that they can be estimated."""
-
-    kind: ClassVar[str]
-    names: ClassVar[tuple[str, ...]]
-
-    @property
-    def parameters(self) -> Floats:
-        """Its parameters (p,) in the order of `names`; focal lengths and centre in pixels."""
-        ...
-
-    def changed(self, parameters: npt.ArrayLike) -> Self:
-        """Return the same camera with other parameters (p,)."""
-        ...
-
-
 def inside(camera: Camera, pixels: npt.ArrayLike) -> Mask:
     """Return which pixels (..., 2) lie in the picture; NaN does not."""
     at = reals(pixels)
@@ -85,12 +69,14 @@ class _Parametric:
 
     @property
     def parameters(self) -> Floats:
-        """Return the parameters (p,) in the order of `names`."""
+        """The parameters (p,) in the order of `names`; focal lengths and centre in pixels."""
         return np.array([getattr(self, name) for name in self.names])
 
     def changed(self, parameters: npt.ArrayLike) -> Self:
         """Return the same camera with other parameters (p,)."""
-        return type(self)(self.width, self.height, *_floats(parameters))
+        return type(self)(
+            self.width, self.height, *[float(value) for value in np.asarray(parameters, np.float64)]
+        )
 
     def scaled(self, width: int) -> Self:
         """Return the camera of the same picture brought to another width; the height follows, even as films want it.
@@ -182,7 +168,13 @@ class Fisheye(_Parametric):
         bent = np.hypot(x, y)
         theta = np.minimum(bent, self._fold_rad)
         for _ in range(_NEWTON_STEPS):
-            theta = np.clip(theta - (self._bent(theta) - bent) / self._slope(theta), 0.0, self._fold_rad)
+            t2 = theta * theta
+            slope = 1 + t2 * (3 * self.k1 + t2 * (5 * self.k2 + t2 * (7 * self.k3 + t2 * 9 * self.k4)))
+            theta = np.clip(
+                theta - (self._bent(theta) - bent) / np.where(np.abs(slope) < 1e-9, 1e-9, slope),
+                0.0,
+                self._fold_rad,
+            )
         found = np.abs(self._bent(theta) - bent) < 1e-9
         scale = np.divide(np.sin(theta), bent, out=np.ones_like(bent), where=bent > 0)
         rays = np.stack((x * scale, y * scale, np.cos(theta)), axis=-1)
@@ -192,11 +184,6 @@ class Fisheye(_Parametric):
         t2 = theta * theta
         return theta * (1 + t2 * (self.k1 + t2 * (self.k2 + t2 * (self.k3 + t2 * self.k4))))
 
-    def _slope(self, theta: Floats) -> Floats:
-        t2 = theta * theta
-        slope = 1 + t2 * (3 * self.k1 + t2 * (5 * self.k2 + t2 * (7 * self.k3 + t2 * 9 * self.k4)))
-        return np.where(np.abs(slope) < 1e-9, 1e-9, slope)
-
     @cached_property
     def _fold_rad(self) -> float:
         """The angle at which the picture's radius stops to grow; half a turn when it never does."""
@@ -204,7 +191,11 @@ class Fisheye(_Parametric):
         return float(min(np.sqrt(squared), np.pi))
 
 
-def lens_of(kind: str, width: int, height: int, parameters: dict[str, float]) -> Pinhole | Fisheye:
+Lens = Pinhole | Fisheye
+"""A camera that a few parameters describe, so that they can be estimated."""
+
+
+def lens_of(kind: str, width: int, height: int, parameters: dict[str, float]) -> Lens:
     """Build a camera from the words of a result file. Raises BadModel for an unknown kind or parameter."""
     models = {model.kind: model for model in (Pinhole, Fisheye)}
     if kind not in models:
@@ -222,10 +213,6 @@ def _least_positive_root(polynomial: list[float]) -> float:
     roots = np.roots(polynomial)
     real = roots[np.isreal(roots) & (roots.real > 0)].real
     return float(real.min()) if len(real) else np.inf
-
-
-def _floats(parameters: npt.ArrayLike) -> list[float]:
-    return [float(value) for value in np.asarray(parameters, np.float64)]
 
 
 def _pixels(columns: Reals, rows: Reals, seen: Mask) -> Reals:

@@ -23,6 +23,7 @@ class DepthCamera:
 
     def __init__(self, camera: LookUpTable) -> None:
         self.camera = camera
+        self._known: Mask | None = None if camera.mappable.all() else camera.mappable.ravel()
 
     @cached_property
     def _rays(self) -> Floats32:
@@ -33,18 +34,10 @@ class DepthCamera:
         rays[~self.camera.mappable.ravel()] = 0
         return rays.astype(np.float32)
 
-    @cached_property
-    def _known(self) -> Mask:
-        return self.camera.mappable.ravel()
-
-    @cached_property
-    def _all_known(self) -> bool:
-        return bool(self._known.all())
-
     def points(self, depth_mm: UInt16) -> tuple[Floats32, npt.NDArray[np.intp]]:
         """Return points (n, 3) float32 in the camera frame, metres, and the pixel (row * width + column) of each."""
         flat = depth_mm.ravel()
-        at = np.flatnonzero(flat if self._all_known else (flat > 0) & self._known)
+        at = np.flatnonzero(flat if self._known is None else (flat > 0) & self._known)
         points = self._rays * flat[:, None].astype(np.float32)
         return (points if len(at) == len(flat) else points.take(at, axis=0)), at
 

@@ -70,7 +70,28 @@ def surface_of(
     pixels = camera.project(points)
     apart_px = _apart_px(pixels, order)
     cell = cell_px or max(1.0, apart_px)
-    return Surface(_closed(drawn(camera, points, pixels, cell), _window(apart_px / cell)), cell)
+    nearest = drawn(camera, points, pixels, cell)
+    side = int(np.clip(np.ceil(1.2 * (apart_px / cell)) + 1, 2, _WIDEST_WINDOW))
+    window = (side, side)
+    closed = np.asarray(cv2.morphologyEx(nearest, cv2.MORPH_OPEN, np.ones(window, np.uint8)), np.uint16)
+    surface = closed.astype(np.float32)
+    work = surface * np.float32(1 + SLACK)
+    work += SLACK_MM
+    belongs = nearest <= work
+    belongs &= nearest != _EMPTY
+    np.multiply(nearest, belongs, out=work, casting="unsafe")
+    mean = np.asarray(cv2.blur(work, window), np.float32)
+    count = np.asarray(cv2.boxFilter(belongs.view(np.uint8), cv2.CV_32F, window), np.float32)
+    np.divide(mean, count, out=mean, where=count > 0)
+    np.abs(np.subtract(mean, surface, out=work), out=work)
+    surface *= np.float32(SLACK / 2)
+    surface += SLACK_MM
+    flat = work <= surface
+    flat &= count > 0
+    flat &= closed != _EMPTY
+    closed[closed == _EMPTY] = 0
+    np.copyto(closed, np.rint(mean, out=mean), where=flat, casting="unsafe")
+    return Surface(closed, cell)
 
 
 def drawn(camera: Camera, points: Floats32, pixels: Floats, cell_px: float = 1.0) -> UInt16:
@@ -115,36 +136,3 @@ def _apart_px(pixels: Floats, order: npt.NDArray[np.intp]) -> float:
     way = np.maximum(way[:, 0], way[:, 1])
     way = way[np.isfinite(way)]
     return float(np.percentile(way, 90)) if len(way) else 1.0
-
-
-def _window(apart: float) -> int:
-    """Return the side of the least window that always holds a point, if points lie `apart` cells apart."""
-    return int(np.clip(np.ceil(1.2 * apart) + 1, 2, _WIDEST_WINDOW))
-
-
-def _closed(nearest: UInt16, side: int) -> UInt16:
-    """Close the gaps between points; `_EMPTY` is nothing before, 0 is nothing after.
-
-    In place as far as it goes: memory that is let go of and asked for again at every picture costs page faults, five
-    times the time of the arithmetic.
-    """
-    window = (side, side)
-    closed = np.asarray(cv2.morphologyEx(nearest, cv2.MORPH_OPEN, np.ones(window, np.uint8)), np.uint16)
-    surface = closed.astype(np.float32)
-    work = surface * np.float32(1 + SLACK)
-    work += SLACK_MM
-    belongs = nearest <= work
-    belongs &= nearest != _EMPTY
-    np.multiply(nearest, belongs, out=work, casting="unsafe")
-    mean = np.asarray(cv2.blur(work, window), np.float32)
-    count = np.asarray(cv2.boxFilter(belongs.view(np.uint8), cv2.CV_32F, window), np.float32)
-    np.divide(mean, count, out=mean, where=count > 0)
-    np.abs(np.subtract(mean, surface, out=work), out=work)
-    surface *= np.float32(SLACK / 2)
-    surface += SLACK_MM
-    flat = work <= surface
-    flat &= count > 0
-    flat &= closed != _EMPTY
-    closed[closed == _EMPTY] = 0
-    np.copyto(closed, np.rint(mean, out=mean), where=flat, casting="unsafe")
-    return closed

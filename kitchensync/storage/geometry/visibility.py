@@ -80,10 +80,7 @@ def seen_by(
 
 
 def pixels_in_picture(camera: Camera, camera_from_world: Transform, points: npt.ArrayLike) -> Floats:
-    """Bring points (..., 3) of the world, metres, into a picture: pixels (..., 2), x and y.
-
-    NaN outside of the picture, behind the camera, and for points that are NaN.
-    """
+    """Bring points (..., 3) of the world, metres, into a picture: pixels (..., 2), NaN where they are not in it."""
     world = np.asarray(points, np.float64)
     seen = seen_by(camera, camera_from_world, world.reshape(-1, 3))
     return np.where(seen.visible[:, None], seen.pixels, np.nan).reshape(*world.shape[:-1], 2)

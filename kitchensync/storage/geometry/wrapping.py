@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
-from kitchensync.shell.array_types import Floats32, Mask, UInt16
+from kitchensync.shell.array_types import Mask, UInt16
 
 AHAT_ALIAS_MM = 1055
 "Depth beyond this starts again at 0."
@@ -55,7 +54,13 @@ def without_wrapped(
     reflectance = depth * depth * brightness
     if_far = (depth + np.float32(alias_mm)) ** 2 * brightness
     bright = max(bright, float(np.percentile(reflectance[valid][::16], 90)))
-    count, surface = cv2.connectedComponents(_smooth(depth_mm, reflectance), connectivity=4)
+    smooth = (depth_mm > 0).astype(np.uint8)
+    shade = np.log(np.maximum(reflectance, 1))
+    for values, step in ((depth_mm.astype(np.float32), STEP_MM), (shade, np.log(STEP_TIMES))):
+        calm = cv2.medianBlur(values, 3)
+        smooth[:, :-1][np.abs(np.diff(calm, axis=1)) > step] = 0
+        smooth[:-1][np.abs(np.diff(calm, axis=0)) > step] = 0
+    count, surface = cv2.connectedComponents(smooth, connectivity=4)
     size = np.bincount(surface.ravel(), minlength=count)
     proof = np.bincount(surface.ravel(), (if_far > TOO_BRIGHT * bright).ravel(), count)
     is_near = (proof > PART * size) & (size >= LEAST_PX)
@@ -65,14 +70,3 @@ def without_wrapped(
     near |= (surface == 0) & beside & (if_far > bright)
     wrapped = valid & ~(near & (depth_mm >= NEAREST_MM))
     return Unwrapped(np.where(wrapped, 0, depth_mm).astype(np.uint16), wrapped, bright)
-
-
-def _smooth(depth_mm: UInt16, reflectance: Floats32) -> npt.NDArray[np.uint8]:
-    """Return 1 where a surface goes on to the right and below, 0 at its edges and where there is no depth."""
-    smooth = (depth_mm > 0).astype(np.uint8)
-    shade = np.log(np.maximum(reflectance, 1))
-    for values, step in ((depth_mm.astype(np.float32), STEP_MM), (shade, np.log(STEP_TIMES))):
-        calm = cv2.medianBlur(values, 3)
-        smooth[:, :-1][np.abs(np.diff(calm, axis=1)) > step] = 0
-        smooth[:-1][np.abs(np.diff(calm, axis=0)) > step] = 0
-    return smooth

@@ -59,10 +59,7 @@ def own_key(folder: Path) -> bytes:
 
 
 def take_folder(folder: Path) -> None:
-    """Make an installation's folder this user's own, as the user said.
-
-    Raises BadInstallation.
-    """
+    """Make an installation's folder this user's own, as the user said. Raises BadInstallation."""
     _take(kept_key(folder))
 
 

@@ -13,13 +13,13 @@ import hmac
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypedDict, cast
 from weakref import WeakValueDictionary
 
 from kitchensync.shell.files_on_disk import open_plain
@@ -34,9 +34,6 @@ _MARK = b', "mac": "'
 _TAIL = len(_MARK) + 64 + len(b'"}\n')
 _FIRST = b"own/1"
 """What the first line is chained to."""
-
-Entry = dict[str, Any]
-"""One line: `kind`, `uuid`, `utc_ns`, `n` (its number), and what the kind has."""
 
 
 class LineKind(StrEnum):
@@ -62,23 +59,56 @@ class LineKind(StrEnum):
     "That dealt with all lines up to `upto`, but for `stores`, `derived` and `cameras`; `recording`, `policy`."
 
 
+class ListLine(TypedDict, total=False):
+    """One line: what all have, its number `n`, and what its kind has."""
+
+    kind: str
+    uuid: str
+    utc_ns: int
+    n: int
+    target: str
+    where: str
+    file: str
+    sha256: str
+    recording: str
+    device: str
+    address: str
+    serial: str
+    files: Any
+    made_from: list[str]
+    path: str
+    server: str
+    command: str
+    data_set: str
+    of: int
+    begun: list[list[Any]]
+    "By each command that noted no end: when it began (UTC ns), on which computer, its process."
+    ended: int
+    holds: list[str]
+    policy: str
+    upto: int
+    stores: list[ListLine]
+    derived: list[ListLine]
+    cameras: list[ListLine]
+
+
 @dataclass
 class Outside:
     """What is outside of one recording: all that was written since its last withdrawal, and what that left open."""
 
-    stores: dict[tuple[str, str], Entry] = field(default_factory=dict)
+    stores: dict[tuple[str, str], ListLine] = field(default_factory=dict)
     "Last line by (target, where)."
     known_stores: set[tuple[str, str]] = field(default_factory=set)
     "All that there ever were."
     copied: set[tuple[str, str]] = field(default_factory=set)
     "Path and SHA-256 of each file that was ever copied."
-    derived: list[Entry] = field(default_factory=list)
-    cameras: dict[str, Entry] = field(default_factory=dict)
+    derived: list[ListLine] = field(default_factory=list)
+    cameras: dict[str, ListLine] = field(default_factory=dict)
     "Last line by device, with the `files` that came from it."
     films: set[str] = field(default_factory=set)
     "SHA-256 of each film that was taken in."
     made_from: set[str] = field(default_factory=set)
-    last: Entry | None = None
+    last: ListLine | None = None
     "The last line about its withdrawal."
     upto: int = 0
     "Number of the last line about it."
@@ -88,10 +118,10 @@ class Outside:
         """Whether a withdrawal was interrupted, or left something open."""
         if self.last is None:
             return False
-        left = (self.last.get(name) for name in ("stores", "derived", "cameras"))
+        left = self.last.get("stores"), self.last.get("derived"), self.last.get("cameras")
         return self.last["kind"] == LineKind.WITHDRAWING or any(left)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: ListLine) -> None:
         """Take in the next line."""
         kind, self.upto = entry["kind"], entry["n"]
         if kind in (LineKind.STORE, LineKind.COPY):
@@ -102,7 +132,7 @@ class Outside:
         elif kind == LineKind.DERIVED:
             self.derived.append(entry)
         elif kind == LineKind.CAMERA:
-            self.cameras[entry["device"]] = entry | {"files": []}
+            self.cameras[entry["device"]] = {**entry, "files": []}
         elif kind == LineKind.FILMS:
             self.films |= {one["sha256"] for one in entry["files"]}
             if camera := self.cameras.get(entry["device"]):
@@ -125,14 +155,22 @@ class OwnList:
         self.folder = data / APP_FOLDER
         self._path = self.folder / OWN_LIST
         self._reading = Lock()
-        self._entries, self._mac, self._end, self._inode = list[Entry](), _FIRST, 0, 0
+        self._entries, self._mac, self._end, self._inode = list[ListLine](), _FIRST, 0, 0
 
     def add(self, kind: LineKind, uuid: str, **facts: Any) -> None:
         """Append a line and sync it. Raises OSError, BadInstallation."""
         entry = {"kind": kind, "uuid": uuid, "utc_ns": time.time_ns(), **facts}
         text = json.dumps(entry)[:-1].encode()
         with self._locked() as (handle, key):
-            before = _last_mac(handle)
+            size, step, end = os.fstat(handle).st_size, 1 << 16, 0
+            for start in range(max(size - step, 0), -step, -step):
+                piece = os.pread(handle, step, max(start, 0))
+                if (place := piece.rfind(b"\n")) >= 0:
+                    end = max(start, 0) + place + 1
+                    break
+            if end < size:
+                os.ftruncate(handle, end)
+            before = os.pread(handle, 64, end - 67) if end else _FIRST
             line = text + _MARK + _mac(key, before, text) + b'"}\n'
             if os.write(handle, line) < len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
@@ -154,7 +192,7 @@ class OwnList:
         finally:
             os.close(handle)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[ListLine]:
         """Return every line, oldest first; one that has no end yet was never written.
 
         Lines are only appended: what was read and proved is not read again as long as this object lives. Raises
@@ -175,7 +213,7 @@ class OwnList:
                 if not hmac.compare_digest(_mac(key, self._mac, text), mac):
                     why = f"line {number} was not written by this installation; move the list away to begin a new one"
                     raise BadInstallation(self._path, why)
-                self._entries.append(json.loads(text + b"}") | {"n": number})
+                self._entries.append(cast(ListLine, json.loads(text + b"}") | {"n": number}))
                 self._mac, self._end = mac, self._end + len(line)
             return [*self._entries]
 
@@ -204,29 +242,22 @@ def own_list(recording: Path) -> OwnList:
     return list_in(recording.resolve().parent)
 
 
-def note_films(recording: Path, device: str, files: list[Entry]) -> None:
-    """Note films that this installation took into a recording, by their entries in `media.json`.
-
-    Raises StorageError, OSError.
-    """
+def note_films(recording: Path, device: str, files: Sequence[Mapping[str, Any]]) -> None:
+    """Note films that were taken into a recording, by their entries in `media.json`. Raises StorageError, OSError."""
     keys = ("folder", "file", "bytes", "sha256")
     known = [{key: one.get(key) for key in keys} for one in files if one.get("sha256")]
     own_list(recording).add(LineKind.FILMS, uuid_of(recording), device=device, files=known)
 
 
 def camera_address(recording: Path, device: str) -> str:
-    """Return the address at which this installation filmed a recording.
-
-    `media.json` has an address too, which is not used: it may come from anybody. Raises UnknownCamera,
-    BadInstallation, OSError.
-    """
-    lines = [one for one in own_list(recording).entries() if one["kind"] == LineKind.CAMERA]
+    """Return where a camera was reached, never by `media.json`. Raises UnknownCamera, BadInstallation, OSError."""
     uuid = uuid_of(recording)
-    key, wanted = ("recording", recording.name) if uuid == f"name:{recording.name}" else ("uuid", uuid)
-    found = [one["address"] for one in lines if (one[key], one["device"]) == (wanted, device)]
-    if not found:
-        raise UnknownCamera(recording, device)
-    return str(found[-1])
+    by_name = uuid == f"name:{recording.name}"
+    for one in reversed(own_list(recording).entries()):
+        is_of_it = one["kind"] == LineKind.CAMERA and one["device"] == device
+        if is_of_it and (one["recording"] == recording.name if by_name else one["uuid"] == uuid):
+            return one["address"]
+    raise UnknownCamera(recording, device)
 
 
 def uuid_of(recording: Path, manifest: Manifest | None = None) -> str:
@@ -236,24 +267,6 @@ def uuid_of(recording: Path, manifest: Manifest | None = None) -> str:
     except NotARecording:
         known = {}
     return str(known.get("uuid") or f"name:{recording.name}")
-
-
-def _last_mac(handle: int) -> bytes:
-    """Return the code of the last whole line; take off what a kill left behind it."""
-    size = os.fstat(handle).st_size
-    end = _whole_bytes(handle, size)
-    if end < size:
-        os.ftruncate(handle, end)
-    return os.pread(handle, 64, end - 67) if end else _FIRST
-
-
-def _whole_bytes(handle: int, size: int) -> int:
-    step = 1 << 16
-    for start in range(max(size - step, 0), -step, -step):
-        piece = os.pread(handle, step, max(start, 0))
-        if (place := piece.rfind(b"\n")) >= 0:
-            return max(start, 0) + place + 1
-    return 0
 
 
 def _mac(key: bytes, before: bytes, text: bytes) -> bytes:

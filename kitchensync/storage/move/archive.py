@@ -11,18 +11,20 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kitchensync.shell.files_on_disk import file_sha256, sync_path
-from kitchensync.storage.chunks.archive_file import write_archive
-from kitchensync.storage.chunks.archive_proof import prove
+from kitchensync.storage.chunks.archive_file import prove, write_archive
 from kitchensync.storage.chunks.chunk_reader import chunk_paths, is_archive
 from kitchensync.storage.copies.copy_log import freed_to
 from kitchensync.storage.disk.durable import LOCAL, Disk
 from kitchensync.storage.errors import BadChunk, NotPackable
 from kitchensync.storage.life import usable_manifest
-from kitchensync.storage.manifest import edit_manifest, read_manifest
+from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest
 from kitchensync.storage.names import PART_SUFFIX, archive_name, chunk_number, chunk_range, stream_folder
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import FileFactsForm
 
 SPARE_BYTES = 256 << 20
 """Free space that must stay beside an archive while its chunks are still there."""
@@ -55,7 +57,7 @@ def archive(recording: Path, progress: Progress = lambda *_: None, disk: Disk = 
     return [one for one in packed if one is not None]
 
 
-def streams_with_files(manifest: dict[str, Any]) -> list[str]:
+def streams_with_files(manifest: Manifest) -> list[str]:
     """Return every stream that has sealed files, those of clock and ledger included."""
     return sorted({name.rpartition("/")[0] for name in manifest["files"] if chunk_range(Path(name))})
 
@@ -73,7 +75,10 @@ def archive_stream(
         return None
     _check_hashes(recording, stream, chunks)
     size = sum(path.stat().st_size for path in chunks)
-    _check_room(folder, size)
+    needed = size + SPARE_BYTES
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise NotPackable(folder, f"needs {needed / 1e6:.0f} MB for a moment, {free / 1e6:.0f} MB are free")
     done = [0]
 
     def tell(chunk: Path) -> None:
@@ -122,17 +127,10 @@ def _check_hashes(recording: Path, stream: str, chunks: list[Path]) -> None:
             raise BadChunk(path, "its size or hash is not the one it was sealed with")
 
 
-def _check_room(folder: Path, size: int) -> None:
-    needed = size + SPARE_BYTES
-    free = shutil.disk_usage(folder).free
-    if free < needed:
-        raise NotPackable(folder, f"needs {needed / 1e6:.0f} MB for a moment, {free / 1e6:.0f} MB are free")
-
-
 def _replace(recording: Path, stream: str, path: Path, chunks: list[Path], disk: Disk) -> None:
     """Write the archive into the books in place of its chunks, then remove them."""
     first, last = chunk_range(path) or (0, 0)
-    facts = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+    facts: FileFactsForm = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
     with edit_manifest(recording) as manifest:
         manifest["files"] = {
             name: entry

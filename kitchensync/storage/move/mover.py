@@ -129,7 +129,7 @@ def _copy_all(
     _check_mounted(recording, task.where)
     target = Target(task.where, log.target_of(task.where) or task.identity, disk)
     task.identity = target.identity
-    if target.shares_disk_with(recording):
+    if os.stat(target.path).st_dev == os.stat(recording).st_dev:
         state.warning = f"{target.path} lies on the same disk as the recording: no help if that disk fails"
     manifest = usable_manifest(recording)
     items = files_of(recording, manifest)

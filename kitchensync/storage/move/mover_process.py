@@ -23,7 +23,7 @@ from typing import Any
 from kitchensync.shell.end_signals import ask_at_signals
 from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.storage.copies.store_states import StoreReport, StoreState
-from kitchensync.storage.disk.self_check import whole_lines
+from kitchensync.storage.disk.self_check import each_line
 from kitchensync.storage.move.mover import StoreProgress, run_mover
 
 FIRST_S, FINISH_S = 2.0, 10.0
@@ -55,7 +55,7 @@ class MoverProcess:
         # The recording's folder may be moved.
         with contextlib.suppress(OSError), self._log.open("rb") as file:
             file.seek(self._read)
-            lines = whole_lines(file.read())
+            lines = [*each_line(file.read())]
         self._read += sum(map(len, lines))
         for line in lines:
             with contextlib.suppress(BadJson):  # what a library wrote there is none of our lines
@@ -67,7 +67,16 @@ class MoverProcess:
     def reports(self) -> list[StoreReport]:
         """Return the state of each store: as it was told last; one of which nothing was heard does not answer."""
         told = {said["target"]: said for said in self.progress()}
-        return [_report(place, told.get(place)) for place in self._places]
+        reports = []
+        for place in self._places:
+            if (said := told.get(place)) is None:
+                state, why = StoreState.AWAY, "it does not answer"
+            else:
+                state, why = StoreState(said["state"]), said["problem"]
+                if state != StoreState.COPIED:
+                    why = why or "run `kitchensync move` to copy the rest"
+            reports.append(StoreReport(os.path.abspath(place), state, why))
+        return reports
 
     def wait_for_first(self, limit_s: float = FIRST_S) -> None:
         """Wait until each store was tried once, but not for one that hangs."""
@@ -105,15 +114,6 @@ class MoverProcess:
         return False
 
 
-def _report(place: str, told: dict[str, Any] | None) -> StoreReport:
-    path = os.path.abspath(place)
-    if told is None:
-        return StoreReport(path, StoreState.AWAY, "it does not answer")
-    state, why = StoreState(told["state"]), told["problem"]
-    rest = "" if state == StoreState.COPIED else "run `kitchensync move` to copy the rest"
-    return StoreReport(path, state, why or rest)
-
-
 def lower_priority() -> None:
     """Step behind everything else: only what the recorder leaves over is used."""
     with contextlib.suppress(OSError, AttributeError):
@@ -132,9 +132,12 @@ def main() -> int:
     stop = threading.Event()
     ask_at_signals((signal.SIGTERM, signal.SIGINT), stop.set)
     lower_priority()
-    if options.parent is not None:
-        threading.Thread(target=_watch_parent, args=(options.parent, stop), daemon=True).start()
     said: dict[str, Any] = {}
+
+    def end_with_parent() -> None:
+        while os.getppid() == options.parent and not stop.wait(1.0):
+            pass
+        stop.set()
 
     def say(state: StoreProgress) -> None:
         news = (state.files_done, state.state, state.problem)
@@ -142,14 +145,10 @@ def main() -> int:
             said[state.target] = news
             print(json.dumps(asdict(state)), flush=True)
 
+    if options.parent is not None:
+        threading.Thread(target=end_with_parent, daemon=True).start()
     states = run_mover([options.recording], options.to, rule=None, follow=True, stop=stop, report=say)
     return 0 if all(state.finished for state in states) else 3
-
-
-def _watch_parent(pid: int, stop: threading.Event) -> None:
-    while os.getppid() == pid and not stop.wait(1.0):
-        pass
-    stop.set()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from kitchensync.shell.files_on_disk import file_sha256, is_left_by_system
 from kitchensync.storage.copies.cloud_store import CloudStore, check_address, refusals
@@ -28,8 +28,6 @@ KIND = "datasets"
 class HubStore:
     """A data set's repository, `hf://datasets/OWNER/NAME`; who may write is for the hub's own settings (HF_TOKEN)."""
 
-    commits = True
-
     def __init__(self, url: str) -> None:
         """Make the repository where there is none, private: publishing it is done by hand. Raises CloudRefused."""
         kind, _, repository = url.removeprefix(HUB).strip("/").partition("/")
@@ -45,13 +43,9 @@ class HubStore:
         with refusals(url):
             self._api = self._hub.HfApi()
             self._api.create_repo(repository, repo_type="dataset", private=True, exist_ok=True)
-            self._there = self._hashes()
-
-    def _hashes(self) -> dict[str, tuple[int, str]]:
-        """Return size and hash of the large files that are there; of small ones the hub says no SHA-256."""
-        tree = self._api.list_repo_tree(self._repository, repo_type="dataset", recursive=True)
-        large = ((one.path, getattr(one, "lfs", None)) for one in tree)
-        return {path: (lfs.size, lfs.sha256) for path, lfs in large if lfs is not None}
+            tree = self._api.list_repo_tree(self._repository, repo_type="dataset", recursive=True)
+            large = ((one.path, getattr(one, "lfs", None)) for one in tree)
+            self._there = {path: (lfs.size, lfs.sha256) for path, lfs in large if lfs is not None}
 
     def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
         """Compare with what the hub says it has; a small file is as it is noted."""
@@ -109,30 +103,36 @@ class Pushed:
     "Files there that no push of this installation brought; they are left."
 
 
-class Store(Protocol):
-    """A place that takes files; `commits` where they count only after `finish`, and not at once."""
+class FolderStore:
+    """A folder in a store: a disk, a mounted one, or one that fsspec knows."""
 
-    identity: str
-    commits: bool = False
+    def __init__(self, store: CopyStore, folder: str) -> None:
+        self._store, self._folder, self.identity = store, folder, store.identity
 
     def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
-        """Return whether a file is there as it must be; one that is noted in the journal need not be read again."""
+        """Ask for the size; a file that is not noted is read back."""
+        place = self._folder + name
+        return self._store.size_of(place) == size and (noted or self._store.sha256_of(place) == sha256)
 
     def send(self, source: Path, name: str, sha256: str, tell: Tell) -> str:
-        """Bring a file there, prove it, and say how it was read back. Raises SourceDiffers, CopyDiffers."""
+        """Write and read back."""
+        return self._store.send(source, self._folder + name, sha256, tell).read
 
     def names(self) -> list[str]:
-        """Return what is there."""
+        """Return the files in the folder, but what systems left there."""
+        names = self._store.names_below(self._folder.rstrip("/"))
+        return [name for name in names if not any(map(is_left_by_system, name.split("/")))]
 
-    def sha256_of(self, name: str) -> str | None:
-        """Return the hash of a file there, None where the store does not tell."""
+    def sha256_of(self, name: str) -> str:
+        """Read a file back."""
+        return self._store.sha256_of(self._folder + name)
 
     def remove(self, name: str) -> None:
-        """Take a file away."""
+        """Remove a file."""
+        self._store.remove(self._folder + name)
 
-    def finish(self) -> None:
-        """Make what was sent and removed count, where it does not at once."""
-        return
+
+Store = HubStore | FolderStore
 
 
 def push(
@@ -170,8 +170,11 @@ def push(
         removed, kept = ([], old) if keep_old else (old, [])
         for name in removed:
             store.remove(name)
-        if sent or removed:
-            _finish(store, log, sent, to)
+        if isinstance(store, HubStore) and (sent or removed):
+            with refusals(to):
+                store.finish()
+            for line in sent:
+                log.write(line)
         if data.is_dir() and not kept:
             OwnList(data).add(LineKind.PUSHED, f"pushed to {to.rstrip('/')}", where=to, holds=[*holds])
     size = sum(line.bytes for line in sent)
@@ -219,52 +222,15 @@ def _bring(
     except SourceDiffers as error:
         raise NotAsStated(source) from error
     line = CopyRecord(COPIED, name, facts.st_size, sha256, facts.st_mtime_ns, store.identity, to, read)
-    if not store.commits:
+    if isinstance(store, FolderStore):  # the hub's count after its commit
         log.write(line)
     return line
-
-
-def _finish(store: Store, log: CopyLog, sent: list[CopyRecord], to: str) -> None:
-    if store.commits:
-        with refusals(to):
-            store.finish()
-        for line in sent:
-            log.write(line)
 
 
 def _store(to: str, log: CopyLog) -> Store:
     if to.startswith(HUB):
         return HubStore(to)
     if "://" in to:
-        return _Folder(CloudStore(to), "")
+        return FolderStore(CloudStore(to), "")
     path = Path(to).resolve()  # the folder around it must be there
-    return _Folder(Target(path.parent, log.target_of(path)), f"{path.name}/")
-
-
-class _Folder(Store):
-    """A folder in a store: a disk, a mounted one, or one that fsspec knows."""
-
-    def __init__(self, store: CopyStore, folder: str) -> None:
-        self._store, self._folder, self.identity = store, folder, store.identity
-
-    def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
-        """Ask for the size; a file that is not noted is read back."""
-        place = self._folder + name
-        return self._store.size_of(place) == size and (noted or self._store.sha256_of(place) == sha256)
-
-    def send(self, source: Path, name: str, sha256: str, tell: Tell) -> str:
-        """Write and read back."""
-        return self._store.send(source, self._folder + name, sha256, tell).read
-
-    def names(self) -> list[str]:
-        """Return the files in the folder, but what systems left there."""
-        names = self._store.names_below(self._folder.rstrip("/"))
-        return [name for name in names if not any(map(is_left_by_system, name.split("/")))]
-
-    def sha256_of(self, name: str) -> str:
-        """Read a file back."""
-        return self._store.sha256_of(self._folder + name)
-
-    def remove(self, name: str) -> None:
-        """Remove a file."""
-        self._store.remove(self._folder + name)
+    return FolderStore(Target(path.parent, log.target_of(path)), f"{path.name}/")

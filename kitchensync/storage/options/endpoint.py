@@ -28,10 +28,7 @@ LOG = Path("kitchensync") / "sent-to-others.jsonl"
 def note_sent(
     host: str, content: bytes, what: str, environment: Mapping[str, str] = os.environ
 ) -> Path | None:
-    """Note host, bytes and hash of what is about to be sent; return the log, None where it stays here.
-
-    The log is private, in the user's folder for states. Raises OSError: then nothing may be sent.
-    """
+    """Note in a private log what is about to be sent; return the log, None where it stays here. Raises OSError."""
     if not host or is_loopback_address(host):
         return None
     said = {"utc_ns": time.time_ns(), "host": host, "what": what, "bytes": len(content)}
@@ -104,10 +101,7 @@ def names_of(purpose: str) -> tuple[str, str, str, str]:
 def endpoint_of(
     purpose: str, environment: Mapping[str, str], *, timeout_s: float = TIMEOUT_S, tries: int = 1
 ) -> Endpoint | None:
-    """Read the server of a purpose (`hints`, `questions`, ..), None where none is named. Raises OSError, ValueError.
-
-    A key goes over a network by https alone.
-    """
+    """Read the server of a purpose; None where none is named. A key wants https. Raises OSError, ValueError."""
     url_name, model_name, file_name, variable_name = names_of(purpose)
     url, model = environment.get(url_name, "").rstrip("/"), environment.get(model_name, "")
     if not url or not model:
@@ -191,7 +185,8 @@ def _once(endpoint: Endpoint, path: str, content: bytes, content_type: str) -> b
 def _read(response: httpx.Response, until: float) -> bytes:
     """Return the body of an answer; one that comes in drops may not take longer than any other."""
     if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
-        raise _Busy(_seconds(response.headers.get("retry-after", "")))
+        text = response.headers.get("retry-after", "")
+        raise _Busy(min(float(text), LONGEST_WAIT_S) if text.isascii() and text.isdigit() else 1.0)
     response.raise_for_status()
     content = bytearray()
     for part in response.iter_bytes():
@@ -201,8 +196,3 @@ def _read(response: httpx.Response, until: float) -> bytes:
         if time.monotonic() > until:
             raise NoAnswer("timed_out", "its answer did not end")
     return bytes(content)
-
-
-def _seconds(text: str) -> float:
-    """Return how long a server wants to be left alone; a second where it does not say."""
-    return min(float(text), LONGEST_WAIT_S) if text.isascii() and text.isdigit() else 1.0

@@ -219,10 +219,7 @@ def write_output(path: Path, content: bytes, *, force: bool = False) -> None:
 
 
 def write_into(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> None:
-    """Write files, by path inside a folder, each whole; those that are there as they should be are left alone.
-
-    Nothing is written where one of them would need `force`. Raises OutputRefused.
-    """
+    """Write files into a folder unless they are there so; none where one needs `force`. Raises OutputRefused."""
     place = check_place(folder)
     wanted = {folder / name: content for name, content in files.items()}
     missing = [path for path, content in wanted.items() if not _holds(path, content)]

@@ -89,10 +89,7 @@ def read_alignment(path: Path) -> Alignment:
 
 
 def film_clocks(recording: Path, films: Path) -> tuple[list[FilmClock], list[str]]:
-    """Return the clocks of the aligned camera files of a recording, and why others have none.
-
-    `films` is the folder in which its camera files can be read.
-    """
+    """Return the clocks of the aligned camera files, which are in `films`, and why others have none."""
     found, why = [], []
     for stored in map(read_alignment, alignment_files(recording)):
         file = films / stored.source

@@ -76,19 +76,15 @@ def find(data: Path, serial: str, what: str, mode: str, when: datetime) -> tuple
     for path in sorted(folder_of(data, serial).glob(f"{what}-*.json")):
         answer = load(path)
         if answer["mode"] == mode:
-            known.append((datetime.fromisoformat(answer["measured_utc"]), _attempt(path), path, answer))
+            again = _AGAIN.search(path.stem)
+            measured = datetime.fromisoformat(answer["measured_utc"])
+            known.append((measured, int(again[1]) if again else 1, path, answer))
     if not known:
         return None
     known.sort(key=lambda entry: entry[:2])
     before = [entry for entry in known if entry[0] <= when]
     *_, path, answer = (before or [entry for entry in known if entry[0] == known[0][0]])[-1]
     return path, answer
-
-
-def _attempt(path: Path) -> int:
-    """Return the number that `unused` gave a file, 1 where it was the first of its second."""
-    again = _AGAIN.search(path.stem)
-    return int(again[1]) if again else 1
 
 
 def lens_result(data: Path, serial: str, mode: str, when: datetime) -> tuple[Path, dict[str, Any]]:

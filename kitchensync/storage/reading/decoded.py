@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def headset_sensor(manifest: Manifest, name: str) -> HeadsetStream | None:
     """Return the object of a headset's stream; None for a plug-in's, even where it has the name of one of those."""
-    device = (manifest.get("devices") or {}).get(name.partition("/")[0], {})
-    return None if device.get("kind") == "plugin" else known_stream(name)
+    device = manifest.get("devices", {}).get(name.partition("/")[0])
+    return None if device and device["kind"] == "plugin" else known_stream(name)
 
 
 def is_seen(manifest: Manifest, stream: str) -> bool:
@@ -35,27 +35,24 @@ def is_seen(manifest: Manifest, stream: str) -> bool:
 def sensor_stream(manifest: Manifest, name: str) -> SensorStream:
     """Return the object of a stream of a recording; one that nobody knows any more takes every payload as it is."""
     description, (device, _, short) = manifest["streams"].get(name, {}), name.partition("/")
-    form, about = description.get("format") or {}, (manifest.get("devices") or {}).get(device, {})
+    form, about = description.get("format") or {}, manifest.get("devices", {}).get(device)
     if "module" in form and (known := headset_sensor(manifest, name)) is not None:
         return known
-    kind = about.get("sensor")
-    installed = installed_stream(str(kind), about.get("settings") or {}, short) if kind else None
-    return _guarded(short, form, installed or SensorStream(short))
-
-
-def _guarded(name: str, form: Format, sensor: SensorStream) -> SensorStream:
-    """Check and take apart by the record first; whatever a plug-in raises is its word on that packet."""
+    kind = about.get("sensor") if about else None
+    installed = installed_stream(kind, about.get("settings") or {}, short) if about and kind else None
+    sensor = installed or SensorStream(short)
+    # whatever a plug-in raises is its word on that packet
     record = record_of(form)
 
     def check(payload: bytes, form: Format) -> None:
         if record is not None and len(payload) % record.itemsize:
-            raise BadPacket(name, f"{len(payload)} bytes, not a multiple of {record.itemsize}")
+            raise BadPacket(short, f"{len(payload)} bytes, not a multiple of {record.itemsize}")
         try:
             sensor.check(payload, form)
         except SensorError:
             raise
         except Exception as error:
-            raise BadPacket(name, f"{type(error).__name__}: {error}") from error
+            raise BadPacket(short, f"{type(error).__name__}: {error}") from error
 
     def decode(payload: bytes) -> Any:
         check(payload, form)
@@ -64,11 +61,11 @@ def _guarded(name: str, form: Format, sensor: SensorStream) -> SensorStream:
         except SensorError:
             raise
         except Exception as error:
-            raise BadPacket(name, f"{type(error).__name__}: {error}") from error
+            raise BadPacket(short, f"{type(error).__name__}: {error}") from error
         is_bare = record is not None and isinstance(found, bytes)
         return np.frombuffer(payload, record) if is_bare else found
 
-    return SensorStream(name, record=record, check=check, decode=decode)
+    return SensorStream(short, record=record, check=check, decode=decode)
 
 
 def read_decoded(

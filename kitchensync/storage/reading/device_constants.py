@@ -6,7 +6,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
@@ -16,6 +16,9 @@ from kitchensync.storage.chunks.chunk_reader import UNREADABLE
 from kitchensync.storage.chunks.chunk_writer import set_attribute
 from kitchensync.storage.chunks.own_datasets import open_hdf5, whole_table
 from kitchensync.storage.errors import BadChunk
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import FileFactsForm
 
 SCHEMA = "calibration/1"
 CALIBRATION = "calibration"
@@ -42,7 +45,9 @@ def write_calibration(path: Path, tables: list[ConstantTable], facts: dict[str, 
             set_attribute(file.attrs, name, value)
         for table in tables:
             text = isinstance(table.values, str)
-            dataset = file.create_dataset(table.name, data=_fixed(table.values) if text else table.values)
+            dataset = file.create_dataset(
+                table.name, data=np.bytes_(str(table.values).encode() or b"\0") if text else table.values
+            )
             for name in ("unit", "frame", "meaning"):
                 set_attribute(dataset.attrs, name, getattr(table, name))
     sync_path(part)
@@ -56,20 +61,16 @@ def read_calibration(path: Path) -> dict[str, ConstantTable]:
             schema = _text(file.attrs.get("schema", ""))
             if schema != SCHEMA:
                 raise BadChunk(path, f"schema is {schema!r}, not {SCHEMA!r}")
-            return {name: _table(name, whole_table(file, name)) for name in file}
+            tables = {}
+            for name in file:
+                stored = whole_table(file, name)
+                is_text = stored.dtype.kind in "OS" and stored.shape == ()
+                unit, frame, meaning = (_text(stored.attrs[word]) for word in ("unit", "frame", "meaning"))
+                values = _text(stored[()]) if is_text else stored[()]
+                tables[name] = ConstantTable(name, values, unit, frame, meaning)
+            return tables
     except UNREADABLE as error:
         raise BadChunk(path, f"is no HDF5 file of constants ({error})") from error
-
-
-def _table(name: str, dataset: Any) -> ConstantTable:
-    values = _text(dataset[()]) if dataset.dtype.kind in "OS" and dataset.shape == () else dataset[()]
-    unit, frame, meaning = (_text(dataset.attrs[word]) for word in ("unit", "frame", "meaning"))
-    return ConstantTable(name, values, unit, frame, meaning)
-
-
-def _fixed(text: Any) -> np.bytes_:
-    """Return a text of fixed length: over damage in HDF5's heap for others a reader may hang."""
-    return np.bytes_(str(text).encode() or b"\0")
 
 
 def _text(value: Any) -> str:
@@ -77,11 +78,11 @@ def _text(value: Any) -> str:
     return value.decode().rstrip("\0") if isinstance(value, bytes) else str(value)
 
 
-def calibration_files(recording: Path) -> dict[str, dict[str, Any]]:
+def calibration_files(recording: Path) -> dict[str, FileFactsForm]:
     """Hash the constants of all devices for the manifest: relative path -> {bytes, sha256}."""
     found = {}
     for path in matching(recording, f"*/{CALIBRATION}/*.h5"):
         content = path.read_bytes()
-        facts = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        facts: FileFactsForm = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         found[path.relative_to(recording).as_posix()] = facts
     return found

@@ -141,10 +141,7 @@ def _decoded(stream: StoredPackets, start: int, stop: int) -> Iterator[Decoded]:
 
 
 def read_frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
-    """Return the pictures of rows [start, stop) of a front, grey or extended camera, a few in memory at a time.
-
-    Packets that do not decode are left out and named in `stream.bad`. Raises NotOfThisKind.
-    """
+    """Return pictures of a camera, a few in memory at a time; `stream.bad` names others. Raises NotOfThisKind."""
     check_kind(stream.name, "frames")
     return _shown(stream, _frames(stream, _pictures(stream, start, stop)))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.shell.array_types import Int64
-from kitchensync.storage.errors import FilesFreed, StorageError, pass_on_trouble
+from kitchensync.storage.errors import AtPath, FilesFreed, pass_on_trouble
 
 if TYPE_CHECKING:
     from kitchensync.storage.reading.camera_streams import PlaceInClip
@@ -22,11 +22,10 @@ TICKS_PER_S = 10_000_000
 INDEX, POSES = Path("sync") / "index.parquet", Path("sync") / "poses.parquet"
 
 
-class NotIndexed(StorageError):
+class NotIndexed(AtPath):
     """A recording without a frame index."""
 
-    def __init__(self, recording: str, why: str) -> None:
-        super().__init__(f"{recording}: {why}")
+    text = "{path}: {why}"
 
 
 @dataclass(frozen=True)
@@ -129,10 +128,7 @@ class Instants:
         return rows
 
     def file_rows_of(self, name: str) -> Int64:
-        """Sample of a stream at every frame, (n,), a camera's in its file of `files_of`; -1 where none is near.
-
-        Raises KeyError.
-        """
+        """Sample of a stream at every frame, (n,), a camera's in its file; -1 where none is near. Raises KeyError."""
         return np.array(self._index[0][f"{self._column(name)}_i"], np.int64)
 
     def _column(self, name: str) -> str:
@@ -184,23 +180,26 @@ class Instants:
                 continue
             found.dt_us[name] = int(here.get(f"{name}_dt_us", 0))
             if f"{column}_file" in here:
-                self._add_picture(found, name, str(about["files"][int(here[f"{column}_file"])]), row)
+                file = str(about["files"][int(here[f"{column}_file"])])
+                found.files[name], found.file_rows[name] = file, row
+                place = self._place_of(file)
+                if place is not None:
+                    found.rows[name] = place.first_picture + row
+                    if place.clip is not None:
+                        found.clips[name] = place.clip
             else:
                 found.rows[name] = row
         for name in (n.removesuffix("_i0") for n in columns if n.endswith("_i0")):
             found.slices[name] = (int(here[f"{name}_i0"]), int(here[f"{name}_i1"]))
-        found.poses.update(self._poses_at(master_index))
+        poses = self._poses
+        for name in (n.removesuffix("_valid") for n in poses if n.endswith("_valid")):
+            if poses[f"{name}_valid"][master_index]:
+                at_m = np.array([poses[f"{name}_{axis}_m"][master_index] for axis in "xyz"])
+                turned = np.array([poses[f"{name}_q{axis}"][master_index] for axis in "wxyz"])
+                found.poses[name] = at_m, turned
         worlds = {name: self._poses.get(f"{name}_world") for name in found.poses}
         found.worlds.update({n: int(world[master_index]) for n, world in worlds.items() if world is not None})
         return found
-
-    def _add_picture(self, found: Instant, name: str, file: str, row: int) -> None:
-        found.files[name], found.file_rows[name] = file, row
-        place = self._place_of(file)
-        if place is not None:
-            found.rows[name] = place.first_picture + row
-            if place.clip is not None:
-                found.clips[name] = place.clip
 
     def _place_of(self, file: str) -> PlaceInClip | None:
         if file not in self._places:
@@ -210,14 +209,3 @@ class Instants:
                 pass_on_trouble(error)
                 self._places[file] = None
         return self._places[file]
-
-    def _poses_at(self, row: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        poses = self._poses
-        names = [n.removesuffix("_valid") for n in poses if n.endswith("_valid") and poses[n][row]]
-        return {
-            name: (
-                np.array([poses[f"{name}_{axis}_m"][row] for axis in "xyz"]),
-                np.array([poses[f"{name}_q{axis}"][row] for axis in "wxyz"]),
-            )
-            for name in names
-        }

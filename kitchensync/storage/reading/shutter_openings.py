@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.names import MEDIA
 from kitchensync.storage.recording_files.media_file import load_media
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import MediaForm, ShutterForm
 
 CLOCK_STEP_S = 900.0
 """A camera's clock may be wrong by whole steps of a time zone."""
@@ -23,8 +26,8 @@ class ClipOpening:
     """The chapters of one clip, in order."""
 
     files: tuple[Path, ...]
-    opened: dict[str, Any] | None
-    "The opening of the shutter, as in media.json: `before_host_ns` and more; None where nobody noted it."
+    opened: ShutterForm | None
+    "The opening of the shutter; None where nobody noted it."
 
     @property
     def opened_host_ns(self) -> int | None:
@@ -32,12 +35,12 @@ class ClipOpening:
         return shutter_host_ns(self.opened) if self.opened else None
 
 
-def shutter_host_ns(event: dict[str, Any]) -> int:
+def shutter_host_ns(event: ShutterForm) -> int:
     """Return when the camera was seen to obey (host ns), else when its answer came."""
     return int(event.get("observed_host_ns") or event["after_host_ns"])
 
 
-def read_media(recording: Path, camera: str) -> dict[str, Any]:
+def read_media(recording: Path, camera: str) -> MediaForm:
     """Return what media.json of a camera holds; nothing where it cannot be read, which `verify` names."""
     try:
         return load_media(recording / camera / MEDIA)
@@ -45,13 +48,18 @@ def read_media(recording: Path, camera: str) -> dict[str, Any]:
         return {}
 
 
-def clip_openings(media: dict[str, Any], files: Iterable[Path]) -> list[ClipOpening]:
+def clip_openings(media: MediaForm, files: Iterable[Path]) -> list[ClipOpening]:
     """Group the files of one camera by clip and say when the shutter opened for each.
 
     Where it opened several times the camera's own clock tells the clips apart; without it they count in order, but
     only where none is missing.
     """
-    groups = [tuple(chapters) for _, chapters in groupby(in_order(files), key=_clip_key)]
+
+    def clip_of(path: Path) -> str:
+        known = card_name(path.name)
+        return "".join(known.clip) if known is not None else path.name
+
+    groups = [tuple(chapters) for _, chapters in groupby(in_order(files), key=clip_of)]
     openings = [one for one in (media.get("shutter_on"), *media.get("shutters_on_again", [])) if one]
     chosen = _by_clock(media, groups, openings) if len(openings) > 1 else None
     if chosen is None:
@@ -72,31 +80,23 @@ def in_order(files: Iterable[Path]) -> list[Path]:
     return sorted(files, key=place)
 
 
-def _clip_key(path: Path) -> str:
-    known = card_name(path.name)
-    return "".join(known.clip) if known is not None else path.name
-
-
 def _by_clock(
-    media: dict[str, Any], groups: list[tuple[Path, ...]], openings: list[dict[str, Any]]
-) -> list[dict[str, Any] | None] | None:
+    media: MediaForm, groups: list[tuple[Path, ...]], openings: list[ShutterForm]
+) -> list[ShutterForm | None] | None:
     """Give each clip the opening that its camera's clock tells; None where it does not tell for all of them."""
     created = {entry["file"]: entry.get("created_s") for entry in media.get("files", [])}
-    begun = [created.get(group[0].name) for group in groups]
-    if "anchor" not in media or None in begun:
+    begun = [at_s for group in groups if (at_s := created.get(group[0].name)) is not None]
+    if "anchor" not in media or len(begun) < len(groups):
         return None
     offset_ns = ((media.get("clock") or {}).get("start") or {}).get("offset_ns", 0)
     zero_ns = media["anchor"]["utc_ns"] - media["anchor"]["host_ns"] + offset_ns
     found = []
     for begun_s in begun:
-        away = [_within_step(begun_s - (shutter_host_ns(opened) + zero_ns) / 1e9) for opened in openings]
+        away_s = [begun_s - (shutter_host_ns(opened) + zero_ns) / 1e9 for opened in openings]
+        away = [abs((one + CLOCK_STEP_S / 2) % CLOCK_STEP_S - CLOCK_STEP_S / 2) for one in away_s]
         best = min(range(len(openings)), key=away.__getitem__)
         found.append(best if away[best] <= CLOCK_AGREES_S else None)
     known = [best for best in found if best is not None]
     if len(set(known)) != len(known):
         return None
     return [None if best is None else openings[best] for best in found]
-
-
-def _within_step(away_s: float) -> float:
-    return abs((away_s + CLOCK_STEP_S / 2) % CLOCK_STEP_S - CLOCK_STEP_S / 2)

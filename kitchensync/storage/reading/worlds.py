@@ -10,10 +10,7 @@ from kitchensync.storage.ledger import NewWorldFrameNote, Note, of_kind
 
 
 def world_frames(stream: StoredPackets, notes: list[Note]) -> npt.NDArray[np.int32]:
-    """Number of the world frame of every packet, (n,) int32: 0 until the app was started anew, then 1, 2, ...
-
-    `notes` are the stream's in the ledger. Poses of different frames have nothing to do with each other.
-    """
+    """Number of the world frame of every packet, (n,) int32, from 0, by the ledger's notes of the stream."""
     return frames_of(stream.index, notes)
 
 

@@ -2,29 +2,59 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NotRequired, TypedDict, cast
 
-from kitchensync.sensors.hololens.catalogue import STREAMS
-from kitchensync.shell.files_on_disk import read_plain
+from kitchensync.sensors.errors import UnknownSensorStream
+from kitchensync.sensors.hololens.catalogue import STREAMS, headset_stream
+from kitchensync.sensors.hololens.profile import Profile
+from kitchensync.sensors.stream import Format
+from kitchensync.shell.files_on_disk import file_sha256, read_plain
 from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.shell.untrusted_json import BadJson, parse_object
-from kitchensync.storage.copies.copy_log import folders_of, freed_to
+from kitchensync.storage.chunks.apart import ReaderApart
+from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
+from kitchensync.storage.copies.copy_log import COPIED, folders_of, freed_to, read_copies
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.self_check import read_sound_lines
 from kitchensync.storage.errors import CannotRebuild, ManifestDamaged, ManifestLost, NotARecording, TargetAway
 from kitchensync.storage.events import event_logs
 from kitchensync.storage.ledger import EndNote, Note, of_kind
+from kitchensync.storage.ledger_reader import notes_in
 from kitchensync.storage.manifest import SCHEMA, Manifest, read_manifest, write_json
-from kitchensync.storage.names import CLOCK_STREAMS, COPYING, LOGS, MANIFEST, MEDIA
-from kitchensync.storage.rebuild.sealed import SealedFacts, read_sealed, streams_of
+from kitchensync.storage.names import (
+    CHUNK_SUFFIX,
+    CLOCK_STREAMS,
+    COPYING,
+    LEDGER_STREAMS,
+    LOGS,
+    MANIFEST,
+    MEDIA,
+)
+from kitchensync.storage.reading.device_constants import calibration_files
 from kitchensync.storage.recording_files.media_file import load_media
 from kitchensync.storage.timeline.utc_times import UtcTimes
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import (
+        AnchorForm,
+        ChoiceForm,
+        DeviceForm,
+        FileFactsForm,
+        MediaForm,
+        MomentForm,
+        RebuiltForm,
+        ScriptForm,
+        StreamForm,
+        ZoneForm,
+    )
 
 LOG = Path(LOGS) / "recording.jsonl"
 MOST_LOG_BYTES = 256 << 20
@@ -32,61 +62,142 @@ BEGINS, ENDS, RECOVERED = "recording begins", "recording ends", "recording is re
 
 
 @dataclass
-class Moments:
-    """What a manifest says of time."""
+class SealedFacts:
+    """What the sound ones among the sealed files tell."""
 
-    started: dict[str, int] | None
-    stopped: dict[str, Any] | None
-    zone: dict[str, Any]
-    unknown: list[str] = field(default_factory=list)
-    utc_anchors: list[dict[str, int]] = field(default_factory=list)
+    files: dict[str, FileFactsForm] = field(default_factory=dict)
+    damaged: list[str] = field(default_factory=list)
+    uuids: set[str] = field(default_factory=set)
+    formats: dict[str, Format] = field(default_factory=dict)
+    "Of every sensor stream that was armed, also of one that delivered nothing; empty where nobody said."
+    notes: dict[str, list[Note]] = field(default_factory=dict)
+    first_host_ns: int | None = None
+    last_host_ns: int | None = None
+    newest: Path | None = None
+    "The file with the last packet, for want of a better clock."
 
 
-def moments_of(recording: Path, sealed: SealedFacts, media: dict[str, dict[str, Any]]) -> Moments:
-    """Tell when it began and ended; what had to be guessed is in `unknown`."""
+def read_sealed(recording: Path) -> SealedFacts:
+    """Read all sealed files, each in a process apart first."""
+    found = SealedFacts()
+    # as they were copied, before the loss: a file that changed since then is found by it
+    known = {line.file: line.sha256 for line in read_copies(recording) if line.kind == COPIED}
+    folders = sorted({path.parent for path in recording.glob(f"*/*/*{CHUNK_SUFFIX}")})
+    with ReaderApart() as apart:
+        for folder in folders:
+            stream = folder.relative_to(recording).as_posix()
+            for path in chunk_paths(folder):
+                relative = f"{stream}/{path.name}"
+                if apart.look(path).damage:
+                    found.damaged.append(relative)
+                    continue
+                with Chunk(path) as chunk:
+                    attributes, index = chunk.attributes, chunk.index
+                if uuid := attributes.get("recording"):
+                    found.uuids.add(str(uuid))
+                if stream.startswith(f"{LEDGER_STREAMS}/"):
+                    for name, notes in notes_in([path]).items():
+                        found.notes.setdefault(name, []).extend(notes)
+                if stream.partition("/")[0] not in (CLOCK_STREAMS, LEDGER_STREAMS):
+                    form = json.loads(attributes.get("format", "{}"))
+                    found.formats[stream] = form or found.formats.get(stream, {})
+                    if len(index):
+                        first, last = int(index["host_ns"].min()), int(index["host_ns"].max())
+                        found.first_host_ns = min(first, found.first_host_ns or first)
+                        if last >= (found.last_host_ns or last):
+                            found.last_host_ns, found.newest = last, path
+                sha256 = known.get(relative) or file_sha256(path)
+                found.files[relative] = {"bytes": path.stat().st_size, "sha256": sha256}
+    for stream in found.notes:
+        found.formats.setdefault(stream, {})
+    found.files |= calibration_files(recording)
+    return found
+
+
+def streams_of(sealed: SealedFacts) -> dict[str, StreamForm]:
+    """Return the streams as a manifest describes them."""
+    order = {short: place for place, short in enumerate(STREAMS)}
+    found: dict[str, StreamForm] = {}
+    for device, _, short in sorted(
+        (name.partition("/") for name in sealed.formats),
+        key=lambda parts: (parts[0], order.get(parts[2], len(order)), parts[2]),
+    ):
+        form = sealed.formats[f"{device}/{short}"]
+        try:
+            sensor = headset_stream(short)
+            sound: Literal["aac", "pcm"] = "aac" if form.get("codec", "aac") == "aac" else "pcm"
+            usual_hz = sensor.rate_hz(Profile(microphone=sound, extended_audio=sound))
+            hz = float(form.get("hz", usual_hz))
+            entry: StreamForm = {"device": device, "port": sensor.port, "nominal_hz": hz}
+            entry["adaptive"] = sensor.adaptive
+        except UnknownSensorStream:  # of a plug-in sensor nobody else knows
+            entry = {"device": device, "nominal_hz": 0.0, "adaptive": True}
+        if form:
+            entry["format"] = form
+        found[f"{device}/{short}"] = entry
+    return found
+
+
+class LogLine(TypedDict):
+    """A line of the recorder's log that has a time and an event."""
+
+    host_ns: int
+    utc_ns: int
+    event: str
+    reason: NotRequired[str]
+
+
+class Moments(NamedTuple):
+    """What a manifest says of time; `unknown` names what had to be guessed."""
+
+    started: MomentForm | None
+    stopped: MomentForm | None
+    zone: ZoneForm
+    unknown: list[str]
+    utc_anchors: list[AnchorForm]
+
+
+def moments_of(recording: Path, sealed: SealedFacts, media: dict[str, MediaForm]) -> Moments:
+    """Tell when a recording began and ended."""
+    # the cameras' clocks were set to the time of the place
+    clocks = [(one.get("clock") or {}).get("start") for one in media.values()]
+    minutes = next((clock["zone_minutes"] for clock in clocks if clock and "zone_minutes" in clock), None)
+    unknown = ["time zone" if minutes is None else "name of the time zone"]
+    zone: ZoneForm = {"iana": None, "utc_offset_s": 60 * int(minutes or 0), "changes": []}
     lines = _log(recording)
-    utc, guessed = _utc(lines, sealed, media)
+    anchors: list[Mapping[str, Any]] = [
+        *lines,
+        *(one["anchor"] for one in media.values() if one.get("anchor")),
+    ]
+    if not anchors:
+        unknown.insert(0, "when it was by the calendar")
+        if sealed.newest is not None and sealed.last_host_ns is not None:
+            newest_ns = sealed.newest.stat().st_mtime_ns
+            anchors = [{"host_ns": sealed.last_host_ns, "utc_ns": newest_ns}]
     begins = [line["host_ns"] for line in lines if line["event"] == BEGINS]
-    seen = [*begins[:1]] or [*_noted(sealed), *filter(None, [sealed.first_host_ns])]
-    first_ns = min(seen, default=None)
-    unknown = ["when it was by the calendar"] if guessed else []
-    if first_ns is None or utc is None:
-        return Moments(None, None, _zone(media, unknown), [*unknown, "when it began"])
+    seen = begins[:1] or [*_noted(sealed), *filter(None, [sealed.first_host_ns])]
+    if not seen or not anchors:
+        return Moments(None, None, zone, [*unknown, "when it began"], [])
+    first_ns, utc = min(seen), UtcTimes(anchors)
     last_ns, reason = _end(lines, sealed, first_ns)
     if reason == "unknown":
-        unknown.append("why it ended")
-    started = {"host_ns": first_ns, "utc_ns": int(utc.to_utc(first_ns))}
-    stopped = {"host_ns": last_ns, "utc_ns": int(utc.to_utc(last_ns)), "reason": reason}
-    return Moments(started, stopped, _zone(media, unknown), unknown, utc.where_set())
+        unknown.insert(-1, "why it ended")
+    started: MomentForm = {"host_ns": first_ns, "utc_ns": int(utc.to_utc(first_ns))}
+    stopped: MomentForm = {"host_ns": last_ns, "utc_ns": int(utc.to_utc(last_ns)), "reason": reason}
+    return Moments(started, stopped, zone, unknown, cast("list[AnchorForm]", utc.where_set()))
 
 
-def _log(recording: Path) -> list[dict[str, Any]]:
+def _log(recording: Path) -> list[LogLine]:
+    """Return the lines of the recorder's log that say what happened when."""
     try:
         content = read_plain(recording / LOG, MOST_LOG_BYTES)
     except OSError:
         return []
-    texts = content.decode(errors="replace").splitlines()
-    lines = [line for line in map(_parsed, texts) if line is not None]
-    return [line for line in lines if {"host_ns", "utc_ns", "event"} <= line.keys()]
-
-
-def _parsed(text: str) -> dict[str, Any] | None:
-    try:
-        return parse_object(text)
-    except BadJson:
-        return None
-
-
-def _utc(
-    lines: list[dict[str, Any]], sealed: SealedFacts, media: dict[str, dict[str, Any]]
-) -> tuple[UtcTimes | None, bool]:
-    """Return UTC of the capture clock, and whether that is only guessed."""
-    anchors = [*lines, *(one["anchor"] for one in media.values() if one.get("anchor"))]
-    if anchors:
-        return UtcTimes(anchors), False
-    if sealed.newest is None or sealed.last_host_ns is None:
-        return None, True
-    return UtcTimes([{"host_ns": sealed.last_host_ns, "utc_ns": sealed.newest.stat().st_mtime_ns}]), True
+    lines = []
+    for text in content.decode(errors="replace").splitlines():
+        with suppress(BadJson):
+            lines.append(parse_object(text))
+    return [cast(LogLine, line) for line in lines if {"host_ns", "utc_ns", "event"} <= line.keys()]
 
 
 def _noted(sealed: SealedFacts, kind: type[Note] = Note) -> list[int]:
@@ -95,7 +206,7 @@ def _noted(sealed: SealedFacts, kind: type[Note] = Note) -> list[int]:
     return [note.host_ns for note in notes if note.host_ns]
 
 
-def _end(lines: list[dict[str, Any]], sealed: SealedFacts, first_ns: int) -> tuple[int, str]:
+def _end(lines: list[LogLine], sealed: SealedFacts, first_ns: int) -> tuple[int, str]:
     """A recorder that was killed lived at least until its last packet."""
     last_packet = sealed.last_host_ns or first_ns
     for number, line in enumerate(lines):
@@ -105,16 +216,7 @@ def _end(lines: list[dict[str, Any]], sealed: SealedFacts, first_ns: int) -> tup
     ends = [line for line in lines if line["event"] == ENDS]
     if ends:
         return int(ends[-1]["host_ns"]), str(ends[-1].get("reason", "unknown"))
-    noted = _noted(sealed, EndNote)
-    return max([last_packet, *noted]), "unknown"
-
-
-def _zone(media: dict[str, dict[str, Any]], unknown: list[str]) -> dict[str, Any]:
-    """The cameras' clocks were set to the time of the place."""
-    clocks = [(one.get("clock") or {}).get("start") or {} for one in media.values()]
-    minutes = next((clock["zone_minutes"] for clock in clocks if "zone_minutes" in clock), None)
-    unknown.append("time zone" if minutes is None else "name of the time zone")
-    return {"iana": None, "utc_offset_s": 60 * int(minutes or 0), "changes": []}
+    return max([last_packet, *_noted(sealed, EndNote)]), "unknown"
 
 
 RECIPE = ("name", "graph_hash", "order", "seed", "source")
@@ -128,6 +230,8 @@ NOWHERE = [
 ]
 """What stands in no other file."""
 CAMERA = ("address", "model", "firmware", "serial", "notes")
+PLANNED = ("uuid", "state", "stopped", "devices", "profile", "streams", "files")
+"""What a plan knows better than the sealed files."""
 BY_DEVICE = ["addresses, versions and settings of the headsets"]
 
 
@@ -149,9 +253,9 @@ def rebuild(recording: Path, plan: Manifest | None = None) -> Rebuilt:
     _check_lost(recording, is_planned=plan is not None)
     sealed = read_sealed(recording)
     taken = _of_a_copy(recording, sealed)
+    done = Rebuilt()
     if taken is not None:
-        copy, manifest = taken
-        done = Rebuilt(copy)
+        done.copy, manifest = taken
     elif freed_to(recording):
         where = " or ".join(freed_to(recording))
         raise CannotRebuild(recording, f"its files were freed; mount a store that has them: {where}")
@@ -159,10 +263,11 @@ def rebuild(recording: Path, plan: Manifest | None = None) -> Rebuilt:
         why = "its files are of several recordings: sort them into folders of their own; a part is cut anew"
         raise CannotRebuild(recording, why)
     else:
-        manifest = _put_together(recording, sealed, plan)
-        done = Rebuilt(unknown=manifest["rebuilt"]["unknown"])
-    _keep_what_was_there(recording)
-    write_json(recording / MANIFEST, manifest)
+        manifest = _put_together(recording, sealed, plan, done.unknown)
+    path = recording / MANIFEST
+    if path.exists():  # one that nobody can read may tell somebody something
+        os.replace(path, path.with_name(f"{MANIFEST}.unreadable-{uuid.uuid4().hex[:8]}"))
+    write_json(path, manifest)
     return done
 
 
@@ -194,21 +299,21 @@ def _of_a_copy(recording: Path, sealed: SealedFacts) -> tuple[Path, Manifest] | 
     return None
 
 
-def _keep_what_was_there(recording: Path) -> None:
-    """A manifest that nobody can read may tell somebody something."""
-    path = recording / MANIFEST
-    if path.exists():
-        os.replace(path, path.with_name(f"{MANIFEST}.unreadable-{uuid.uuid4().hex[:8]}"))
-
-
-def _put_together(recording: Path, sealed: SealedFacts, plan: Manifest | None) -> Manifest:
-    media = _media(recording)
-    moments = moments_of(recording, sealed, media)
-    people = entered(recording)
-    streams = streams_of(sealed)
+def _put_together(
+    recording: Path, sealed: SealedFacts, plan: Manifest | None, unknown: list[str]
+) -> Manifest:
+    """Return the manifest that the other files tell; what they do not tell is added to `unknown`."""
+    media: dict[str, MediaForm] = {}
+    for path in sorted(recording.glob(f"*/{MEDIA}")):
+        try:
+            media[path.parent.name] = load_media(path)
+        except (OSError, BadJson):
+            media[path.parent.name] = {}
+    moments, people, streams = moments_of(recording, sealed, media), entered(recording), streams_of(sealed)
     devices = _devices(recording, streams, media)
-    unknown = NOWHERE + (BY_DEVICE if any(one["kind"] == "hololens" for one in devices.values()) else [])
-    unknown += moments.unknown + ([] if "recipe" in people else ["recipe"])
+    kinds = {one["kind"] for one in devices.values()}
+    unknown += NOWHERE + BY_DEVICE * ("hololens" in kinds) + moments.unknown
+    unknown += [] if "recipe" in people else ["recipe"]
     manifest: Manifest = {
         "schema": SCHEMA,
         "recording": recording.name,
@@ -232,70 +337,49 @@ def _put_together(recording: Path, sealed: SealedFacts, plan: Manifest | None) -
         **people,
     }
     if plan is not None:
-        manifest |= {
-            key: plan[key] for key in ("uuid", "state", "stopped", "devices", "profile", "streams", "files")
-        }
-    if any(one["kind"] == "video" for one in devices.values()):
+        manifest |= cast(Manifest, {key: value for key, value in plan.items() if key in PLANNED})
+    if "video" in kinds:
         manifest["adopted"] = manifest["started"]
-    return manifest | {"rebuilt": _about(sealed, unknown)}
-
-
-def _about(sealed: SealedFacts, unknown: list[str]) -> dict[str, Any]:
-    about = {"utc_ns": utc_anchor().utc_ns, "software": version("kitchensync"), "unknown": unknown}
-    return about | ({"damaged": sealed.damaged} if sealed.damaged else {})
-
-
-def _media(recording: Path) -> dict[str, dict[str, Any]]:
-    """Return what the cameras' `media.json` say, by device; one that is damaged says nothing."""
-    found = {}
-    for path in sorted(recording.glob(f"*/{MEDIA}")):
-        try:
-            found[path.parent.name] = load_media(path)
-        except (OSError, BadJson):
-            found[path.parent.name] = {}
-    return found
+    rebuilt: RebuiltForm = {
+        "utc_ns": utc_anchor().utc_ns,
+        "software": version("kitchensync"),
+        "unknown": unknown,
+    }
+    return {**manifest, "rebuilt": {**rebuilt, "damaged": sealed.damaged} if sealed.damaged else rebuilt}
 
 
 def _devices(
-    recording: Path, streams: dict[str, dict[str, Any]], media: dict[str, dict[str, Any]]
-) -> dict[str, dict[str, Any]]:
-    devices: dict[str, dict[str, Any]] = {}
+    recording: Path, streams: dict[str, StreamForm], media: dict[str, MediaForm]
+) -> dict[str, DeviceForm]:
+    devices: dict[str, DeviceForm] = {}
     for name, facts in streams.items():
         device, _, short = name.partition("/")
         module = str((facts.get("format") or {}).get("module", ""))
         has_clock = (recording / CLOCK_STREAMS / device).is_dir()
         of_headset = module.removeprefix("kitchensync.").startswith("sensors.hololens.")
-        is_headset = of_headset or (short in STREAMS and has_clock)
-        if is_headset:
+        if of_headset or (short in STREAMS and has_clock):
             devices[device] = {"kind": "hololens", "gyroscope_unit": "auto"}
         devices.setdefault(device, {"kind": "plugin", "settings": {}})
     for device, said in media.items():
-        devices[device] = _camera(said)
+        if any("video" in entry for entry in said.get("files", [])):
+            devices[device] = {"kind": "video"}
+        else:
+            facts_of = dict(said)
+            known: Any = {key: facts_of[key] for key in CAMERA if key in facts_of}
+            devices[device] = {"kind": "gopro", **known}
     return devices
 
 
-def _camera(said: dict[str, Any]) -> dict[str, Any]:
-    if any("video" in entry for entry in said.get("files", [])):
-        return {"kind": "video"}
-    known: dict[str, Any] = {key: said[key] for key in CAMERA if key in said}
-    return {"kind": "gopro", **known}
-
-
-def entered(recording: Path) -> dict[str, Any]:
+def entered(recording: Path) -> Manifest:
     """Return `recipe` and `script` of the last choice, and `withdrawn`, where somebody entered them."""
-    found: dict[str, Any] = {}
-    for event in _events(recording):
+    found: Manifest = {}
+    # every event whose line is as it was written, damaged neighbours or not
+    for event in (one for path in event_logs(recording) for one in read_sound_lines(path)):
         body = event.get("body") or {}
         if event.get("kind") == "recipe":
-            found["recipe"] = {key: body.get(key) for key in RECIPE}
-            script = {"strategy": body.get("strategy"), "display": body.get("display")}
-            found["script"] = script | {"certificate": body.get("script")}
+            found["recipe"] = cast("ChoiceForm", {key: body.get(key) for key in RECIPE})
+            script = {key: body.get(key) for key in ("strategy", "display")}
+            found["script"] = cast("ScriptForm", script | {"certificate": body.get("script")})
         if event.get("kind") == "withdraw":
             found["withdrawn"] = {"host_ns": event.get("host_ns")}
     return found
-
-
-def _events(recording: Path) -> Iterator[dict[str, Any]]:
-    """Yield every event whose line is as it was written, damaged neighbours or not."""
-    for path in event_logs(recording):
-        yield from read_sound_lines(path)

@@ -132,14 +132,12 @@ def versions(recording: Path) -> dict[int, Content]:
 
 
 def add_version(recording: Path, content: Content) -> tuple[int, bool]:
-    """Keep marked steps under the next number, unless the same are kept; return the number and whether it is new.
-
-    Raises BadAnnotations, OSError.
-    """
+    """Keep marked steps unless they are kept; return the number, and if it is new. Raises BadAnnotations, OSError."""
     with editing(recording):
         kept = versions(recording)
         same = [number for number, one in kept.items() if _marked(one) == _marked(content)]
-        if same and same[-1] == _last_of(kept, content):
+        mine = [n for n, one in kept.items() if one["annotation"] == content["annotation"]]
+        if same and same[-1] == max(mine, default=0):
             return same[-1], False
         number = max(kept, default=0) + 1
         write_annotations(recording, f"steps-{number}.json", {"schema": VERSION_SCHEMA, **content})
@@ -168,9 +166,3 @@ def _numbers(recording: Path, kind: str) -> list[int]:
 def _marked(content: Content) -> str:
     """Return what makes a version: where it comes from, in which film, and what was marked."""
     return json.dumps([content[key] for key in ("source", "film", "raw")], sort_keys=True)
-
-
-def _last_of(kept: dict[int, Content], content: Content) -> int:
-    """Return the newest version of the same annotation."""
-    mine = [n for n, one in kept.items() if one["annotation"] == content["annotation"]]
-    return max(mine, default=0)

@@ -24,19 +24,18 @@ def stage_of(recording: Path) -> str:
 
 def cameras_of(recording: Path) -> dict[str, str]:
     """Return how far the films of each camera are: `pending`, `done`, `failed`, or `unknown`."""
-    return {path.parent.name: _state_in(path) for path in sorted(recording.glob(f"*/{MEDIA}"))}
+    states = {}
+    for path in sorted(recording.glob(f"*/{MEDIA}")):
+        try:
+            states[path.parent.name] = load_media(path)["state"]
+        except (OSError, BadJson, KeyError):
+            states[path.parent.name] = "unknown"
+    return states
 
 
 def is_on_card(recording: Path) -> bool:
     """Return whether a camera recorded a video that has not been copied whole."""
     return any(state in NOT_COPIED for state in cameras_of(recording).values())
-
-
-def _state_in(media: Path) -> str:
-    try:
-        return str(load_media(media)["state"])
-    except (OSError, BadJson, KeyError):
-        return "unknown"
 
 
 def kept_cards(recording: Path) -> dict[str, Any]:

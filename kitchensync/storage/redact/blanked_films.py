@@ -14,7 +14,7 @@ from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.mp4.film_part import silence_of
 from kitchensync.sensors.gopro.mp4.sample_tables import ChapterFile, ChapterTrack, TrackId, read_chapter
 from kitchensync.sensors.mask_runs import marked_runs
-from kitchensync.shell.array_types import Int64, Mask
+from kitchensync.shell.array_types import Mask
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.redact.redactions import PICTURES, SOUND, in_runs
@@ -32,18 +32,28 @@ def hidden_samples(recording: Recording, file: Path) -> dict[str, Runs]:
 def hidden_of_tracks(recording: Recording, chapter: ChapterFile) -> dict[TrackId, Mask]:
     """Return which samples of pictures and sound may show something of a pause, (n,) of each track."""
     found = {}
-    for key, track in _tracks(chapter):
-        if key.handler == PICTURES:
-            found[key] = _whole_groups(hidden_pictures(recording, chapter.path, track), track.tables.sync)
-        else:
+    for key, track in chapter.tracks.items():
+        if key.handler == SOUND:
             found[key] = hidden_by_time(recording, chapter.path, track)
+        elif key.handler == PICTURES:
+            hidden, keys = hidden_pictures(recording, chapter.path, track), track.tables.sync
+            if keys is not None and hidden.any():
+                # what hangs on a destroyed picture goes, and what it hangs on
+                group = np.searchsorted(keys, np.arange(len(hidden)), side="right")
+                hidden = np.isin(group, np.unique(group[hidden]))
+            found[key] = hidden
     return found
 
 
 def hidden_pictures(recording: Recording, file: Path, track: ChapterTrack) -> Mask:
     """Return which pictures may show something of a pause, (n,) in the order in which they are stored."""
     shown = hidden_in_film(recording, file, open_media(file).frame_times_s)
-    return _as_stored(shown, track.tables.shifts, track.tables.durations)
+    shifts, durations = track.tables.shifts, track.tables.durations
+    if shifts is None or len(shown) != len(shifts):
+        return shown
+    stored = np.empty_like(shown)
+    stored[np.argsort(np.cumsum(durations) - durations + shifts, kind="stable")] = shown
+    return stored
 
 
 def hidden_by_time(recording: Recording, file: Path, track: ChapterTrack) -> Mask:
@@ -60,35 +70,12 @@ def runs_of(marked: Mask) -> Runs:
     return [[first, end - 1] for first, end in marked_runs(marked)]
 
 
-def _tracks(chapter: ChapterFile) -> list[tuple[TrackId, ChapterTrack]]:
-    return [(key, track) for key, track in chapter.tracks.items() if key.handler in (PICTURES, SOUND)]
-
-
-def _as_stored(shown: Mask, shifts: Int64 | None, durations: Int64) -> Mask:
-    """Bring what is known of pictures in the order shown to the order in which they are stored."""
-    if shifts is None or len(shown) != len(shifts):
-        return shown
-    stored = np.empty_like(shown)
-    stored[np.argsort(np.cumsum(durations) - durations + shifts, kind="stable")] = shown
-    return stored
-
-
-def _whole_groups(hidden: Mask, keys: Int64 | None) -> Mask:
-    """Widen to whole groups of pictures: what hangs on a destroyed picture goes, and what it hangs on."""
-    if keys is None or not hidden.any():
-        return hidden
-    group = np.searchsorted(keys, np.arange(len(hidden)), side="right")
-    wide: Mask = np.isin(group, np.unique(group[hidden]))
-    return wide
-
-
 def blank(file: Path, runs: dict[str, Runs]) -> None:
-    """Write over the samples of a film: pictures by zeros, sound by silence. Doing it again changes nothing.
-
-    Raises OSError, UnreadableMedia.
-    """
+    """Write zeros over pictures and silence over sound; again changes nothing. Raises OSError, UnreadableMedia."""
     with file.open("r+b") as film:
-        for key, track in _tracks(read_chapter(file)):
+        for key, track in read_chapter(file).tracks.items():
+            if key.handler not in (PICTURES, SOUND):
+                continue
             silence = silence_of(track) if key.handler == SOUND else b""
             gone = in_runs(runs.get(key.handler, []), len(track.tables.sizes))
             for number in np.flatnonzero(gone):

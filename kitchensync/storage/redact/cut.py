@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
@@ -24,6 +24,7 @@ from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.copies.copy_list import MOST_CHUNK_BYTES, is_closed
 from kitchensync.storage.disk.media_blocks import block_checksums
+from kitchensync.storage.disk.self_check import CHECK
 from kitchensync.storage.errors import CannotCut
 from kitchensync.storage.exports.hidden_films import clips_in
 from kitchensync.storage.frame_capture_times import rough_capture_times
@@ -52,8 +53,17 @@ from kitchensync.storage.redact.blanked_films import (
 )
 from kitchensync.storage.redact.redaction import Span, host_span
 from kitchensync.storage.redact.redactions import CUT, DONE, KEY, PICTURES, PRIVACY, SOUND
-from kitchensync.storage.redact.to_destroy import chunks_of
+from kitchensync.storage.redact.to_destroy import PicturesAndSound, chunks_of
 from kitchensync.storage.timeline.film_times import UNKNOWN
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import (
+        FileFactsForm,
+        FilmForm,
+        RedactedChunkForm,
+        RedactedFilmForm,
+        RedactionForm,
+    )
 
 EDGE_NS = 10**9 // 2
 """So much goes with a part on both sides: batches of samples reach so far, and times of pictures are in doubt."""
@@ -93,33 +103,33 @@ def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> d
     """
     _check(recording)
     part = _Part(out, str(uuid4()), span_s, _host_ns(recording, span_s), pauses_of(recording.path))
-    left_out: dict[str, Any] = {"streams": {}, "films": {}}
-    own_list(recording.path).add(LineKind.MADE, part.uuid, made_from=_origins(recording.manifest))
-    for name in recording.streams:
-        left_out["streams"][name] = list(_write_stream(recording, name, part))
+    origins = [*recording.manifest.get(MADE_FROM, []), str(recording.manifest["uuid"])]
+    own_list(recording.path).add(LineKind.MADE, part.uuid, made_from=origins)
+    chunks = {name: list(_write_stream(recording, name, part)) for name in recording.streams}
+    films: dict[str, RedactedFilmForm] = {}
     for camera in recording.gopro_files:
-        made = dict(_films(recording, camera, part))
-        left_out["films"] |= {f"{camera}/{film}": facts.pop("left_out") for film, facts in made.items()}
-        _write_media(recording, camera, made, out)
-    for folder, home in [
-        *((name, recording.path) for name in AS_IT_IS),
-        *((name, recording.readable) for name in (CLOCK_STREAMS, LEDGER_STREAMS)),
-    ]:
-        if (home / folder).is_dir():
-            left_out_names = shutil.ignore_patterns(FILMS, PUSHED)
-            shutil.copytree(home / folder, out / folder, ignore=left_out_names, copy_function=_copy_file)
+        for made, left_out in (clips := list(_write_films(recording, camera, part))):
+            films[f"{camera}/{made['file']}"] = left_out
+        # which films there are; not on which card they lie, which is the whole's
+        media = read_media(recording.path, camera)
+        told = {key: value for key, value in media.items() if key not in (CHECK, "address")}
+        if "files" in media:
+            here = {made["file"]: made for made, _ in clips}
+            told["files"] = [{**one, **here[one["file"]]} for one in media["files"] if one["file"] in here]
+        if told:
+            write_json(out / camera / MEDIA, told)
+    side = [recording.readable / name for name in (CLOCK_STREAMS, LEDGER_STREAMS)]
+    for folder in (*(recording.path / name for name in AS_IT_IS), *side):
+        if folder.is_dir():
+            ignored = shutil.ignore_patterns(FILMS, PUSHED)
+            shutil.copytree(folder, out / folder.name, ignore=ignored, copy_function=_copy_file)
     for path in recording.path.glob(f"*/calibration/*{CHUNK_SUFFIX}"):
         target = out / path.relative_to(recording.path)
         target.parent.mkdir(parents=True, exist_ok=True)
         _copy_file(path, target)
-    write_json(out / MANIFEST, _manifest(recording, part, as_id, left_out))
-    return {
-        "packets": {
-            name: len(recording[name]) - sum(one["packets"] for one in gone)
-            for name, gone in left_out["streams"].items()
-        },
-        "films": sorted(left_out["films"]),
-    }
+    write_json(out / MANIFEST, _manifest(recording, part, as_id, origins, PicturesAndSound(chunks, films)))
+    packets = {n: len(recording[n]) - sum(one["packets"] for one in gone) for n, gone in chunks.items()}
+    return {"packets": packets, "films": sorted(films)}
 
 
 def _copy_file(source: str | Path, target: str | Path) -> None:
@@ -150,10 +160,7 @@ def _check(recording: Recording) -> None:
 
 
 def _host_ns(recording: Recording, span_s: Span) -> tuple[int, int]:
-    """Put session seconds on the capture clock, with an edge on both sides; a part has nothing outside of its own.
-
-    It begins with the key frame before, of the video or film that needs the earliest one.
-    """
+    """Put session seconds on the capture clock, from the earliest key frame needed, with an edge on both sides."""
     first_ns, last_ns = (
         host_span(recording, (at_s, at_s))[0][0] if isfinite(at_s) else round(np.sign(at_s)) * FOR_EVER
         for at_s in span_s
@@ -191,7 +198,7 @@ def _film_keys_ns(recording: Recording, camera: str) -> Iterator[int]:
                     yield int(times.capture_ns[at] - bound_ns[at]) - 1
 
 
-def _write_stream(recording: Recording, name: str, part: _Part) -> Iterator[dict[str, Any]]:
+def _write_stream(recording: Recording, name: str, part: _Part) -> Iterator[RedactedChunkForm]:
     """Write the chunks of a stream with what stays of each; yield the runs that do not, with their causes."""
     stream, folder = recording[name], part.out / name
     stays, paused = _rows(recording, stream, part)
@@ -250,8 +257,10 @@ def _packet(stream: StoredStream, row: int, payload: bytes) -> Packet:
     )
 
 
-def _films(recording: Recording, camera: str, part: _Part) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Write what stays of each clip of a camera of which anything does; yield what each file is."""
+def _write_films(
+    recording: Recording, camera: str, part: _Part
+) -> Iterator[tuple[FilmForm, RedactedFilmForm]]:
+    """Write what stays of each clip of a camera of which anything does; yield what each file is, and lacks."""
     (part.out / camera).mkdir()
     for paths in clips_in(recording, camera):
         chapters = [read_chapter(path) for path in paths]
@@ -264,8 +273,8 @@ def _films(recording: Recording, camera: str, part: _Part) -> Iterator[tuple[str
             gone = {k.handler: runs_of(~one) for k, one in of.items() if k.handler in (PICTURES, SOUND)}
             write_part(chapter, target, of)
             size, sha256 = target.stat().st_size, file_sha256(target)
-            facts = {"bytes": size, "stored_bytes": size, "sha256": sha256, "blocks": block_checksums(target)}
-            yield target.name, facts | {"left_out": {"sha256": sha256, "samples": gone}}
+            facts: FilmForm = {"file": target.name, "bytes": size, "stored_bytes": size, "sha256": sha256}
+            yield {**facts, "blocks": block_checksums(target)}, {"sha256": sha256, "samples": gone}
 
 
 def _stays(recording: Recording, chapter: ChapterFile, part: _Part) -> dict[TrackId, Mask]:
@@ -289,44 +298,40 @@ def _stays(recording: Recording, chapter: ChapterFile, part: _Part) -> dict[Trac
     return stays
 
 
-def _write_media(recording: Recording, camera: str, made: dict[str, dict[str, Any]], out: Path) -> None:
-    """Say in `media.json` what the films are; not on which card they lie, which is the whole's."""
-    media = read_media(recording.path, camera)
-    told = {key: value for key, value in media.items() if key not in ("check", "address")}
-    if "files" in told:
-        told["files"] = [one | made[one["file"]] for one in told["files"] if one["file"] in made]
-    if told:
-        write_json(out / camera / MEDIA, told)
-
-
-def _origins(whole: Manifest) -> list[str]:
-    return [*whole.get(MADE_FROM, []), whole["uuid"]]
-
-
-def _manifest(recording: Recording, part: _Part, as_id: str, left_out: dict[str, Any]) -> Manifest:
+def _manifest(
+    recording: Recording, part: _Part, as_id: str, origins: list[str], left_out: PicturesAndSound
+) -> Manifest:
     whole, session = recording.manifest, recording.session_time
     firsts = [int(recording[name].index["host_ns"][0]) for name in recording.streams if len(recording[name])]
     start_s, end_s = span_of(whole)
     asked_s = (max(start_s, part.asked_s[0]), min(end_s, part.asked_s[1]))
-    begins = whole.get(PART_OF) or {
-        "first_host_ns": min(firsts),
-        "first_ticks": None if session is None else session.ticks0,
-    }
-    files = {
+    first_ticks = None if session is None else session.ticks0
+    begins: Any = whole.get(PART_OF) or {"first_host_ns": min(firsts), "first_ticks": first_ticks}
+    files: dict[str, FileFactsForm] = {
         path.relative_to(part.out).as_posix(): {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
         for path in sorted(part.out.rglob(f"*{CHUNK_SUFFIX}"))
     }
-    entry = {"id": CUT, "state": DONE, "reason": f"cut from {whole['recording']}", "by": "", "open": []}
-    return whole | {
+    redaction: RedactionForm = {
+        "id": CUT,
+        "state": DONE,
+        "reason": f"cut from {whole['recording']}",
+        "by": "",
+        "open": [],
+        "utc_ns": time.time_ns(),
+        "streams": left_out.streams,
+        "films": left_out.films,
+    }
+    return {
+        **whole,
         "recording": as_id,
         "uuid": part.uuid,
-        MADE_FROM: _origins(whole),
-        PART_OF: begins
-        | {
+        MADE_FROM: origins,
+        PART_OF: {
+            **begins,
             "recording": whole["recording"],
-            "host_ns": part.inside,
+            "host_ns": list(part.inside),
             "session_s": [one if isfinite(one) else None for one in asked_s],
         },
         "files": files,
-        KEY: [*whole.get(KEY, []), entry | {"utc_ns": time.time_ns()} | left_out],
+        KEY: [*whole.get(KEY, []), redaction],
     }

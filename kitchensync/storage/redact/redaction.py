@@ -7,24 +7,29 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+import numpy as np
 
 from kitchensync.sensors.errors import SensorError, UnreadableMedia
 from kitchensync.shell.files_on_disk import file_sha256, sync_path
 from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.shell.untrusted_json import BadJson
-from kitchensync.storage.chunks.archive_part import write_without
+from kitchensync.storage.chunks.archive_file import write_without
 from kitchensync.storage.chunks.chunk_reader import Chunk, is_archive
-from kitchensync.storage.copies.copy_list import is_closed
-from kitchensync.storage.copies.copy_log import COPY_LOG, CopyLog, is_uploaded, stores_of
+from kitchensync.storage.copies.cloud_store import CloudStore
+from kitchensync.storage.copies.copy_list import files_of, is_as_sent, is_closed
+from kitchensync.storage.copies.copy_log import COPIED, COPY_LOG, CopyLog, is_uploaded, read_copies, stores_of
+from kitchensync.storage.copies.derived_files import made_before
 from kitchensync.storage.copies.read_through import is_same
-from kitchensync.storage.copies.stored_copies import Content
+from kitchensync.storage.copies.stored_copies import Content, check_place
 from kitchensync.storage.copies.target import Target
-from kitchensync.storage.disk.durable import LOCAL, Disk
+from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.media_blocks import block_checksums
+from kitchensync.storage.disk.self_check import CHECK
 from kitchensync.storage.errors import NotRedactable, StorageError, UnreadableFile, words_of
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.installation.own_list import LineKind, Outside, own_list, uuid_of
@@ -44,9 +49,11 @@ from kitchensync.storage.privacy import Pauses, pauses_of
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.recording_files.media_file import load_media
 from kitchensync.storage.redact.blanked_films import blank
-from kitchensync.storage.redact.elsewhere import made_before, remove_changed
-from kitchensync.storage.redact.redactions import BEGUN, DONE, KEY, NOT_YET, redactions
+from kitchensync.storage.redact.redactions import BEGUN, DONE, KEY, NOT_YET
 from kitchensync.storage.redact.to_destroy import is_of, plan
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import BlocksForm, FileFactsForm, RedactionForm
 
 STALE = ("index.parquet", "poses.parquet", "events.json", "report.html", "verify.json")
 """Files of `sync/` that count packets which are gone, or show them: `sync` and `report` make them anew."""
@@ -55,130 +62,113 @@ NOT_LISTED = (
     "only the recording names this store, nothing is changed there; look at it, and remove what shows it"
 )
 
-Facts = dict[str, dict[str, Any]]
-"""What files that were changed are now, by path."""
 
+class ChangedFile(TypedDict, total=False):
+    """What a file is now that was changed."""
 
-def apply(folder: Path, redaction: dict[str, Any], elsewhere: Facts) -> Facts:
-    """Destroy chunks and samples in the folder of a recording, or of a copy, and put its manifest right.
-
-    `elsewhere` says what files are now that are not here. A copy that was never finished has no manifest. Raises
-    OSError, StorageError, UnreadableMedia.
-    """
-    facts = dict(elsewhere)
-    _unfinished(folder, redaction)
-    for stream, chunks in redaction["streams"].items():
-        numbers = {int(chunk["chunk"]) for chunk in chunks}
-        facts |= _chunks(folder, stream, numbers)
-    for film, one in redaction["films"].items():
-        if (folder / film).is_file():
-            blank(folder / film, one["samples"])
-            blocks = block_checksums(folder / film)
-            facts[film] = {"sha256": file_sha256(folder / film), "blocks": blocks}
-        small = (folder / film).parent.glob("proxies/*")
-        destroy(folder, [path.relative_to(folder).as_posix() for path in small])
-    reviewed = [path.relative_to(folder).as_posix() for path in (folder / REVIEW).glob("*")]
-    destroy(folder, [*(f"sync/{name}" for name in STALE), *reviewed])
-    _media(folder, redaction, facts)
-    if (folder / MANIFEST).is_file():
-        _manifest(folder, redaction, facts)
-    return facts
-
-
-def _unfinished(folder: Path, redaction: dict[str, Any]) -> None:
-    """Destroy what a killed archive, mover or download left half written where something is destroyed now."""
-    homes = [stream_folder(folder, stream) for stream in redaction["streams"]]
-    homes += [(folder / film).parent for film in redaction["films"]]
-    parts = {path for home in homes for path in home.glob(f"*{PART_SUFFIX}")}
-    destroy(folder, [path.relative_to(folder).as_posix() for path in parts])
-
-
-def _chunks(folder: Path, stream: str, numbers: set[int]) -> Facts:
-    """Remove chunks, and rewrite archives without them; return what the archives are now."""
-    home = stream_folder(folder, stream)
-    facts: Facts = {}
-    for path in sorted(home.glob(f"*{CHUNK_SUFFIX}")):
-        if is_archive(path) and is_of(path, numbers):
-            facts |= _archive(path, f"{stream}/{path.name}", numbers)
-    destroy(folder, [f"{stream}/{chunk_name(number)}" for number in numbers])
-    return facts
-
-
-def _archive(path: Path, relative: str, numbers: set[int]) -> Facts:
-    with Chunk(path) as chunk:
-        held = set(chunk.blocks["number"].tolist())
-    if held <= numbers:
-        destroy(path.parent, [path.name])
-        return {}
-    if held & numbers:
-        part = path.with_name(path.name + PART_SUFFIX)
-        try:
-            write_without(part, path, numbers)
-            sync_path(part)
-            LOCAL.rename(part, path)
-        finally:
-            LOCAL.remove(part)
-        LOCAL.sync_folder(path.parent)
-    return {relative: {"bytes": path.stat().st_size, "sha256": file_sha256(path)}}
-
-
-def _media(folder: Path, redaction: dict[str, Any], facts: Facts) -> None:
-    """Say in `media.json` what the films are now."""
-    for camera in {film.rpartition("/")[0] for film in redaction["films"]}:
-        path = folder / camera / MEDIA
-        if not path.is_file():
-            continue
-        try:
-            media = load_media(path)
-        except BadJson as error:
-            raise UnreadableFile(path, str(error)) from error
-        for entry in media.get("files", []):  # its recorder may have died before it knew them
-            entry |= facts.get(f"{camera}/{entry['file']}", {})
-        write_json(path, {key: value for key, value in media.items() if key != "check"})
-
-
-def _manifest(folder: Path, redaction: dict[str, Any], facts: Facts) -> None:
-    gone = {
-        f"{stream}/{chunk_name(int(chunk['chunk']))}"
-        for stream, chunks in redaction["streams"].items()
-        for chunk in chunks
-    }
-    with edit_manifest(folder) as manifest:
-        files = manifest["files"]
-        for name in list(files):
-            numbers = {int(one["chunk"]) for one in redaction["streams"].get(name.rpartition("/")[0], [])}
-            is_empty = is_archive(Path(name)) and is_of(Path(name), numbers) and name not in facts
-            if name in gone or is_empty:
-                del files[name]
-            elif name in facts:
-                files[name] = facts[name]
-        manifest["problems"] = [one for one in manifest.get("problems", []) if not one.startswith(NOT_YET)]
-        others = [one for one in manifest.get(KEY, []) if one["id"] != redaction["id"]]
-        manifest[KEY] = [*others, redaction]
-
-
-Tombstone = dict[str, Any]
-"""{"file": path inside the recording, "bytes": int, "sha256": str}."""
-
-
-def tombstone(folder: Path, file: str, known: Mapping[str, str]) -> Tombstone:
-    """Describe a file before it is destroyed; `known` holds hashes by path. Raises OSError."""
-    sha256 = known.get(file) or file_sha256(folder / file)
-    return {"file": file, "bytes": (folder / file).stat().st_size, "sha256": sha256}
-
-
-def destroy(folder: Path, files: Iterable[str], disk: Disk = LOCAL) -> list[str]:
-    """Take files away for good, those that are gone already too; return which were there. Raises OSError."""
-    found = [file for file in files if (folder / file).exists()]
-    for file in found:
-        disk.remove(folder / file)
-    for parent in {(folder / file).parent for file in found}:
-        disk.sync_folder(parent)
-    return found
+    bytes: int
+    sha256: str
+    blocks: BlocksForm
 
 
 WRITER = "researcher"
 Span = tuple[float, float]
+
+
+def apply(
+    folder: Path, redaction: RedactionForm, elsewhere: dict[str, ChangedFile]
+) -> dict[str, ChangedFile]:
+    """Destroy chunks and samples in the folder of a recording, or of a copy, and put its manifest right.
+
+    `elsewhere` says what files are now that are not here; returns all that was changed, by path. A copy that was
+    never finished has no manifest. Raises OSError, StorageError, UnreadableMedia.
+    """
+    facts, streams, films = dict(elsewhere), redaction["streams"], redaction["films"]
+    homes = [
+        *(stream_folder(folder, stream) for stream in streams),
+        *((folder / film).parent for film in films),
+    ]
+    # what a killed archive, mover or download left half written
+    destroy({path for home in homes for path in home.glob(f"*{PART_SUFFIX}")})
+    for stream, chunks in streams.items():
+        facts |= _destroy_chunks(folder, stream, {int(chunk["chunk"]) for chunk in chunks})
+    for film, one in films.items():
+        path = folder / film
+        if path.is_file():
+            blank(path, one["samples"])
+            facts[film] = {"sha256": file_sha256(path), "blocks": block_checksums(path)}
+        destroy(path.parent.glob("proxies/*"))
+    destroy([*(folder / "sync" / name for name in STALE), *(folder / REVIEW).glob("*")])
+    for camera in {film.rpartition("/")[0] for film in films}:
+        _change_media(folder / camera / MEDIA, facts)
+    if (folder / MANIFEST).is_file():
+        _change_manifest(folder, redaction, facts)
+    return facts
+
+
+def destroy(files: Iterable[Path]) -> None:
+    """Take files away for good, those that are gone already too. Raises OSError."""
+    found = [file for file in files if file.exists()]
+    for file in found:
+        LOCAL.remove(file)
+    for folder in {file.parent for file in found}:
+        LOCAL.sync_folder(folder)
+
+
+def _destroy_chunks(folder: Path, stream: str, numbers: set[int]) -> dict[str, ChangedFile]:
+    """Remove chunks, and rewrite archives without them; return what the archives are now."""
+    home = stream_folder(folder, stream)
+    facts: dict[str, ChangedFile] = {}
+    for path in sorted(home.glob(f"*{CHUNK_SUFFIX}")):
+        if not (is_archive(path) and is_of(path, numbers)):
+            continue
+        with Chunk(path) as chunk:
+            held = set(chunk.blocks["number"].tolist())
+        if held <= numbers:
+            destroy([path])
+            continue
+        if held & numbers:
+            part = path.with_name(path.name + PART_SUFFIX)
+            try:
+                write_without(part, path, numbers)
+                sync_path(part)
+                LOCAL.rename(part, path)
+            finally:
+                LOCAL.remove(part)
+            LOCAL.sync_folder(path.parent)
+        facts[f"{stream}/{path.name}"] = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+    destroy(home / chunk_name(number) for number in numbers)
+    return facts
+
+
+def _change_media(path: Path, facts: dict[str, ChangedFile]) -> None:
+    """Say in a `media.json` what the films are now."""
+    if not path.is_file():
+        return
+    try:
+        media = load_media(path)
+    except BadJson as error:
+        raise UnreadableFile(path, str(error)) from error
+    for entry in media.get("files", []):  # its recorder may have died before it knew them
+        entry.update(cast(Any, facts.get(f"{path.parent.name}/{entry['file']}", {})))
+    write_json(path, {key: value for key, value in media.items() if key != CHECK})
+
+
+def _change_manifest(folder: Path, redaction: RedactionForm, facts: dict[str, ChangedFile]) -> None:
+    gone = {
+        stream: {int(chunk["chunk"]) for chunk in chunks} for stream, chunks in redaction["streams"].items()
+    }
+    with edit_manifest(folder) as manifest:
+        files = manifest["files"]
+        for name in list(files):
+            path, numbers = Path(name), gone.get(name.rpartition("/")[0], set())
+            if is_of(path, numbers) and not (is_archive(path) and name in facts):
+                del files[name]
+            elif name in facts:
+                files[name] = cast("FileFactsForm", facts[name])
+        manifest["problems"] = [one for one in manifest.get("problems", []) if not one.startswith(NOT_YET)]
+        others = [one for one in manifest.get(KEY, []) if one["id"] != redaction["id"]]
+        manifest[KEY] = [*others, redaction]
 
 
 def redact(
@@ -193,22 +183,42 @@ def redact(
     if not is_closed(manifest):
         raise NotRedactable(path, "it is not finished", "end it, or run `kitchensync recover`")
     with CopyLog(path) if (path / COPY_LOG).exists() else nullcontext():
-        done = [_finish(path, one) for one in redactions(manifest) if one["state"] == BEGUN or one["open"]]
+        done = [_finish(path, one) for one in manifest.get(KEY, []) if one["state"] == BEGUN or one["open"]]
         with open_recording(path) as recording:
             spans = pauses_of(path) if span_s is None else host_span(recording, span_s)
             if not spans and not done:
                 raise NotRedactable(path, "it has no privacy pause", "give --from and --to")
             found = plan(recording, spans, whole_films=whole_films)
-        if found["streams"] or found["films"]:
-            done.append(_finish(path, _begin(path, spans, found, reason, by)))
-    return _said(path, done)
+        if any(found):
+            redaction: RedactionForm = {
+                "id": str(uuid.uuid4()),
+                "state": BEGUN,
+                "reason": reason,
+                "by": by,
+                "utc_ns": time.time_ns(),
+                "host_ns": [list(span) for span in spans],
+                "streams": found.streams,
+                "films": found.films,
+                "open": [],
+            }
+            with edit_manifest(path) as manifest:
+                manifest.setdefault(KEY, []).append(redaction)
+            done.append(_finish(path, redaction))
+    chunks = [chunk for one in done for held in one["streams"].values() for chunk in held]
+    return {
+        "recording": path.name,
+        "status": "open" if any(one["open"] for one in done) else "done" if done else "nothing",
+        "packets": sum(chunk["packets"] for chunk in chunks),
+        "chunks": len(chunks),
+        "bytes": sum(chunk["bytes"] for chunk in chunks),
+        "films": sorted({film for one in done for film in one["films"]}),
+        "places": sorted({place for one in done for place in [*one["places"], str(path)]}),
+        "open": [why for one in done for why in one["open"]],
+    }
 
 
 def destroy_where_dropped(path: Path) -> None:
-    """Destroy the pauses of a closed recording where lab.toml says that they are not stored.
-
-    Where that cannot be done now, `problems` of the manifest says so, and `verify` with it.
-    """
+    """Destroy pauses where lab.toml says that they are not stored; else `problems` of the manifest says why not."""
     try:
         if lab_of(path).pause == "drop" and pauses_of(path):
             redact(path, reason="privacy pause", by="lab.toml")
@@ -220,37 +230,21 @@ def destroy_where_dropped(path: Path) -> None:
 
 def host_span(recording: Recording, span_s: Span) -> Pauses:
     """Put seconds of session time on the capture clock."""
-    session = recording.session_time
-    host_ns = session.to_host([round(at_s * 1e9) for at_s in span_s]) if session is not None else None
+    session, session_ns = recording.session_time, [round(at_s * 1e9) for at_s in span_s]
+    host_ns = session.to_host(session_ns) if session is not None else None
     if host_ns is None:
         started_ns = (recording.manifest.get("started") or {}).get("host_ns")
         if started_ns is None:
             raise NotRedactable(recording.path, "nothing tells when it began", "give no --from and --to")
-        first_ns, last_ns = (int(started_ns) + round(at_s * 1e9) for at_s in span_s)
-        return ((first_ns, last_ns),)
+        host_ns = np.add(session_ns, started_ns)
     return ((int(host_ns[0]), int(host_ns[1])),)
 
 
-def _begin(path: Path, spans: Pauses, found: dict[str, Any], reason: str, by: str) -> dict[str, Any]:
-    redaction = {
-        "id": str(uuid.uuid4()),
-        "state": BEGUN,
-        "reason": reason,
-        "by": by,
-        "utc_ns": time.time_ns(),
-        "host_ns": [list(span) for span in spans],
-        **found,
-        "open": [],
-    }
-    with edit_manifest(path) as manifest:
-        manifest.setdefault(KEY, []).append(redaction)
-    return redaction
-
-
-def _finish(path: Path, redaction: dict[str, Any]) -> dict[str, Any]:
+def _finish(path: Path, redaction: RedactionForm) -> RedactionForm:
     """Destroy in the copies first, then here; what cannot be reached is open, and tried again the next time."""
-    done = redaction | {"state": DONE, "open": [], "places": []}
-    facts: Facts = {}
+    facts: dict[str, ChangedFile] = {}
+    places: list[str] = []
+    left: list[str] = []
     outside = own_list(path).outside(uuid_of(path))
     for target, where in outside.stores:
         copy = Path(where) / path.name
@@ -258,30 +252,32 @@ def _finish(path: Path, redaction: dict[str, Any]) -> dict[str, Any]:
             continue
         try:
             if _is_copy(Target(Path(where), target), path, outside):
-                facts |= apply(copy, done | {"open": [], "places": []}, {})
+                facts |= apply(copy, {**redaction, "state": DONE, "open": [], "places": []}, {})
                 _list_changed(path, target, where, facts)
-                done["places"].append(str(copy))
+                places.append(str(copy))
         except (OSError, StorageError, UnreadableMedia) as error:
-            done["open"].append(f"{copy}: {words_of(error)}")
+            left.append(f"{copy}: {words_of(error)}")
     strangers = {(line.target, line.where) for line in stores_of(path)} - outside.known_stores
-    done["open"] += [f"{where}: {NOT_LISTED}" for _, where in sorted(strangers)]
-    done["open"] += made_before(path, redaction["utc_ns"])
+    left += [f"{where}: {NOT_LISTED}" for _, where in sorted(strangers)]
+    left += made_before(path, redaction["utc_ns"])
     clouds = sorted({where for target, where in outside.stores if is_uploaded(where, target)})
-    left = done["open"]
-    done["open"] = [*left, *(f"{where}: was not reached yet" for where in clouds)]
-    _note(path, done)
-    apply(path, done | {"places": [*done["places"], str(path)]}, facts)
+    not_reached = [f"{where}: was not reached yet" for where in clouds]
+    done: RedactionForm = {**redaction, "state": DONE, "open": [*left, *not_reached], "places": places}
+    body = {key: redaction[key] for key in ("reason", "by", "host_ns")}
+    now = utc_anchor().host_ns  # who destroyed what, and why, once
+    EventLog(path, WRITER).append("redact", host_ns=now, uncertainty_ns=0, body=body, op_id=redaction["id"])
+    apply(path, {**done, "places": [*places, str(path)]}, facts)
     if clouds:
         why = {where: remove_changed(path, where) for where in clouds}
         done["open"] = [*left, *filter(None, why.values())]
-        done["places"] += [where for where in clouds if not why[where]]
+        done["places"] = [*places, *(where for where in clouds if not why[where])]
         with edit_manifest(path) as manifest:
             entry = next(one for one in manifest[KEY] if one["id"] == done["id"])
             entry |= {"open": done["open"], "places": [*done["places"], str(path)]}
     return done
 
 
-def _list_changed(path: Path, target: str, where: str, facts: Facts) -> None:
+def _list_changed(path: Path, target: str, where: str, facts: dict[str, ChangedFile]) -> None:
     """Enter what files of a copy are now into the installation's list, by which a withdrawal knows them."""
     copy, own, uuid = Path(where) / path.name, own_list(path), uuid_of(path)
     changed = [*facts, MANIFEST, *{f"{name.rpartition('/')[0]}/{MEDIA}" for name in facts}]
@@ -305,22 +301,16 @@ def _is_copy(store: Target, path: Path, outside: Outside) -> bool:
     return bool(whole)
 
 
-def _note(path: Path, redaction: dict[str, Any]) -> None:
-    """Log who destroyed what, and why, once."""
-    body = {key: redaction[key] for key in ("reason", "by", "host_ns")}
-    now = utc_anchor().host_ns
-    EventLog(path, WRITER).append("redact", host_ns=now, uncertainty_ns=0, body=body, op_id=redaction["id"])
-
-
-def _said(path: Path, done: list[dict[str, Any]]) -> dict[str, Any]:
-    chunks = [chunk for one in done for found in one["streams"].values() for chunk in found]
-    return {
-        "recording": path.name,
-        "status": "open" if any(one["open"] for one in done) else "done" if done else "nothing",
-        "packets": sum(chunk["packets"] for chunk in chunks),
-        "chunks": len(chunks),
-        "bytes": sum(chunk["bytes"] for chunk in chunks),
-        "films": sorted({film for one in done for film in one["films"]}),
-        "places": sorted({place for one in done for place in [*one["places"], str(path)]} if done else ()),
-        "open": [why for one in done for why in one["open"]],
-    }
+def remove_changed(recording: Path, url: str) -> str:
+    """Remove from a cloud store what the recording holds no longer; return why something may still be there."""
+    sent = {line.file: line for line in read_copies(recording) if line.where == url and line.kind == COPIED}
+    try:
+        manifest, store = read_manifest(recording), CloudStore(url)
+        held = {item.relative: item for item in files_of(recording, manifest)}
+        check_place(store, recording, manifest)
+        for name in store.names_below(recording.name):
+            if not is_as_sent(held.get(name), sent.get(name), recording):
+                store.remove(f"{recording.name}/{name}")
+    except (OSError, StorageError) as error:
+        return f"{url}: {words_of(error)}"
+    return ""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from kitchensync.shell.array_types import Mask
 from kitchensync.storage.manifest import Manifest
 
-KEY = "redactions"
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import RedactedChunkForm
+
+KEY: Final = "redactions"
 BEGUN, DONE = "begun", "done"
 PICTURES, SOUND = "vide", "soun"
 """Tracks of a film, by their handler."""
@@ -26,9 +29,9 @@ CUT = "cut"
 """Cause of what lies outside of a part of a recording, and id of the entry about it."""
 
 
-def withhold(manifest: Manifest, stream: str, facts: dict[str, Any]) -> None:
+def withhold(manifest: Manifest, stream: str, facts: RedactedChunkForm) -> None:
     """Note packets that are not stored; what was noted before a restart is not noted twice."""
-    entry = next((one for one in redactions(manifest) if one["id"] == PRIVACY), None)
+    entry = next((one for one in manifest.get(KEY, []) if one["id"] == PRIVACY), None)
     if entry is None:
         entry = {
             "id": PRIVACY,
@@ -41,25 +44,16 @@ def withhold(manifest: Manifest, stream: str, facts: dict[str, Any]) -> None:
         manifest.setdefault(KEY, []).append(entry)
     known = entry["streams"].setdefault(stream, [])
     if not any(one["seq"][0] <= facts["seq"][0] and facts["seq"][1] <= one["seq"][1] for one in known):
-        known.append(facts | {"cause": PRIVACY})
+        known.append({**facts, "cause": PRIVACY})
 
 
-def redactions(manifest: Manifest) -> list[dict[str, Any]]:
-    """Return what was redacted, in order."""
-    found: list[dict[str, Any]] = manifest.get(KEY, [])
-    return found
-
-
-def redacted_chunks(manifest: Manifest, stream: str) -> list[dict[str, Any]]:
-    """Return the chunks of a stream that were destroyed: `chunk`, `seq`, `ticks` and `sha256` of each."""
-    return [chunk for one in redactions(manifest) for chunk in one["streams"].get(stream, [])]
+def redacted_chunks(manifest: Manifest, stream: str) -> list[RedactedChunkForm]:
+    """Return the chunks of a stream that were destroyed."""
+    return [chunk for one in manifest.get(KEY, []) for chunk in one["streams"].get(stream, [])]
 
 
 def in_runs(runs: Sequence[Sequence[int]], count: int) -> Mask:
-    """Return which of `count` samples are in runs, [first, last] each, (count,).
-
-    Costs the same whatever the runs span: they may come from somebody else's file.
-    """
+    """Return which of `count` samples are in runs [first, last], (count,); they may be a stranger's, of any span."""
     first, last = np.array(runs, np.int64).reshape(-1, 2).T
     is_run = first <= last
     steps = np.zeros(count + 1, np.int64)
@@ -70,5 +64,5 @@ def in_runs(runs: Sequence[Sequence[int]], count: int) -> Mask:
 
 def done_samples(manifest: Manifest, film: str, handler: str) -> list[list[int]]:
     """Return which samples of a track of a film were destroyed, as runs."""
-    films = (one["films"].get(film, {}) for one in redactions(manifest))
+    films = (one["films"][film] for one in manifest.get(KEY, []) if film in one["films"])
     return [run for one in films for run in one.get("samples", {}).get(handler, [])]

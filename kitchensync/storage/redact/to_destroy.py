@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,34 +24,46 @@ from kitchensync.storage.redact.blanked_films import hidden_samples
 from kitchensync.storage.redact.redactions import done_samples, in_runs
 from kitchensync.storage.timeline.film_times import UNKNOWN
 
-Plan = dict[str, Any]
-"""{"streams": {name: [chunk, ..]}, "films": {file: {"sha256", "samples"}}}."""
-EntryNotes = dict[str, Any]
-"""What a chunk is, or was: `chunk` (its number), `bytes`, `sha256`, `packets`, `seq` and `ticks` [first, last]."""
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import RedactedChunkForm, RedactedFilmForm
 
 
-def plan(recording: Recording, spans: Pauses, *, whole_films: bool) -> Plan:
-    """Look what pictures and sound of some spans there are; raises NotRedactable where a film cannot be placed.
+class PicturesAndSound(NamedTuple):
+    """What is to be destroyed: chunks by stream, samples by film."""
 
-    `whole_films` destroys those whole.
-    """
+    streams: dict[str, list[RedactedChunkForm]]
+    films: dict[str, RedactedFilmForm]
+
+
+def plan(recording: Recording, spans: Pauses, *, whole_films: bool) -> PicturesAndSound:
+    """Look what pictures and sound of some spans there are; `whole_films` instead of parts. Raises NotRedactable."""
     recording.pauses = spans
-    streams = {
-        name: list(_chunks(recording, name))
-        for name in recording.streams
-        if is_seen(recording.manifest, name)
-    }
+    streams: dict[str, list[RedactedChunkForm]] = {}
+    films: dict[str, RedactedFilmForm] = {}
+    for name in recording.streams:
+        if is_seen(recording.manifest, name):
+            hidden = [one for index, one in chunks_of(recording, name) if recording.hides(name, index).any()]
+            streams |= {name: hidden} if hidden else {}
     if not whole_films:
-        _check_placed(recording)
-    films = dict(_films(recording))
-    return {"streams": {name: found for name, found in streams.items() if found}, "films": films}
+        for camera in recording.gopro_files:
+            for paths in clips_in(recording, camera):
+                frames = rough_capture_times(recording, camera, open_clip(*paths))
+                if (frames.capture_ns == UNKNOWN).any():
+                    raise NotRedactable(
+                        recording.path,
+                        f"nothing tells when the pictures of {camera}/{paths[0].name} were taken "
+                        f"({frames.why or 'not aligned'})",
+                        "run `kitchensync sync`, or give --whole-films to destroy such films whole",
+                    )
+    for camera, files in recording.gopro_files.items():
+        for file in files:
+            name, samples = f"{camera}/{file.name}", hidden_samples(recording, file)
+            if any(_is_left(recording.manifest, name, *track) for track in samples.items()):
+                films[name] = {"sha256": file_sha256(file), "samples": samples}
+    return PicturesAndSound(streams, films)
 
 
-def _chunks(recording: Recording, name: str) -> Iterator[EntryNotes]:
-    return (told for index, told in chunks_of(recording, name) if recording.hides(name, index).any())
-
-
-def chunks_of(recording: Recording, name: str) -> Iterator[tuple[npt.NDArray[np.void], EntryNotes]]:
+def chunks_of(recording: Recording, name: str) -> Iterator[tuple[npt.NDArray[np.void], RedactedChunkForm]]:
     """Yield each chunk of a stream, those in archives too: its index, (n,) of INDEX, and what it is."""
     known = recording.manifest["files"]
     for path in chunk_paths(stream_folder(recording.readable, name)):
@@ -63,11 +75,12 @@ def chunks_of(recording: Recording, name: str) -> Iterator[tuple[npt.NDArray[np.
                 sha256, size = block["file_sha256"].decode(), int(block["file_bytes"])
                 yield rows, _told(int(block["number"]), size, sha256, rows)
         else:
-            facts = known.get(f"{name}/{path.name}") or {"sha256": file_sha256(path)}
-            yield index, _told(chunk_number(path) or 0, path.stat().st_size, facts["sha256"], index)
+            facts = known.get(f"{name}/{path.name}")
+            sha256 = facts["sha256"] if facts else file_sha256(path)
+            yield index, _told(chunk_number(path) or 0, path.stat().st_size, sha256, index)
 
 
-def _told(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> EntryNotes:
+def _told(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> RedactedChunkForm:
     seqs, ticks = index["seq"], index["device_ticks"]
     return {
         "chunk": number,
@@ -77,28 +90,6 @@ def _told(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> E
         "seq": [int(seqs[0]), int(seqs[-1])],
         "ticks": [int(ticks[0]), int(ticks[-1])],
     }
-
-
-def _check_placed(recording: Recording) -> None:
-    for camera in recording.gopro_files:
-        for paths in clips_in(recording, camera):
-            frames = rough_capture_times(recording, camera, open_clip(*paths))
-            if (frames.capture_ns == UNKNOWN).any():
-                raise NotRedactable(
-                    recording.path,
-                    f"nothing tells when the pictures of {camera}/{paths[0].name} were taken "
-                    f"({frames.why or 'not aligned'})",
-                    "run `kitchensync sync`, or give --whole-films to destroy such films whole",
-                )
-
-
-def _films(recording: Recording) -> Iterator[tuple[str, dict[str, Any]]]:
-    for camera, files in recording.gopro_files.items():
-        for file in files:
-            name = f"{camera}/{file.name}"
-            samples = hidden_samples(recording, file)
-            if any(_is_left(recording.manifest, name, *track) for track in samples.items()):
-                yield name, {"sha256": file_sha256(file), "samples": samples}
 
 
 def _is_left(manifest: Manifest, film: str, handler: str, runs: list[list[int]]) -> bool:
@@ -115,18 +106,20 @@ def is_of(path: Path, numbers: set[int]) -> bool:
 
 def check_no_pauses(recording: Path) -> None:
     """Raise HoldsPauses while a recording holds pictures or sound of its privacy pauses; StorageError."""
-    if pauses_of(recording):
-        with open_recording(recording) as opened:
-            found = plan(opened, pauses_of(recording), whole_films=True)
-        if found["streams"] or found["films"]:
-            raise HoldsPauses(recording)
+    if any(_of_pauses(recording)):
+        raise HoldsPauses(recording)
 
 
 def check_no_pauses_in(file: Path) -> None:
     """Raise HoldsPauses where a film of a recording shows one of its privacy pauses; other files hold none."""
     recording = file.resolve().parent.parent
-    if (recording / MANIFEST).is_file() and pauses_of(recording):
-        with open_recording(recording) as opened:
-            found = plan(opened, pauses_of(recording), whole_films=True)
-        if f"{file.resolve().parent.name}/{file.name}" in found["films"]:
-            raise HoldsPauses(recording)
+    name = f"{file.resolve().parent.name}/{file.name}"
+    if (recording / MANIFEST).is_file() and name in _of_pauses(recording).films:
+        raise HoldsPauses(recording)
+
+
+def _of_pauses(recording: Path) -> PicturesAndSound:
+    if not (pauses := pauses_of(recording)):
+        return PicturesAndSound({}, {})
+    with open_recording(recording) as opened:
+        return plan(opened, pauses, whole_films=True)

@@ -7,7 +7,7 @@ left out as None.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, TypeVar
 
 from kitchensync.sensors.gopro.files.clue import Clue
@@ -45,10 +45,6 @@ class ErrorPart:
     sigma: float
     source: str
 
-    def as_object(self) -> dict[str, Any]:
-        """Return what stands in the file."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
-
 
 @dataclass(frozen=True, slots=True)
 class AlignmentErrors:
@@ -71,7 +67,7 @@ class AlignmentErrors:
             "stat_ms": list(self.stat_ms),
             "model_ms": list(self.model_ms),
             "bound95_ms": list(self.bound95_ms),
-            "systematic_ms": [part.as_object() for part in self.systematic],
+            "systematic_ms": [asdict(part) for part in self.systematic],
             "total_ms": self.total_ms,
         }
 
@@ -199,6 +195,17 @@ class Alignment:
         """Return what stands in the file; figures may still be NumPy's."""
         named = {"source": self.source, "master": self.master} if self.source else {}
         epochs = {"epoch_hl2_qpc": self.epoch_ticks, "epoch_source_qpc": self.source_epoch_ticks}
+        placed: dict[str, Any] = {"map": self.clock_map.as_object()} if self.clock_map is not None else {}
+        if self.other_headsets:
+            placed["other_headsets"] = [
+                asdict(one) | {"reasons": list(one.reasons)} for one in self.other_headsets
+            ]
+        if self.chapter is not None:
+            placed["take"] = {"start_s": self.chapter.start_s, "files": list(self.chapter.files)}
+        streams = {}
+        if self.headset_gyro is not None:
+            master, source = GYROS_ON_CAMERA if self.is_on_camera else GYROS
+            streams = {master: self.headset_gyro.as_object(), source: dict(self.camera_gyro or {})}
         return {
             **named,
             "schema": SCHEMA,
@@ -215,12 +222,14 @@ class Alignment:
                 "timestamps": _object(self.clocks),
                 **({"film": [asdict(clue) for clue in self.clues]} if self.clues else {}),
             },
-            "streams": self._streams(),
+            "streams": streams,
             "thresholds": dict(self.thresholds),
-            "inputs": [{"path": one.path, "sha256": one.sha256} for one in self.inputs],
+            "inputs": [asdict(one) for one in self.inputs],
             "version": self.version,
-            "samples": [[t_s, self._master_time(ticks)] for t_s, ticks in self.samples],
-            **self._where_placed(),
+            "samples": [
+                [t_s, (ticks / TICKS_PER_S if self.is_on_camera else ticks)] for t_s, ticks in self.samples
+            ],
+            **placed,
         }
 
     @property
@@ -232,27 +241,6 @@ class Alignment:
     def compared_with(self) -> str:
         """What the film was compared with, in a word."""
         return "reference" if self.is_on_camera else "headset"
-
-    def _master_time(self, ticks: int) -> float | int:
-        return ticks / TICKS_PER_S if self.is_on_camera else ticks
-
-    def _streams(self) -> dict[str, Any]:
-        if self.headset_gyro is None:
-            return {}
-        master, source = GYROS_ON_CAMERA if self.is_on_camera else GYROS
-        return {master: self.headset_gyro.as_object(), source: dict(self.camera_gyro or {})}
-
-    def _where_placed(self) -> dict[str, Any]:
-        """Return what only some files hold."""
-        placed: dict[str, Any] = {"map": self.clock_map.as_object()} if self.clock_map is not None else {}
-        if self.other_headsets:
-            placed["other_headsets"] = [
-                {"master": one.master, "status": one.status, "reasons": list(one.reasons)}
-                for one in self.other_headsets
-            ]
-        if self.chapter is not None:
-            placed["take"] = {"start_s": self.chapter.start_s, "files": list(self.chapter.files)}
-        return placed
 
     @classmethod
     def from_object(cls, said: Said) -> Alignment:

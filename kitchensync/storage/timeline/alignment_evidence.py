@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Self
 
 Said = Mapping[str, Any]
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -22,6 +22,11 @@ class Figures:
     def as_object(self) -> dict[str, Any]:
         """Return what stands in the file."""
         return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_object(cls, said: Said) -> Self:
+        """Read them back. Raises TypeError where one has another type."""
+        return cls(**cls.known(said))
 
     @classmethod
     def known(cls, said: Said) -> dict[str, Any]:
@@ -88,9 +93,8 @@ class GyroEvidence:
     @classmethod
     def from_object(cls, said: Said) -> GyroEvidence:
         """Read it back."""
-        fit = GyroFit.known(said)
-        search = GyroSearch(**GyroSearch.known(said))
-        return cls(search, said.get("windows_ok"), said.get("windows"), GyroFit(**fit) if fit else None)
+        fit = GyroFit.from_object(said) if GyroFit.known(said) else None
+        return cls(GyroSearch.from_object(said), said.get("windows_ok"), said.get("windows"), fit)
 
 
 @dataclass(frozen=True)
@@ -106,11 +110,6 @@ class SoundEvidence(Figures):
     drift_ppm: float | None = None
     stat_ms: float | None = None
     systematic_ms: float | None = None
-
-    @classmethod
-    def from_object(cls, said: Said) -> SoundEvidence:
-        """Read it back."""
-        return cls(**cls.known(said))
 
 
 @dataclass(frozen=True)
@@ -175,11 +174,9 @@ class ClockEvidence:
             sigma_s=said.get("sigma_s"),
             source=str(said.get("source", "none")),
             tmcd_reading=said.get("tmcd_reading"),
-            statements=None
-            if told is None
-            else tuple(ClockStatement(**ClockStatement.known(one)) for one in told),
-            host_clock=HostClockEvidence(**HostClockEvidence.known(host)) if host else None,
-            bridge=BridgeEvidence(**BridgeEvidence.known(bridge)) if bridge else None,
+            statements=None if told is None else tuple(map(ClockStatement.from_object, told)),
+            host_clock=HostClockEvidence.from_object(host) if host else None,
+            bridge=BridgeEvidence.from_object(bridge) if bridge else None,
         )
 
 
@@ -224,5 +221,5 @@ class GyroReport:
         unit = said.get("unit")
         return cls(
             {key: value for key, value in said.items() if key != "unit"},
-            GyroUnit(**GyroUnit.known(unit)) if unit else None,
+            GyroUnit.from_object(unit) if unit else None,
         )

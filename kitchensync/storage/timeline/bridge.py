@@ -33,10 +33,7 @@ class Bridge:
         return self.target.to_ticks(self.source.to_host_ns(ticks))
 
     def as_map(self, epoch_ticks: int, source_epoch: int, last_ticks: int) -> tuple[ClockMap, float]:
-        """The straight line nearest to the bridge, and how far it strays from it at most, ms.
-
-        It takes seconds since `source_epoch` of the source to ticks of the target.
-        """
+        """The line nearest to the bridge, s since `source_epoch` to target ticks, and how far it strays, ms."""
         ticks = np.unique(
             np.linspace(source_epoch, max(last_ticks, source_epoch + 1), FIT_POINTS).astype(np.int64)
         )

@@ -140,10 +140,7 @@ def sampled_until(last_t_s: float) -> float:
 
 
 def sample_rows(clock_map: ClockMap, last_t_s: float) -> list[tuple[float, int]]:
-    """The map at 31 equally spaced media times from 0 to the next whole second after `last_t_s`.
-
-    Each jump adds two rows, at its time and at the next float64.
-    """
+    """The map at 31 media times up to the next whole second after `last_t_s`, and two rows at each jump."""
     last = sampled_until(last_t_s)
     inside = clock_map.breaks_s[(clock_map.breaks_s >= 0.0) & (clock_map.breaks_s < last)]
     times = np.unique(

@@ -197,7 +197,10 @@ def _stretches(send: Int64, receive: Int64, ticks: Int64) -> list[int]:
 def _fit(send: Int64, receive: Int64, ticks: Int64) -> HostLine:
     """The middle of the widest channel of one stretch, and how far the channel reaches."""
     ticks0, host0 = int(ticks[0]), int(send[0] + (receive[0] - send[0]) // 2)
-    keep = _telling(receive - send)
+    round_trip = receive - send
+    parts = np.array_split(np.arange(len(round_trip)), max(1, min(len(round_trip), MOST_PROBES // 4)))
+    kept = [part[np.argsort(round_trip[part], kind="stable")[:4]] for part in parts]
+    keep = np.sort(np.concatenate(kept))
     ideal = host0 + (ticks[keep] - ticks0) * NS_PER_TICK
     low, high = (send[keep] - ideal).astype(np.float64), (receive[keep] - ideal).astype(np.float64)
     unit = max(float(ticks[-1] - ticks0), 1.0)
@@ -206,13 +209,6 @@ def _fit(send: Int64, receive: Int64, ticks: Int64) -> HostLine:
     return HostLine(
         ticks0, host0, unit, tuple(coef), math.ceil(bound), len(ticks), int(send[0]), int(receive[-1])
     )
-
-
-def _telling(round_trip: Int64) -> npt.NDArray[np.intp]:
-    """All exchanges, or of very many the quickest of each part of the time: slow ones say nothing."""
-    parts = np.array_split(np.arange(len(round_trip)), max(1, min(len(round_trip), MOST_PROBES // 4)))
-    kept = [part[np.argsort(round_trip[part], kind="stable")[:4]] for part in parts]
-    return np.sort(np.concatenate(kept))
 
 
 def _channel(x: Floats, low: Floats, high: Floats, unit_ticks: float) -> tuple[list[float], float]:

@@ -74,20 +74,19 @@ class FilmTimes:
             )
         number, since_ns = int(self.known[before]), host_ns - int(self._known_ns[before])
         if after == len(self.known):
-            return self._behind_the_last(number, since_ns, bound_s)
+            into, last = since_ns * self.fps / 10**9, int(np.flatnonzero(self.capture_ns != UNKNOWN)[-1])
+            if into <= 1 + last - number:
+                return FilmPlace(self._seconds(number + into), bound_s)
+            is_end = last == len(self) - 1
+            return FilmPlace(
+                self._seconds(last + 1), bound_s, "after the last picture" if is_end else self.why
+            )
         step_ns = int(self._known_ns[after]) - int(self._known_ns[before])
         step, is_next = int(self.known[after]) - number, bool(self._is_next[self.known[after]])
         if is_next and step_ns > HOLE_NS:
             return FilmPlace(self._seconds(number + 1), bound_s, "no picture near it")
         outside = "" if is_next else self.why
         return FilmPlace(self._seconds(number + Fraction(step * since_ns, max(step_ns, 1))), bound_s, outside)
-
-    def _behind_the_last(self, number: int, since_ns: int, bound_s: float) -> FilmPlace:
-        into, last = since_ns * self.fps / 10**9, int(np.flatnonzero(self.capture_ns != UNKNOWN)[-1])
-        if into <= 1 + last - number:
-            return FilmPlace(self._seconds(number + into), bound_s)
-        is_end = last == len(self) - 1
-        return FilmPlace(self._seconds(last + 1), bound_s, "after the last picture" if is_end else self.why)
 
     def _seconds(self, number: Fraction | int) -> float:
         return round(float(number / self.fps), 3)

@@ -81,7 +81,12 @@ class PoseTrack:
         Nothing is interpolated from one world frame to another. Of poses with one stamp the first counts.
         """
         when = np.atleast_1d(np.asarray(ticks, np.int64))
-        rows = self._usable_rows()
+        # tracked poses in strictly rising time
+        known = np.isfinite(self.position_m).all(axis=1) & np.isfinite(self.rotation_wxyz).all(axis=1)
+        rows = np.flatnonzero(known)
+        rows = rows[np.argsort(self.ticks[rows], kind="stable")]
+        is_fresh = np.diff(self.ticks[rows], prepend=self.ticks[rows][:1] - 1) > 0
+        rows = rows[is_fresh].astype(np.int64)
         own, world = self.ticks[rows], self.world[rows]
         position_m, turns = self.position_m[rows], self.rotation_wxyz[rows]
         count = len(when)
@@ -100,20 +105,9 @@ class PoseTrack:
         position[~valid], rotation[~valid] = np.nan, np.nan
         return Poses(position, rotation, valid, np.where(valid, world[left], -1).astype(np.int32))
 
-    def _usable_rows(self) -> Int64:
-        """Return the rows of tracked poses in strictly rising time."""
-        known = np.isfinite(self.position_m).all(axis=1) & np.isfinite(self.rotation_wxyz).all(axis=1)
-        rows = np.flatnonzero(known)
-        rows = rows[np.argsort(self.ticks[rows], kind="stable")]
-        is_fresh = np.diff(self.ticks[rows], prepend=self.ticks[rows][:1] - 1) > 0
-        return rows[is_fresh].astype(np.int64)
-
 
 def slerp(first: Floats, second: Floats, share: Floats) -> Floats:
-    """Spherical interpolation of unit quaternions (n, 4) the short way round; `share` (n, 1) in [0, 1].
-
-    Shoemake 1985.
-    """
+    """Interpolate unit quaternions (n, 4) the short way round; `share` (n, 1) in [0, 1] (Shoemake 1985)."""
     dot = np.sum(first * second, axis=1, keepdims=True)
     second = np.where(dot < 0, -second, second)
     angle = np.arccos(np.clip(np.abs(dot), 0.0, 1.0))

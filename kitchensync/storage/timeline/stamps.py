@@ -129,7 +129,9 @@ def repair_stamps(vinyl_ns: Int64, soc_ticks: Int64) -> StampRepair:
         raise BadStamps(f"{len(vinyl_ns)} sensor stamps but {len(soc_ticks)} host stamps")
     if len(vinyl_ns) == 0:
         raise BadStamps("no samples")
-    firsts = batch_firsts(soc_ticks)
+    changes = np.flatnonzero(soc_ticks[1:] != soc_ticks[:-1]) + 1
+    firsts = np.concatenate([np.zeros(1, dtype=np.int64), changes.astype(np.int64)])
+    firsts = firsts[:: max(1, len(firsts) // MOST_FIRSTS)]
     return repair_batches(
         vinyl_ns[firsts], soc_ticks[firsts], firsts, samples=len(vinyl_ns), step_ns=sample_step_ns(vinyl_ns)
     )
@@ -150,7 +152,16 @@ def repair_batches(
     lines, late, bend = [], [], 0.0
     for start, stop in pairwise(breaks):
         line, residual, bent = fit_stretch(vinyl_first[start:stop], soc_first[start:stop], slope)
-        lines.append(_place(line, int(firsts[start]), start))
+        lines.append(
+            StampLine(
+                int(firsts[start]),
+                start,
+                line.vinyl0_ns,
+                line.soc0_ticks,
+                line.offset_ticks,
+                line.ticks_per_ns,
+            )
+        )
         late.append(residual)
         bend = max(bend, bent)
     residuals = np.concatenate(late)
@@ -163,7 +174,7 @@ def repair_batches(
         lost_batches=count_lost(vinyl_first, breaks),
         rate_hz=TICKS_PER_S / (step_ns * ticks_per_ns) if step_ns > 0 else 0.0,
         rate_ppm=(ticks_per_ns / NOMINAL_TICKS_PER_NS - 1.0) * 1e6,
-        jitter_ms=_spread(residuals) / TICKS_PER_MS,
+        jitter_ms=float(1.4826 * np.median(np.abs(residuals - np.median(residuals)))) / TICKS_PER_MS,
         latest_ms=float(residuals.max()) / TICKS_PER_MS,
         bend_ms=bend / TICKS_PER_MS,
         earliest_ms=_earliest(residuals) / TICKS_PER_MS,
@@ -175,13 +186,6 @@ def sample_step_ns(vinyl_ns: Int64) -> float:
     steps = np.diff(vinyl_ns[:1_000_000])
     steps = steps[steps > 0]
     return float(np.mean(steps[steps < 2.0 * np.median(steps)])) if len(steps) else 0.0
-
-
-def batch_firsts(soc_ticks: Int64) -> Int64:
-    """Index of every batch's first sample (the host stamp changes there), thinned when very many."""
-    changes = np.flatnonzero(soc_ticks[1:] != soc_ticks[:-1]) + 1
-    firsts = np.concatenate([np.zeros(1, dtype=np.int64), changes.astype(np.int64)])
-    return firsts[:: max(1, len(firsts) // MOST_FIRSTS)]
 
 
 def rough_slope(vinyl_first: Int64, soc_first: Int64) -> float:
@@ -222,9 +226,11 @@ def fit_stretch(vinyl_first: Int64, soc_first: Int64, slope: float) -> tuple[Sta
     if len(level) >= 2 * BLOCK_BATCHES:
         for _ in range(2):
             blocks_s, low = _block_lows(seconds, level - tilt * seconds)
-            tilt += _theil_sen(blocks_s, low)
+            i, j = np.triu_indices(len(blocks_s), 1)
+            run = blocks_s[j] - blocks_s[i]
+            tilt += float(np.median((low[j] - low[i])[run > 0] / run[run > 0])) if (run > 0).any() else 0.0
         blocks_s, low = _block_lows(seconds, level - tilt * seconds)
-        bend = float(np.ptp(_thirds(low)))
+        bend = float(np.ptp(np.array([np.median(part) for part in np.array_split(low, 3) if len(part)])))
     residual = level - tilt * seconds
     offset = float(np.percentile(residual, ENVELOPE_PERCENTILE))
     line = StampLine(0, 0, int(vinyl_first[0]), int(soc_first[0]), offset, slope + tilt * 1e-9)
@@ -242,12 +248,6 @@ def count_lost(vinyl_first: Int64, breaks: list[int]) -> int:
     return lost
 
 
-def _place(line: StampLine, first_sample: int, first_batch: int) -> StampLine:
-    return StampLine(
-        first_sample, first_batch, line.vinyl0_ns, line.soc0_ticks, line.offset_ticks, line.ticks_per_ns
-    )
-
-
 def _residual(vinyl_first: Int64, soc_first: Int64, slope: float) -> Floats:
     since = (vinyl_first - vinyl_first[0]).astype(np.float64)
     residual: Floats = (soc_first - soc_first[0]).astype(np.float64) - slope * since
@@ -261,21 +261,7 @@ def _block_lows(seconds: Floats, level: Floats) -> tuple[Floats, Floats]:
     return np.array([seconds[part].mean() for part in parts]), np.array(low)
 
 
-def _theil_sen(x: Floats, y: Floats) -> float:
-    i, j = np.triu_indices(len(x), 1)
-    run = x[j] - x[i]
-    return float(np.median((y[j] - y[i])[run > 0] / run[run > 0])) if (run > 0).any() else 0.0
-
-
-def _thirds(low: Floats) -> Floats:
-    return np.array([np.median(part) for part in np.array_split(low, 3) if len(part)])
-
-
 def _earliest(residuals: Floats) -> float:
     """How far the earliest stamps lie below the line; one in a thousand may be wrong."""
     rank = len(residuals) // 1000
     return max(-float(np.partition(residuals, rank)[rank]), 0.0)
-
-
-def _spread(residuals: Floats) -> float:
-    return float(1.4826 * np.median(np.abs(residuals - np.median(residuals))))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from kitchensync.shell.array_types import Int64
 from kitchensync.storage.timeline.device_clock import WANDER
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import Manifest
 
 STEP_NS = 100_000_000
 """A clock that moves by more between two anchors was set; less, it was kept right."""
@@ -144,7 +147,7 @@ def _nearest(rising: Int64, at: Int64) -> Int64:
     return np.searchsorted(between, at)
 
 
-def utc_times(manifest: Mapping[str, Any]) -> UtcTimes | None:
+def utc_times(manifest: Manifest) -> UtcTimes | None:
     """Return UTC by a manifest; None where nobody noted it. Earlier versions kept its start and its end alone."""
     started, stopped = manifest.get("started") or {}, manifest.get("stopped") or {}
     if not started.get("host_ns") or not started.get("utc_ns"):
@@ -153,7 +156,7 @@ def utc_times(manifest: Mapping[str, Any]) -> UtcTimes | None:
     return UtcTimes(manifest.get("utc_anchors") or ([started, stopped] if is_later else [started]))
 
 
-def moment_utc_ns(manifest: Mapping[str, Any], which: str = "started") -> int | None:
+def moment_utc_ns(manifest: Manifest, which: Literal["started", "stopped"] = "started") -> int | None:
     """Return UTC ns of a recording's start or stop by the nearest trusted anchor; None where it is not known."""
     moment, times = manifest.get(which) or {}, utc_times(manifest)
     if times is None or not moment.get("host_ns"):

@@ -118,10 +118,7 @@ def keep_if_closed(recording: Path, said: dict[str, Any]) -> None:
 
 
 def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life) -> dict[str, Any]:
-    """Answer for a recording whose files lie elsewhere and cannot be read now: the last status stands.
-
-    `findings` hold what is wrong with the small files that are here.
-    """
+    """Answer for a recording whose files cannot be read now: the last status, with `findings` of small files."""
     kept = kept_verdict(recording) or {}
     said = answer(recording.name, findings, kept.get("streams", {}), life)
     said |= {key: kept[key] for key in USE if key in kept}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.clue import Clue, disagreements
@@ -28,6 +28,9 @@ from kitchensync.storage.verify.findings import FAIL, WARN, Findings
 from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.steps import StepTime
 from kitchensync.storage.verify.suitable_uses import clock
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import FilmForm
 
 Progress = Callable[[str], None]
 WHOLE = "file"
@@ -72,12 +75,12 @@ def _clues(chapters: list[Path]) -> list[Clue]:
         return []
 
 
-def _entries(folder: Path, device: str, findings: Findings) -> list[dict[str, Any]] | None:
+def _entries(folder: Path, device: str, findings: Findings) -> list[FilmForm] | None:
     """Return what `media.json` promises, None when it cannot be trusted."""
     relative = f"{device}/{MEDIA}"
     try:
         content = read_plain(folder / MEDIA, MOST_BYTES)
-        entries: list[dict[str, Any]] = parse_media(content).get("files") or []
+        entries = parse_media(content).get("files") or []
     except OSError as error:
         findings.add(FAIL, f"{relative} cannot be read ({error.strerror})")
         return None
@@ -90,7 +93,7 @@ def _entries(folder: Path, device: str, findings: Findings) -> list[dict[str, An
     return entries
 
 
-def _check(path: Path, name: str, entry: dict[str, Any], findings: Findings) -> dict[str, Any]:
+def _check(path: Path, name: str, entry: FilmForm, findings: Findings) -> dict[str, Any]:
     stored = path.stat().st_size if path.is_file() else 0
     digest = file_sha256(path) if path.is_file() and stored == entry["bytes"] else ""
     if stored != entry["bytes"]:
@@ -154,7 +157,11 @@ def camera_cover(
     asked = start_s, max(session.stop_s, start_s)
     entries = media.get("files", [])
     for entry in entries:
-        _download(device, entry, findings)
+        rate = entry.get("bytes_per_s")
+        if isinstance(rate, int) and 0 < rate < limits.CAMERA_SLOW_BYTES_PER_S:
+            findings.note(
+                f"{device}/{entry['file']}: fetched slowly, {rate / 1e6:.2f} MB/s, which harms nothing"
+            )
     filmed, at_s = [], start_s
     for opening in clip_openings(media, [recording / device / str(entry["file"]) for entry in entries]):
         lengths = [_seconds(file) for file in opening.files]
@@ -165,11 +172,6 @@ def camera_cover(
         at_s = begin_s + sum(length for length in lengths if length is not None)
         filmed.append((begin_s, at_s))
     found = CameraCover(asked, [hole for hole in without([asked], filmed) if hole[1] - hole[0] > NEAR_S])
-    _judge(device, found, findings)
-    return {device: found}
-
-
-def _judge(device: str, found: CameraCover, findings: Findings) -> None:
     if found.share < limits.COVERAGE_WARN:
         status = FAIL if found.share < limits.COVERAGE_FAIL else WARN
         until_s = found.asked[1]
@@ -178,12 +180,7 @@ def _judge(device: str, found: CameraCover, findings: Findings) -> None:
         )
         covers = f"{device}: its films cover {int(100 * found.share)} % of the session"
         findings.add(status, f"{covers}, nothing {holes}" if holes else covers)
-
-
-def _download(device: str, entry: dict[str, Any], findings: Findings) -> None:
-    rate = entry.get("bytes_per_s")
-    if isinstance(rate, int) and 0 < rate < limits.CAMERA_SLOW_BYTES_PER_S:
-        findings.note(f"{device}/{entry['file']}: fetched slowly, {rate / 1e6:.2f} MB/s, which harms nothing")
+    return {device: found}
 
 
 def _seconds(path: Path) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.thresholds import ADAPTIVE_S, PERIODS, TAIL_LATE_S, TAIL_S
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import StreamForm
 
 Span = tuple[float, float]
 """Seconds of the session's axis, from and to."""
@@ -105,7 +108,7 @@ def _quickest(index: npt.NDArray[np.void], delay_s: Floats) -> tuple[float, Floa
     return float(least[is_first].min()), np.repeat(offsets, np.diff(np.append(starts, len(index))))
 
 
-def is_adaptive(name: str, description: Mapping[str, Any]) -> bool:
+def is_adaptive(name: str, description: StreamForm) -> bool:
     """Return whether a stream changes its rate by itself: its entry in the manifest says so, else its name."""
     spec = STREAMS.get(name.rpartition("/")[2])
     return bool(description.get("adaptive", spec is not None and spec.adaptive))
@@ -120,7 +123,7 @@ def is_stamped_here(index: npt.NDArray[np.void]) -> bool:
     return bool(len(index) and waited_ns.min() >= 0 and np.median(waited_ns) <= STAMPED_HERE_NS)
 
 
-def is_irregular(name: str, description: Mapping[str, Any], index: npt.NDArray[np.void]) -> bool:
+def is_irregular(name: str, description: StreamForm, index: npt.NDArray[np.void]) -> bool:
     """Return whether steps up to `ADAPTIVE_S` say nothing of the device: it adapts its rate, or arrivals jitter."""
     return is_adaptive(name, description) or is_stamped_here(index)
 
@@ -135,42 +138,30 @@ def cover(placed: PlacedPackets, session: SessionTimes, step_s: float, pauses: S
     start_s, stop_s = placed.own_session or (session.start_s, session.stop_s)
     at_s, arrived_s = np.unique(placed.at_s), placed.arrived_s
     late_s = arrived_s - placed.at_s
-    end_s = _end(at_s, float(late_s[-1]), stop_s)
-    holes = without(_holes(at_s, start_s, end_s, step_s), pauses)
+    # up to the stop, less what was on its way then
+    end_s = stop_s - min(max(float(late_s[-1]), 0.0), TAIL_LATE_S)
+    last_s = float(at_s[-1])
+    end_s = last_s if 0.0 < end_s - last_s <= TAIL_S else end_s
+    lefts = np.concatenate(([min(start_s, at_s[0])], at_s))
+    rights = np.append(at_s, max(end_s, last_s))
+    is_hole = (rights - lefts > step_s) & (rights > start_s) & (lefts < end_s)
+    apart = zip(lefts[is_hole].tolist(), rights[is_hole].tolist(), strict=True)
+    holes = without([(max(left, start_s), min(right, end_s)) for left, right in apart], pauses)
     asked_s = length_of(without([(start_s, end_s)], pauses))
     share = 1.0 - length_of(holes) / asked_s if asked_s > 0 else 1.0
-    return Cover(
-        share=min(max(share, 0.0), 1.0),
-        holes=holes,
-        longest_silence_s=_silence(arrived_s, start_s, stop_s, pauses),
-        latest_s=max(float(late_s.max()), 0.0),
-    )
-
-
-def _end(at_s: Floats, last_late_s: float, stop_s: float) -> float:
-    """Where the stream is judged up to: the stop, less what was on its way then."""
-    end_s = stop_s - min(max(last_late_s, 0.0), TAIL_LATE_S)
-    last_s = float(at_s[-1])
-    return last_s if 0.0 < end_s - last_s <= TAIL_S else end_s
-
-
-def _holes(at_s: Floats, start_s: float, end_s: float, step_s: float) -> list[Span]:
-    lefts = np.concatenate(([min(start_s, at_s[0])], at_s))
-    rights = np.append(at_s, max(end_s, float(at_s[-1])))
-    is_hole = (rights - lefts > step_s) & (rights > start_s) & (lefts < end_s)
-    return [
-        (max(float(left), start_s), min(float(right), end_s))
-        for left, right in zip(lefts[is_hole], rights[is_hole], strict=True)
-    ]
-
-
-def _silence(arrived_s: Floats, start_s: float, stop_s: float, pauses: Sequence[Span]) -> float:
     inside = arrived_s[(arrived_s > start_s) & (arrived_s < stop_s)]
     moments = np.concatenate(([start_s], inside, [max(stop_s, start_s)]))
     if not pauses:
-        return float(np.diff(moments).max())
-    spans = [(float(a), float(b)) for a, b in pairwise(moments)]
-    return max((b - a for a, b in without(spans, pauses)), default=0.0)
+        silent_s = float(np.diff(moments).max())
+    else:
+        spans = [(float(a), float(b)) for a, b in pairwise(moments)]
+        silent_s = max((b - a for a, b in without(spans, pauses)), default=0.0)
+    return Cover(
+        share=min(max(share, 0.0), 1.0),
+        holes=holes,
+        longest_silence_s=silent_s,
+        latest_s=max(float(late_s.max()), 0.0),
+    )
 
 
 def without(spans: Sequence[Span], pauses: Sequence[Span]) -> list[Span]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,7 @@ import numpy.typing as npt
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import group_clips
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, SOUND
-from kitchensync.shell.array_types import Int64
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.reading.headset_pictures import Frame
 from kitchensync.storage.recording import Recording, StoredStream, open_recording
 from kitchensync.storage.redact.redactions import PICTURES, done_samples, in_runs
@@ -25,9 +23,6 @@ from kitchensync.storage.timeline.stamps import TICKS_PER_S
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.findings import WARN, Findings
 from kitchensync.storage.verify.suitable_uses import spans_in_words
-
-if TYPE_CHECKING:
-    from kitchensync.sensors.gopro.files.clip import Clip
 
 HEADSET_HZ = 48_000
 SAMPLE_ROWS = 60
@@ -95,7 +90,13 @@ def _seen(
 ) -> dict[str, Any]:
     """Decode all rows, or parts of them; a picture that does not come out is bad."""
     good, asked = 0, 0
-    for first, last in _parts(len(stream), most_parts):
+    count = len(stream)
+    if most_parts is None or count <= most_parts * SAMPLE_ROWS:
+        parts = [(0, count)] if count else []
+    else:
+        starts = np.linspace(0, count - SAMPLE_ROWS, most_parts).astype(int).tolist()
+        parts = [(start, start + SAMPLE_ROWS) for start in starts]
+    for first, last in parts:
         good += sum(1 for _ in read(first, last))
         asked += last - first
     bad = [row for row in stream.bad if row < len(stream)]
@@ -138,13 +139,6 @@ def _black(name: str, opened: Recording, black: list[Ticks], findings: Findings)
     return {"black": [[round(first, 3), round(last, 3)] for first, last in long]}
 
 
-def _parts(count: int, most: int | None) -> list[tuple[int, int]]:
-    if most is None or count <= most * SAMPLE_ROWS:
-        return [(0, count)] if count else []
-    starts = np.linspace(0, count - SAMPLE_ROWS, most).astype(int).tolist()
-    return [(start, start + SAMPLE_ROWS) for start in starts]
-
-
 def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any]:
     from kitchensync.sensors.gopro.files.clip import open_clip
     from kitchensync.storage.reading.camera_streams import CameraStream
@@ -154,7 +148,12 @@ def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any
     facts = _heard(device, ((block.samples, block.rate_hz) for block in sound), findings)
     asked, bad = 0, 0
     for clip in clips:
-        there = _not_destroyed(opened.manifest, device, clip)
+        here = np.ones(len(clip.frame_times_s), np.bool_)
+        for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
+            count = len(chapter.frame_times_s)
+            gone = done_samples(opened.manifest, f"{device}/{chapter.path.name}", PICTURES)
+            here[first : first + count] &= ~in_runs(gone, count)
+        there = np.flatnonzero(here)
         spread = np.linspace(0, len(there) - 1, min(CAMERA_PICTURES, len(there))).astype(int)
         numbers = np.unique(there[spread]).tolist()
         asked += len(numbers)
@@ -167,16 +166,6 @@ def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any
     if bad:
         findings.add(WARN, f"{device}: {bad} of {asked} pictures tried do not decode")
     return facts | {"decoded": {"asked": asked, "pictures": asked - bad, "undecodable": bad}}
-
-
-def _not_destroyed(manifest: Manifest, device: str, clip: Clip) -> Int64:
-    """Return the numbers of the pictures of a clip that no redaction and no cut destroyed, (n,)."""
-    there = np.ones(len(clip.frame_times_s), np.bool_)
-    for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
-        count = len(chapter.frame_times_s)
-        gone = done_samples(manifest, f"{device}/{chapter.path.name}", PICTURES)
-        there[first : first + count] &= ~in_runs(gone, count)
-    return np.flatnonzero(there)
 
 
 def _heard(name: str, blocks: Iterable[Block], findings: Findings) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,17 @@ from kitchensync.storage.reading.swaps import DEVICE_SWAP
 from kitchensync.storage.redact.redactions import REDACTED
 from kitchensync.storage.verify.coverage import OTHER_CLOCK_S
 
-Gap = dict[str, Any]
-"""{"start_ticks", "end_ticks", "cause"}: from the last packet before the hole to the first after it."""
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import RedactedChunkForm
+
+
+class Gap(TypedDict):
+    """A hole of a stream, from the last packet before it to the first after it."""
+
+    start_ticks: int
+    end_ticks: int
+    cause: str
+
 
 Hold = tuple[int, int, str]
 """(start, end) in host_ns of a time in which nobody received, and the cause."""
@@ -66,7 +75,7 @@ def find_gaps(
     lost = (np.diff(index["seq"].astype(np.int64)) > 1) & ~new_run & ~new_connection
     late = (steps > max(LONG_STEP * usual_step(steps), harmless_ticks)) & ~new_run & ~new_connection & ~lost
     seqs = index["seq"].astype(np.int64)
-    gaps = []
+    gaps: list[Gap] = []
     for row in np.flatnonzero(new_run | new_connection | lost | late).tolist():
         wanted = [why for first, last, why in redacted if seqs[row] < first and last < seqs[row + 1]]
         if wanted:
@@ -87,7 +96,7 @@ def find_gaps(
     return gaps
 
 
-def redacted_ends(index: npt.NDArray[np.void], chunks: Sequence[Mapping[str, Any]]) -> list[Gap]:
+def redacted_ends(index: npt.NDArray[np.void], chunks: Sequence[RedactedChunkForm]) -> list[Gap]:
     """Name what was destroyed before the first packet that is left, and behind the last."""
     if not len(index):
         return []

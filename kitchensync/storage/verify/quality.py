@@ -9,13 +9,13 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from kitchensync.sensors.mask_runs import marked_runs
-from kitchensync.shell.array_types import Floats, Mask
+from kitchensync.shell.array_types import Floats
 from kitchensync.storage.redact.redactions import CUT, PRIVACY, REDACTED
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.coverage import (
@@ -35,9 +35,11 @@ from kitchensync.storage.verify.session_span import SessionTimes
 from kitchensync.storage.verify.suitable_uses import clock, spans_in_words
 from kitchensync.storage.verify.tracking import GAZE, HEAD, STILL, spans_of, united
 
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import StreamForm
+
 WANTED = (PRIVACY, REDACTED, CUT)
 """Causes of gaps that somebody asked for: no part of the session."""
-Description = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class StreamQuality:
 
 def judge(
     contents: Mapping[str, Contents],
-    descriptions: Mapping[str, Description],
+    descriptions: Mapping[str, StreamForm],
     balances: Mapping[str, Mapping[str, Any]],
     session: SessionTimes | None,
     findings: Findings,
@@ -75,7 +77,11 @@ def judge(
     }
     for name, found in contents.items():
         if f"{name.rpartition('/')[0]}/{LOST_WORDS[HEAD]}" not in lost:
-            _tracked_too_little(name, found, findings)
+            for part in ("head", "pose"):
+                if (share := found.tracked.get(part, 1.0)) < limits.HEAD_TRACKED_WARN:
+                    findings.add(
+                        WARN, f"{name}: the headset knew its {part} in {_percent(share)} of the packets"
+                    )
     for name, spans in lost.items():
         known = judged.get(name, StreamQuality({}, []))
         judged[name] = StreamQuality(known.facts | {"lost": spans}, united([*known.holes, *spans]))
@@ -88,10 +94,7 @@ LOST_WORDS = {HEAD: "head position", GAZE: "gaze"}
 def _lost(
     contents: Mapping[str, Contents], placed: Mapping[str, PlacedPackets], findings: Findings
 ) -> dict[str, list[Span]]:
-    """Name where a headset did not know its head, or where its gaze or a sensor repeated one value.
-
-    Return the spans by what is lost: a stream, or `head position` and `gaze` of a device.
-    """
+    """Name where head, gaze or a sensor was lost or repeated one value; return the spans by what is lost."""
     spans: dict[str, list[Span]] = defaultdict(list)
     for name, found in contents.items():
         if found.tracking is None or name not in placed:
@@ -111,7 +114,7 @@ def _lost(
 def _judge(
     name: str,
     found: Contents,
-    description: Description,
+    description: StreamForm,
     gaps: list[Gap],
     placed: PlacedPackets | None,
     session: SessionTimes,
@@ -121,7 +124,11 @@ def _judge(
     if placed is None:
         return StreamQuality({"coverage": 0.0}, [(session.start_s, session.stop_s)])
     adaptive = is_adaptive(name, description)
-    facts = _tracked(name, found, findings)
+    shares = {part: round(share, 4) for part, share in found.tracked.items()}
+    for part in ("gaze", "left_hand", "right_hand"):
+        if shares.get(part) == 0:
+            findings.note(f"{name}: {part.replace('_', ' ')} was never tracked")
+    facts: dict[str, Any] = {"tracked": shares} if shares else {}
     facts |= _rate(name, placed.at_s, nominal_hz, findings, adaptive=adaptive)
     pauses = _pauses(found.index, placed, gaps)
     irregular = is_irregular(name, description, found.index)
@@ -135,7 +142,8 @@ def _judge(
         "latest_arrival_s": round(seen.latest_s, 3),
     }
     _lateness(name, seen, findings)
-    damaged = _around(~is_intact, placed.at_s)
+    at_s, last = placed.at_s.tolist(), len(placed.at_s) - 1
+    damaged = [(at_s[max(first - 1, 0)], at_s[min(end, last)]) for first, end in marked_runs(~is_intact)]
     if not nominal_hz:  # nobody said how often its packets come: no share can be told
         return StreamQuality({"coverage": None, **facts}, damaged)
     _coverage(name, seen, session, findings)
@@ -143,12 +151,6 @@ def _judge(
     least_s = 0.0 if seen.share < limits.COVERAGE_WARN else limits.HOLE_NAMED_S
     named = [(first_s, last_s) for first_s, last_s in seen.holes if last_s - first_s >= least_s]
     return StreamQuality({"coverage": share, **facts}, united([*named, *damaged]))
-
-
-def _around(rows: Mask, at_s: Floats) -> list[Span]:
-    """Return the time from the packet before to the packet after each of some packets, (n,)."""
-    last = len(at_s) - 1
-    return [(float(at_s[max(first - 1, 0)]), float(at_s[min(end, last)])) for first, end in marked_runs(rows)]
 
 
 def _coverage(name: str, seen: Cover, session: SessionTimes, findings: Findings) -> None:
@@ -186,21 +188,6 @@ def _rate(
         else:
             findings.add(WARN, said)
     return {"rate_hz": round(rate_hz, 2), "nominal_hz": nominal_hz or None}
-
-
-def _tracked(name: str, found: Contents, findings: Findings) -> dict[str, Any]:
-    shares = {part: round(share, 4) for part, share in found.tracked.items()}
-    for part in ("gaze", "left_hand", "right_hand"):
-        if shares.get(part) == 0:
-            findings.note(f"{name}: {part.replace('_', ' ')} was never tracked")
-    return {"tracked": shares} if shares else {}
-
-
-def _tracked_too_little(name: str, found: Contents, findings: Findings) -> None:
-    """Name a head that was known now and then alone, where no span is long enough to be named."""
-    for part in ("head", "pose"):
-        if (share := found.tracked.get(part, 1.0)) < limits.HEAD_TRACKED_WARN:
-            findings.add(WARN, f"{name}: the headset knew its {part} in {_percent(share)} of the packets")
 
 
 def _pauses(index: npt.NDArray[np.void], placed: PlacedPackets, gaps: list[Gap]) -> list[Span]:

@@ -7,10 +7,10 @@ never closed), is opened by a process apart first: HDF5 may hang or crash over d
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,9 @@ from kitchensync.storage.names import chunk_name, stream_folder
 from kitchensync.storage.reading.decoded import headset_sensor
 from kitchensync.storage.verify.findings import FAIL, Findings
 from kitchensync.storage.verify.tracking import Tracking
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import FileFactsForm
 
 
 @dataclass
@@ -86,15 +89,7 @@ class _Reader:
         self._row += 1
 
 
-def _damaged_packets(index: npt.NDArray[np.void], damage: list[str]) -> list[int]:
-    """Return which packets of a file the damaged blocks take: the named ones; all where its structure is damaged."""
-    packets = [int(block.removeprefix("packet ")) for block in damage if block.startswith("packet ")]
-    if any(not block.startswith(("packet ", "pose")) for block in damage):
-        packets = index["seq"].tolist()
-    return packets
-
-
-def differs(path: Path, facts: dict[str, Any]) -> bool:
+def differs(path: Path, facts: FileFactsForm) -> bool:
     """Return whether a file is another one than was sealed; one of another size is not read."""
     size = path.stat().st_size
     return size != facts.get("bytes", size) or file_sha256(path) != facts["sha256"]
@@ -106,7 +101,7 @@ class SealedFiles:
     def __init__(self, recording: Path, manifest: Manifest, findings: Findings, apart: ReaderApart) -> None:
         self._recording = recording
         self._manifest = manifest
-        self._facts: dict[str, Any] = manifest["files"]
+        self._facts = manifest["files"]
         self._findings = findings
         self._apart = apart
 
@@ -123,7 +118,12 @@ class SealedFiles:
                 self._findings.damage(self._relative(path), stream, block)
             if index is not None:
                 parts.append(index)
-                damaged += _damaged_packets(index, damage)
+                packets = [
+                    int(block.removeprefix("packet ")) for block in damage if block.startswith("packet ")
+                ]
+                if any(not block.startswith(("packet ", "pose")) for block in damage):
+                    packets = index["seq"].tolist()
+                damaged += packets
             if not damage:
                 sound.append(path)
             if index is not None and not damage:  # else rows cannot be told
@@ -175,12 +175,8 @@ class SealedFiles:
         promised = {
             file.removeprefix(prefix) for file in self._facts if file.rpartition("/")[0] + "/" == prefix
         }
-        packed = self._packed(path for path in sound if is_archive(path))
-        for name in sorted(promised - {path.name for path in found} - packed):
-            self._findings.add(FAIL, f"{prefix}{name} is missing: restore it from a copy")
-
-    def _packed(self, archives: Iterable[Path]) -> set[str]:
-        """Return the names of promised chunks that an archive holds, block by block as they were sealed."""
+        archives = (path for path in sound if is_archive(path))
+        # names of promised chunks that an archive holds, block by block as they were sealed
         packed = set()
         for path in archives:
             with Chunk(path) as chunk:
@@ -190,4 +186,5 @@ class SealedFiles:
                 facts = self._facts.get(self._relative(path.with_name(name)))
                 if facts is not None and facts["sha256"] == block["file_sha256"].decode():
                     packed.add(name)
-        return packed
+        for name in sorted(promised - {path.name for path in found} - packed):
+            self._findings.add(FAIL, f"{prefix}{name} is missing: restore it from a copy")

@@ -52,7 +52,9 @@ def session_of(
     if not filled:
         return None
     firsts = [int(index["host_ns"][0]) for index in filled]
-    if _ended_by_devices(indexes, notes):
+    # nothing later was to be expected
+    ends = [of_kind(notes.get(name, []), EndNote) for name in indexes]
+    if all(said and said[-1].reason == BY_DEVICE for said in ends):
         stop_ns = max(map(_last_sent_ns, filled))
     else:
         stop_ns = _stop(notes, manifest, max(int(index["host_ns"][-1]) for index in filled))
@@ -60,13 +62,7 @@ def session_of(
         return SessionTimes(min(firsts), max(firsts), stop_ns)
     first_ns, last_ns = part["host_ns"]
     begun = [int(index["host_ns"][0]) for index in filled if index["seq"][0] == 0]  # others had come before
-    return SessionTimes(part["first_host_ns"], max([*begun, first_ns]), min(stop_ns, last_ns))
-
-
-def _ended_by_devices(indexes: Mapping[str, npt.NDArray[np.void]], notes: Mapping[str, list[Note]]) -> bool:
-    """Return whether every stream was ended in good order by its device: nothing later was to be expected."""
-    ends = [of_kind(notes.get(name, []), EndNote) for name in indexes]
-    return all(said and said[-1].reason == BY_DEVICE for said in ends)
+    return SessionTimes(part["first_host_ns"] or 0, max([*begun, first_ns]), min(stop_ns, last_ns))
 
 
 def _last_sent_ns(index: npt.NDArray[np.void]) -> int:
@@ -79,19 +75,10 @@ def _last_sent_ns(index: npt.NDArray[np.void]) -> int:
 
 
 def _stop(notes: Mapping[str, list[Note]], manifest: Manifest, last_host_ns: int) -> int:
-    """When the end was asked: streams note it at once. Where nobody noted it: with the last packet."""
-    if stops := _stops_by_device(notes):
-        return max(stops)
-    stopped = manifest.get("stopped") or {}
-    if stopped.get("reason") == RECOVERED and stopped.get("host_ns"):
-        return max(int(stopped["host_ns"]), last_host_ns)
-    return last_host_ns
+    """When the end was asked: streams note it at once. Where nobody noted it: with the last packet.
 
-
-def _stops_by_device(notes: Mapping[str, list[Note]]) -> list[int]:
-    """The earliest of its streams tells when a device heard of the stop: others still bring home what they have.
-
-    Where all its streams were lost, the last that was missed tells: until the stop, or until the device ended others.
+    The earliest of its streams tells when a device heard of the stop: others still bring home what they have. Where
+    all its streams were lost, the last that was missed tells: until the stop, or until the device ended others.
     """
     heard: dict[str, list[int]] = defaultdict(list)
     lost: dict[str, list[int]] = defaultdict(list)
@@ -100,4 +87,9 @@ def _stops_by_device(notes: Mapping[str, list[Note]]) -> list[int]:
         if ends and ends[-1].reason in (STOPPED, LOST):
             times = heard if ends[-1].reason == STOPPED else lost
             times[stream.rpartition("/")[0]].append(ends[-1].closed_host_ns or ends[-1].host_ns)
-    return [min(times) for times in heard.values()] + [max(times) for times in lost.values()]
+    if stops := [*map(min, heard.values()), *map(max, lost.values())]:
+        return max(stops)
+    stopped = manifest.get("stopped") or {}
+    if stopped.get("reason") == RECOVERED and stopped.get("host_ns"):
+        return max(int(stopped["host_ns"]), last_host_ns)
+    return last_host_ns

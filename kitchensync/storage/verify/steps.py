@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kitchensync.storage.errors import BadEventLog
-from kitchensync.storage.events import Event, event_logs, read_lines, taken_back
+from kitchensync.storage.events import LogEvent, event_logs, read_lines, taken_back
 from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.session_span import SessionTimes
 
@@ -24,14 +23,26 @@ class StepTime:
 
 def read_steps(recording: Path, session: SessionTimes) -> list[StepTime]:
     """Return the steps that were done, by time: none without a tablet, those before the damage of a damaged log."""
-    events = sorted(_events(recording), key=lambda event: int(event["host_ns"]))
+    found: list[LogEvent] = []
+    for path in event_logs(recording):
+        try:
+            for event, _ in read_lines(path):
+                if isinstance(event.get("body"), dict) and isinstance(event.get("host_ns"), int):
+                    found.append(event)
+        except (BadEventLog, OSError):
+            continue  # named where the logs are checked
+    events = sorted(found, key=lambda event: int(event["host_ns"]))
     undone = taken_back(events)
     begun: dict[int, float] = {}
     done: dict[int, StepTime] = {}
     before_s = session.start_s
     for event in events:
-        position = _position(event)
-        if position is None or event.get("op_id") in undone or event["kind"] not in ("start", "done"):
+        position = event["body"].get("position")
+        if (
+            not isinstance(position, int)
+            or event.get("op_id") in undone
+            or event["kind"] not in ("start", "done")
+        ):
             continue
         at_s = session.seconds(int(event["host_ns"]))
         if event["kind"] == "start":
@@ -40,23 +51,6 @@ def read_steps(recording: Path, session: SessionTimes) -> list[StepTime]:
             done[position] = StepTime(position, min(begun.get(position, before_s), at_s), at_s)
             before_s = at_s
     return sorted(done.values(), key=lambda step: step.end_s)
-
-
-def _events(recording: Path) -> list[Event]:
-    found: list[Event] = []
-    for path in event_logs(recording):
-        try:
-            for event, _ in read_lines(path):
-                if isinstance(event.get("body"), dict) and isinstance(event.get("host_ns"), int):
-                    found.append(event)
-        except (BadEventLog, OSError):
-            continue  # named where the logs are checked
-    return found
-
-
-def _position(event: Event) -> int | None:
-    position: Any = event["body"].get("position")
-    return position if isinstance(position, int) else None
 
 
 def touched(steps: Sequence[StepTime], holes: Sequence[Span]) -> list[int]:

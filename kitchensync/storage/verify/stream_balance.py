@@ -25,7 +25,6 @@ from kitchensync.storage.verify.coverage import is_irregular
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings
 from kitchensync.storage.verify.gaps import (
     Gap,
-    Hold,
     early_end,
     find_gaps,
     missing_ranges,
@@ -54,49 +53,32 @@ def balance(
     swaps: list[tuple[int, int]],
 ) -> dict[str, Any]:
     """Return what `verify/1` says of a stream; note what is wrong with it. `swaps` see `swaps_of`."""
-    index = contents.index
+    index, ends = contents.index, of_kind(notes, EndNote)
     seqs = np.unique(index["seq"])
-    ends = of_kind(notes, EndNote)
-    highest = int(seqs[-1]) + 1 if len(seqs) else 0
     destroyed = redacted_chunks(manifest, name)
     redacted = [(one["seq"][0], one["seq"][1]) for one in destroyed]
-    causes = [(*one["seq"], one.get("cause", REDACTED)) for one in destroyed]
-    named = _named_losses(name, notes, manifest) + redacted
-    queued = _still_queued(name, manifest)
+    named = [(note.first_seq, note.last_seq) for note in of_kind(notes, LossNote)] + redacted
+    left = [loss for loss in manifest.get("declared_losses", []) if loss["stream"] == name]
+    named += [(int(loss["first_seq"]), int(loss["last_seq"])) for loss in left]
+    waiting = manifest.get("waiting", {}).get(name)  # in the queue still: no loss, and not here
+    queued = [(int(waiting["first_seq"]), int(waiting["last_seq"]))] if waiting else []
     beyond = [note.received for note in ends] + [last + 1 for _, last in [*named, *queued]]
-    received = max([highest, *beyond])
+    received = max([int(seqs[-1]) + 1 if len(seqs) else 0, *beyond])
     missing = missing_ranges(seqs, received)
-    closings = [(note.next_seq, note.cause) for note in of_kind(notes, ClosedNote)]
-    harmless = round(ADAPTIVE_S * 1e7) if is_irregular(name, manifest["streams"][name], index) else 0
-    gaps = find_gaps(index, closings, _holds(notes, swaps), harmless, causes, _losses(notes))
-    gaps += redacted_ends(index, destroyed)
-    gaps += _early_end(name, index, manifest, ends)
-    duplicates = len(index) - len(seqs)
+    gaps = _gaps(name, index, manifest, notes, swaps)
     for cause, words in ((PRIVACY, "not stored"), (REDACTED, f"{REDACTED}, in whole chunks")):
         if count := sum(one["packets"] for one in destroyed if one.get("cause", REDACTED) == cause):
             findings.add(WARN, f"{name}: {count} packets of a privacy pause were {words}")
     if not len(index) and not destroyed:
         findings.add(FAIL, f"{name} was armed and holds no packet")
-    if duplicates:
+    if duplicates := len(index) - len(seqs):
         findings.add(FAIL, f"{name} holds {duplicates} packets twice")
     if not ends and manifest["state"] == "complete":
         findings.add(WARN, f"{name}: its recorder died before it could close the ledger")
-    unnamed = [part for part in missing if uncovered(part, [*named, *queued])]
-    if unnamed:
+    if unnamed := [part for part in missing if uncovered(part, [*named, *queued])]:
         findings.add(FAIL, f"{name}: packets {unnamed} are missing and no cause is named")
     elif any(uncovered(part, redacted) for part in missing) and not queued:
         findings.add(WARN, f"{name}: packets {missing} are a named loss")
-    for cause in dict.fromkeys(gap["cause"] for gap in gaps if gap["cause"] not in (REDACTED, PRIVACY, CUT)):
-        count = sum(gap["cause"] == cause for gap in gaps)
-        findings.add(WARN, f"{name}: {count} gap{'s' if count > 1 else ''} ({cause})")
-    if back := stamps_that_go_back(index):
-        findings.add(WARN, f"{name}: {back} stamp{' does' if back == 1 else 's do'} not go forward")
-    if odd := contents.undecodable:
-        findings.add(WARN, f"{name}: {_packets(odd)} cannot be decoded ({contents.why}); kept as they came")
-    worlds = first_rows(frames_of(index, notes))
-    for row in worlds:
-        why = "the headset's app was started again"
-        findings.add(WARN, f"{name}: a new world frame from packet {row} on ({why})")
     return {
         "received": received,
         "stored": len(index),
@@ -106,46 +88,53 @@ def balance(
         "bytes": contents.bytes,
         "sha256": contents.sha256,
         "ended": ends[-1].reason if ends else "unknown",
-        "new_world_frames": worlds,
-        "undecodable": odd,
+        "new_world_frames": _name_oddities(name, contents, notes, gaps, findings),
+        "undecodable": contents.undecodable,
     }
 
 
-def _packets(numbers: list[int]) -> str:
-    shown = ", ".join(map(str, numbers[:MOST_NUMBERS])) + (" ..." if len(numbers) > MOST_NUMBERS else "")
-    return f"packet {shown}" if len(numbers) == 1 else f"{len(numbers)} packets ({shown})"
-
-
-def _holds(notes: list[Note], swaps: list[tuple[int, int]]) -> list[Hold]:
-    """Return when nobody received, and why; a recorder before this one noted all of it as `suspend`."""
+def _gaps(
+    name: str, index: Any, manifest: Manifest, notes: list[Note], swaps: list[tuple[int, int]]
+) -> list[Gap]:
+    """Return the holes of a stream, up to the end that a fault, a full disk or a killed recorder put to it."""
+    description, destroyed = manifest["streams"][name], redacted_chunks(manifest, name)
+    # a recorder before this one noted all holds as `suspend`
     held = [(note.start_host_ns, note.end_host_ns, note.cause) for note in of_kind(notes, HeldNote)]
-    return held + [(*swap, DEVICE_SWAP) for swap in swaps]
-
-
-def _early_end(name: str, index: Any, manifest: Manifest, ends: list[EndNote]) -> list[Gap]:
-    """Name the end that a fault, a full disk or a killed recorder put to a stream, until its connection closed."""
-    stopped = manifest.get("stopped") or {}
+    # losses of the queue last: their ranges begin where nobody knows better
+    losses = sorted(of_kind(notes, LossNote), key=lambda note: isinstance(note, QueueLossNote))
+    gaps = find_gaps(
+        index,
+        [(note.next_seq, note.cause) for note in of_kind(notes, ClosedNote)],
+        held + [(*swap, DEVICE_SWAP) for swap in swaps],
+        round(ADAPTIVE_S * 1e7) if is_irregular(name, description, index) else 0,
+        [(one["seq"][0], one["seq"][1], one.get("cause", REDACTED)) for one in destroyed],
+        [(note.first_seq, note.last_seq, note.kind) for note in losses],
+    )
+    gaps += redacted_ends(index, destroyed)
+    stopped, ends = manifest.get("stopped") or {}, of_kind(notes, EndNote)
     last = ends[-1] if ends else EndNote(reason=KILLED if "host_ns" in stopped else "unknown")
     cause = last.cause or EARLY_ENDS.get(last.reason) or EARLY_ENDS.get(stopped.get("reason", ""))
-    if cause is None or not len(index) or last.reason == BY_DEVICE:
-        return []
-    closed_ns = last.closed_host_ns or last.host_ns or int(stopped["host_ns"]) + AFTER_LAST_SIGN_NS
-    return [early_end(index, closed_ns, float(manifest["streams"][name].get("nominal_hz") or 0), cause)]
+    if cause is not None and len(index) and last.reason != BY_DEVICE:
+        closed_ns = last.closed_host_ns or last.host_ns or int(stopped["host_ns"]) + AFTER_LAST_SIGN_NS
+        gaps.append(early_end(index, closed_ns, float(description.get("nominal_hz") or 0), cause))
+    return gaps
 
 
-def _still_queued(name: str, manifest: Manifest) -> list[tuple[int, int]]:
-    """Return what waits in the queue of a recording that could not store it: no loss, and not here."""
-    waiting = manifest.get("waiting", {}).get(name)
-    return [(int(waiting["first_seq"]), int(waiting["last_seq"]))] if waiting else []
-
-
-def _losses(notes: list[Note]) -> list[tuple[int, int, str]]:
-    """Return the losses with their causes: those of the queue last, whose ranges begin where nobody knows better."""
-    exact = sorted(of_kind(notes, LossNote), key=lambda note: isinstance(note, QueueLossNote))
-    return [(note.first_seq, note.last_seq, note.kind) for note in exact]
-
-
-def _named_losses(name: str, notes: list[Note], manifest: Manifest) -> list[tuple[int, int]]:
-    noted = [(note.first_seq, note.last_seq) for note in of_kind(notes, LossNote)]
-    left = [loss for loss in manifest.get("declared_losses", []) if loss["stream"] == name]
-    return noted + [(int(loss["first_seq"]), int(loss["last_seq"])) for loss in left]
+def _name_oddities(
+    name: str, contents: Contents, notes: list[Note], gaps: list[Gap], findings: Findings
+) -> list[int]:
+    """Name gaps, stamps and payloads that are odd; return the rows at which a new world frame begins."""
+    for cause in dict.fromkeys(gap["cause"] for gap in gaps if gap["cause"] not in (REDACTED, PRIVACY, CUT)):
+        count = sum(gap["cause"] == cause for gap in gaps)
+        findings.add(WARN, f"{name}: {count} gap{'s' if count > 1 else ''} ({cause})")
+    if back := stamps_that_go_back(contents.index):
+        findings.add(WARN, f"{name}: {back} stamp{' does' if back == 1 else 's do'} not go forward")
+    if odd := contents.undecodable:
+        shown = ", ".join(map(str, odd[:MOST_NUMBERS])) + (" ..." if len(odd) > MOST_NUMBERS else "")
+        packets = f"packet {shown}" if len(odd) == 1 else f"{len(odd)} packets ({shown})"
+        findings.add(WARN, f"{name}: {packets} cannot be decoded ({contents.why}); kept as they came")
+    worlds = first_rows(frames_of(contents.index, notes))
+    for row in worlds:
+        why = "the headset's app was started again"
+        findings.add(WARN, f"{name}: a new world frame from packet {row} on ({why})")
+    return worlds

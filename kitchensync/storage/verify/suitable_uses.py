@@ -39,7 +39,9 @@ def good_for(
     Nothing of what was `paused` for privacy is to be used, whatever is there.
     """
     shorts = Counter(name.rpartition("/")[2] for name in holes)
-    sentences = [_not_in_pauses(paused, steps)] if paused else []
+    found = touched(steps, paused)
+    of_what = f"for {in_words(found)}" if found else "what lies there"
+    sentences = [f"paused for privacy {spans_in_words(paused)}: do not use {of_what}"] if paused else []
     for name, spans in holes.items():
         short = name.rpartition("/")[2]
         if spans:
@@ -50,12 +52,6 @@ def good_for(
     return [f"{whole}: use it for {'every step' if steps else 'all of it'}"]
 
 
-def _not_in_pauses(paused: Sequence[Span], steps: Sequence[StepTime]) -> str:
-    found = touched(steps, paused)
-    of_what = f"for {in_words(found)}" if found else "what lies there"
-    return f"paused for privacy {spans_in_words(paused)}: do not use {of_what}"
-
-
 def sentence(
     name: str,
     holes: Sequence[Span],
@@ -64,38 +60,22 @@ def sentence(
     told: Callable[[float], str] = clock,
 ) -> str:
     """Report where not to use a stream with holes; `told` writes the seconds that are named."""
-    what = _what(name, holes, session, told)
+    (first_s, until_s), (last_s, end_s) = holes[0], holes[-1]
+    begins, is_one, where = first_s <= session.start_s + END_S, len(holes) == 1, "there"
+    if begins and until_s >= session.stop_s - END_S:
+        what, where = f"{name} holds nothing of the session", "at all" if is_one else "there"
+    elif is_one and end_s >= session.stop_s - END_S:
+        what, where = f"{name} ends at {told(last_s)}", "after that"
+    elif is_one and begins:
+        what, where = f"{name} begins at {told(until_s)}", "before that"
+    elif len(holes) <= MOST_HOLES:
+        what = f"{name} has nothing from {' and '.join(f'{told(a)} to {told(b)}' for a, b in holes)}"
+    else:
+        longest = max(holes, key=lambda hole: hole[1] - hole[0])
+        what = (
+            f"{name} has {len(holes)} holes of {length_of(holes):.1f} s together,"
+            f" the longest from {told(longest[0])} to {told(longest[1])}"
+        )
     if found := touched(steps, holes):
         return f"{what}: do not use for {in_words(found)}"
-    return f"{what}: {'no step lies there' if steps else 'do not use it ' + _where(holes, session)}"
-
-
-def _where(holes: Sequence[Span], session: SessionTimes) -> str:
-    if len(holes) > 1 or _is_all(holes[0], session):
-        return "there" if len(holes) > 1 else "at all"
-    if holes[0][1] >= session.stop_s - END_S:
-        return "after that"
-    return "before that" if holes[0][0] <= session.start_s + END_S else "there"
-
-
-def _is_all(hole: Span, session: SessionTimes) -> bool:
-    return hole[0] <= session.start_s + END_S and hole[1] >= session.stop_s - END_S
-
-
-def _what(name: str, holes: Sequence[Span], session: SessionTimes, told: Callable[[float], str]) -> str:
-    first, last = holes[0], holes[-1]
-    if _is_all(first, session):
-        return f"{name} holds nothing of the session"
-    ends_early = last[1] >= session.stop_s - END_S
-    if len(holes) == 1 and ends_early:
-        return f"{name} ends at {told(last[0])}"
-    if len(holes) == 1 and first[0] <= session.start_s + END_S:
-        return f"{name} begins at {told(first[1])}"
-    if len(holes) <= MOST_HOLES:
-        parts = [f"{told(a)} to {told(b)}" for a, b in holes]
-        return f"{name} has nothing from {' and '.join(parts)}"
-    longest = max(holes, key=lambda hole: hole[1] - hole[0])
-    return (
-        f"{name} has {len(holes)} holes of {length_of(holes):.1f} s together,"
-        f" the longest from {told(longest[0])} to {told(longest[1])}"
-    )
+    return f"{what}: {'no step lies there' if steps else 'do not use it ' + where}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from kitchensync.storage.reading.decoded import sensor_stream
 from kitchensync.storage.reading.device_constants import CALIBRATION
 from kitchensync.storage.reading.swaps import swaps_of
 from kitchensync.storage.recording_files.annotation_folder import FOLDER as ANNOTATIONS
-from kitchensync.storage.redact.redactions import BEGUN, CUT, PICTURES, REDACTED, redactions
+from kitchensync.storage.redact.redactions import BEGUN, CUT, PICTURES, REDACTED
 from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.storage.verify.by_life import answer, can_be_judged, unchecked, unfinished_copy, unreadable
 from kitchensync.storage.verify.camera_account import WHOLE, CameraCover, account, camera_cover
@@ -47,11 +48,7 @@ MOST_LINES = 100
 
 
 def verify(
-    recording: Path,
-    progress: Progress = lambda _: None,
-    *,
-    deep: bool = False,
-    most_parts: int | None = None,
+    recording: Path, progress: Progress = lambda _: None, *, deep: bool = False, most_parts: int | None = None
 ) -> dict[str, Any]:
     """Check one recording; return the object `verify/1`. Never raises for what is wrong inside a recording.
 
@@ -73,9 +70,7 @@ def verify(
     for problem in manifest.get("problems", []):
         findings.add(WARN, problem)
     _check_redactions(manifest, findings)
-    _check_events(recording, findings)
-    _check_book(recording, findings)
-    _check_annotations(recording, findings)
+    _check_lines(recording, findings)
     _check_constants(recording, manifest, findings)
     try:
         folder = readable_folder(recording, manifest)
@@ -92,7 +87,7 @@ def verify(
 
 def _check_redactions(manifest: Manifest, findings: Findings) -> None:
     """Report what was destroyed of films (of streams their balance says it), and what is not done yet."""
-    for one in redactions(manifest):
+    for one in manifest.get("redactions", []):
         if one["state"] == BEGUN:
             findings.add(FAIL, "a redaction was interrupted: `kitchensync redact` takes it up")
         for why in one["open"]:
@@ -108,22 +103,17 @@ def _check_files(
     """Check the sealed files and films of a recording where they are; return `streams`, and what it is good for."""
     with ReaderApart() as apart:
         streams, session, judged = _check_streams(folder, manifest, findings, progress, apart)
-    _name_clock_steps(manifest, session, findings)
+    # where the computer's clock was set UTC jumps, host times and session time do not
+    times = utc_times(manifest)
+    if times is not None and session is not None:
+        for step in times.steps():
+            findings.add(WARN, step.words(clock(session.seconds(step.after_host_ns))))
     cameras: dict[str, CameraCover] = {}
     for device, facts in manifest["devices"].items():
         if facts.get("kind") in FILMS:
             streams |= account(folder, device, findings, progress)
             cameras |= camera_cover(folder, device, session, findings)
     return streams, _use(folder, session, judged, cameras)
-
-
-def _name_clock_steps(manifest: Manifest, session: SessionTimes | None, findings: Findings) -> None:
-    """Name where the computer's clock was set: UTC jumps there, host times and session time do not."""
-    times = utc_times(manifest)
-    if times is None or session is None:
-        return
-    for step in times.steps():
-        findings.add(WARN, step.words(clock(session.seconds(step.after_host_ns))))
 
 
 def _add_decoded(
@@ -190,7 +180,13 @@ def _check_streams(
     """Check ledger and clock probes first, then every sensor stream by what the ledger says, then all together."""
     files = SealedFiles(recording, manifest, findings, apart)
     notes: dict[str, list[Note]] = {}
-    for stream in _side_streams(recording, manifest):
+    promised = {Path(file).parent.as_posix() for file in manifest["files"] if chunk_range(Path(file))}
+    here = {
+        f"{kind}/{folder.name}"
+        for kind in (CLOCK_STREAMS, LEDGER_STREAMS)
+        for folder in matching(recording / kind, "*")
+    }
+    for stream in sorted((promised | here) - set(manifest["streams"])):
         sound = files.read(stream).sound
         for path in sound if stream.startswith(f"{LEDGER_STREAMS}/") else ():
             try:
@@ -198,8 +194,16 @@ def _check_streams(
                     notes.setdefault(about, []).extend(said)
             except BadChunk as error:  # its checksums fit: it was sealed so
                 findings.damage(path.relative_to(recording).as_posix(), stream, error.why)
-    _name_unknown(notes, findings)
-    contents, streams, swaps = {}, {}, _swaps(recording)
+    # a newer version may have noted what explains a loss: who reads with this one has to be told
+    unknown = [note for said in notes.values() for note in of_kind(said, UnknownNote)]
+    if unknown:
+        kinds = ", ".join(sorted({note.named for note in unknown}))
+        what = f"{len(unknown)} notes of the ledger are not understood ({kinds})"
+        findings.add(WARN, f"{what}: verify with the version that recorded them")
+    contents, streams = {}, {}
+    swaps: list[tuple[int, int]] = []
+    with suppress(BadEventLog):  # named where the logs are checked
+        swaps = swaps_of(recording)
     for name in manifest["streams"]:
         progress(name)
         check, form = sensor_stream(manifest, name).check, manifest["streams"][name].get("format") or {}
@@ -210,33 +214,6 @@ def _check_streams(
     for name, facts in streams.items():
         facts |= {key: value for key, value in judged[name].facts.items() if key != "lost"}
     return streams, session, judged
-
-
-def _swaps(recording: Path) -> list[tuple[int, int]]:
-    try:
-        return swaps_of(recording)
-    except BadEventLog:
-        return []  # said already, of the events
-
-
-def _name_unknown(notes: dict[str, list[Note]], findings: Findings) -> None:
-    """A newer version may have noted what explains a loss: who reads with this one has to be told."""
-    unknown = [note for said in notes.values() for note in of_kind(said, UnknownNote)]
-    if unknown:
-        kinds = ", ".join(sorted({note.named for note in unknown}))
-        what = f"{len(unknown)} notes of the ledger are not understood ({kinds})"
-        findings.add(WARN, f"{what}: verify with the version that recorded them")
-
-
-def _side_streams(recording: Path, manifest: Manifest) -> list[str]:
-    """Return the streams that are no sensors, of which there are files or ought to be."""
-    promised = {Path(file).parent.as_posix() for file in manifest["files"] if chunk_range(Path(file))}
-    here = {
-        f"{kind}/{folder.name}"
-        for kind in (CLOCK_STREAMS, LEDGER_STREAMS)
-        for folder in matching(recording / kind, "*")
-    }
-    return sorted((promised | here) - set(manifest["streams"]))
 
 
 def _check_constants(recording: Path, manifest: Manifest, findings: Findings) -> None:
@@ -252,8 +229,11 @@ def _check_constants(recording: Path, manifest: Manifest, findings: Findings) ->
             findings.damage(relative, stream, WHOLE)
 
 
-def _check_events(recording: Path, findings: Findings) -> None:
-    """Check every line of what people did, and that none is missing between two."""
+def _check_lines(recording: Path, findings: Findings) -> None:
+    """Check what people did and marked, by the checksums in it, and what is said of copies.
+
+    Of events none may be missing between two; whoever frees files by the list of copies must be able to rely on it.
+    """
     for path in event_logs(recording):
         name = f"events/{path.name}"
         content = read_plain(path, MOST_LINES_BYTES)
@@ -269,16 +249,9 @@ def _check_events(recording: Path, findings: Findings) -> None:
             if not damaged:
                 findings.damage(name, "events", f"line {error.line}")
 
-
-def _check_book(recording: Path, findings: Findings) -> None:
-    """Check what is said of copies: whoever frees files by it must be able to rely on it."""
     path = recording / COPY_LOG
     for number in _damaged_lines(read_plain(path, MOST_LINES_BYTES) if path.exists() else b""):
         findings.damage(COPY_LOG, "copies", f"line {number}")
-
-
-def _check_annotations(recording: Path, findings: Findings) -> None:
-    """Check what people marked, by the checksum that each file carries."""
     for path in matching(recording / ANNOTATIONS, "*.json"):
         if not is_sound(read_plain(path, MOST_BYTES)):
             findings.damage(f"{ANNOTATIONS}/{path.name}", ANNOTATIONS, WHOLE)

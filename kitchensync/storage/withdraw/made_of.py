@@ -40,15 +40,14 @@ def related(recording: Path, manifest: Manifest) -> list[Related]:
     places = [one.parent for folder in folders for one in folder.glob(f"*/{MANIFEST}")]
     others = {one.resolve(): one for one in [*places, *recordings_below(recording.parent)]}
     others.pop(recording.resolve(), None)
-    return [
-        Related(
-            other,
-            _is_made_here(other, theirs, manifest, listed),
-            theirs.get("uuid") == manifest.get("uuid", ""),
-        )
-        for other, theirs in ((other, _manifest(other)) for other in others.values())
-        if _is_of(other, theirs, films, manifest)
-    ]
+    uuid, found = manifest.get("uuid"), []
+    for other in others.values():
+        theirs = _manifest(other)
+        is_part = uuid is not None and uuid in (theirs.get("uuid"), *theirs.get(MADE_FROM, ()))
+        if is_part or (PART_OF not in theirs and films & _films(other, theirs)):
+            is_same = theirs.get("uuid") == manifest.get("uuid", "")
+            found.append(Related(other, _is_made_here(other, theirs, manifest, listed), is_same))
+    return found
 
 
 def _is_made_here(other: Path, theirs: Manifest, manifest: Manifest, listed: dict[str, Outside]) -> bool:
@@ -67,36 +66,20 @@ def _is_made_here(other: Path, theirs: Manifest, manifest: Manifest, listed: dic
 
 def made_from(folder: Path) -> list[str]:
     """Return the uuids of the recordings that one was cut or replayed from, one from the other."""
-    try:
-        found: list[str] = read_manifest(folder).get(MADE_FROM, [])
-    except StorageError:
-        return []
-    return found
+    return _manifest(folder).get(MADE_FROM, [])
 
 
 def origins_of(recording: Path) -> list[Path]:
     """Return the recordings beside one that it was cut or replayed from."""
     uuids = made_from(recording)
-    return [one for one in recordings_below(recording.parent) if _uuid(one) in uuids] if uuids else []
-
-
-def _uuid(recording: Path) -> str | None:
-    with suppress(StorageError):
-        return read_manifest(recording).get("uuid")
-    return None
+    beside = recordings_below(recording.parent) if uuids else ()
+    return [one for one in beside if _manifest(one).get("uuid") in uuids]
 
 
 def _manifest(recording: Path) -> Manifest:
     with suppress(StorageError):
         return read_manifest(recording)
-    return {}  # its films tell
-
-
-def _is_of(other: Path, theirs: Manifest, films: set[str], manifest: Manifest) -> bool:
-    own = manifest.get("uuid")
-    if own is not None and own in (theirs.get("uuid"), *theirs.get(MADE_FROM, ())):
-        return True
-    return PART_OF not in theirs and bool(films & _films(other, theirs))
+    return {}
 
 
 def _films(recording: Path, manifest: Manifest) -> set[str]:

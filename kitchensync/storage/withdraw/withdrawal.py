@@ -11,13 +11,17 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.control.open_camera import open_camera
 from kitchensync.shell.files_on_disk import file_sha256
+from kitchensync.shell.untrusted_json import BadJson
 from kitchensync.storage.catalogue.kept_lines import forget
 from kitchensync.storage.catalogue.listing import recordings_below
 from kitchensync.storage.copies.copy_list import is_closed
@@ -28,11 +32,14 @@ from kitchensync.storage.copies.stored_copies import destroy_copy
 from kitchensync.storage.disk.durable import LOCAL
 from kitchensync.storage.disk.self_check import read_sound_lines
 from kitchensync.storage.errors import MoverBusy, NotWithdrawable, StorageError, words_of
-from kitchensync.storage.installation.own_list import Entry, LineKind, Outside, list_in, own_list, uuid_of
+from kitchensync.storage.installation.own_list import LineKind, ListLine, Outside, list_in, own_list, uuid_of
 from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest, write_json
-from kitchensync.storage.names import DERIVED, MADE_FROM, MANIFEST, PART_OF, WORK
-from kitchensync.storage.withdraw.camera_cards import cards_of, erase
+from kitchensync.storage.names import DERIVED, MADE_FROM, MANIFEST, MEDIA, PART_OF, WORK
+from kitchensync.storage.recording_files.media_file import load_media
 from kitchensync.storage.withdraw.made_of import made_from, related
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import GoneFileForm
 
 
 class Policy(StrEnum):
@@ -42,11 +49,13 @@ class Policy(StrEnum):
     QUARANTINE = "quarantine"
 
 
-KEY = "withdrawn"
+KEY: Final = "withdrawn"
 NOT_MADE_HERE = "not made here"
 OF_ANOTHER = "it holds a film of this person and is another's: withdraw it too, or destroy the film"
 SAME_FILM = "it holds a film of this recording and was not made here: withdraw it too, or remove it"
 SAME_UUID = "it has the same uuid and is no copy that was made here: withdraw it too, or remove it"
+STAYING = ("schema", "recording", "uuid", MADE_FROM, PART_OF)
+"""Keys of the manifest that a tombstone keeps."""
 LONGEST_WAIT_S = 30.0
 MOST_HASHED = 1 << 30
 """Bytes of a file that the recording does not describe: a larger one is destroyed without its hash being kept."""
@@ -105,7 +114,8 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
         own.add(LineKind.WITHDRAWING, uuid, **facts)
     places, before, left = _outside(recording, manifest, uuid)
     here = _here(recording, policy, manifest)
-    if not _is_as_before(before.last, left):
+    last = before.last  # the app asks every few minutes
+    if last is None or last["kind"] != LineKind.WITHDRAWN or last != {**last, **left}:
         own.add(LineKind.WITHDRAWN, uuid, upto=before.upto, **facts, **left)
     forget(recording)
     return [*places, *_left_beside(recording, policy), here]
@@ -113,11 +123,15 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
 
 def _outside(
     recording: Path, manifest: Manifest, uuid: str
-) -> tuple[list[WithdrawnPlace], Outside, dict[str, list[Entry]]]:
+) -> tuple[list[WithdrawnPlace], Outside, dict[str, list[ListLine]]]:
     """Destroy what the list names outside; return the places, what the list held, and which of it is open."""
     own = own_list(recording)
     cards = [] if manifest.get("virtual") is True else list(own.outside(uuid).cameras.values())
-    erased = [_card(card) for card in cards]  # which may take minutes, in which commands end
+    erased = []
+    for card in cards:  # which may take minutes, in which commands end
+        found, why = erase(card)
+        place = f"card of camera {card['serial']}"
+        erased.append(WithdrawnPlace(place, found, "destroyed" if found else "nothing", why))
     outside = own.outside(uuid)
     stores, lines = list(outside.stores.values()), by_place(outside.derived)
     copies = [_in_store(recording, store, outside) for store in stores]
@@ -131,41 +145,31 @@ def _outside(
     return [*copies, *derived, *erased, *strangers], outside, left
 
 
-def _is_as_before(last: Entry | None, left: dict[str, Any]) -> bool:
-    """Return whether the list holds already what is open: the app asks every few minutes."""
-    return (
-        last is not None
-        and last["kind"] == LineKind.WITHDRAWN
-        and all(last[key] == left[key] for key in left)
-    )
-
-
 def _not_made_here(recording: Path, manifest: Manifest, outside: Outside) -> Iterator[WithdrawnPlace]:
     """Name the places that only the recording itself gives: nothing is done there."""
-    stores = {(one.target, one.where) for one in _lines(recording)} - outside.known_stores
+    lines: list[CopyRecord] = []
+    with suppress(StorageError):  # `verify` names it; it decides nothing here
+        lines = stores_of(recording)
+    stores = {(one.target, one.where) for one in lines} - outside.known_stores
     named = [f"{where.rstrip('/')}/{recording.name}" for _, where in sorted(stores)]
     notes = [one for one in read_sound_lines(recording / DERIVED) if isinstance(one, dict)]
     named += sorted({str(one.get("path") or one.get("server")) for one in notes})
     known = manifest.get(KEY) or {}
     named += [
         str(one.get("where") or one.get("path") or one.get("address") or one)
-        for key in ("open", "derived", "cards")
-        for one in known.get(key) or ()
+        for one in (*known.get("open", ()), *known.get("derived", ()), *known.get("cards", ()))
     ]
-    for card in cards_of(recording, manifest):
-        if card["device"] not in outside.cameras:
-            named.append(f"card of camera {card['serial']} ({', '.join(card['files']) or 'its film'})")
+    # nobody is in a virtual kitchen's films; where media.json is damaged, `verify` names it
+    for path in sorted(recording.glob(f"*/{MEDIA}")) if manifest.get("virtual") is not True else ():
+        with suppress(BadJson, OSError):
+            media = load_media(path)
+            if media.get("address") and path.parent.name not in outside.cameras:
+                films = ", ".join(str(one.get("file")) for one in media.get("files") or ())
+                named.append(f"card of camera {media.get('serial') or ''} ({films or 'its film'})")
     for place in named:
         yield WithdrawnPlace(
             place, 0, NOT_MADE_HERE, "only the recording names it; look at it, and remove what is of it"
         )
-
-
-def _lines(recording: Path) -> list[CopyRecord]:
-    try:
-        return stores_of(recording)
-    except StorageError:
-        return []  # `verify` names it; it decides nothing here
 
 
 def _wait_for_movers(recording: Path) -> None:
@@ -232,13 +236,6 @@ def _is_of_another(other: Path, manifest: Manifest) -> bool:
     return KEY not in theirs and theirs.get("pseudonym", "") not in ("", manifest.get("pseudonym", ""))
 
 
-def _card(card: dict[str, Any]) -> WithdrawnPlace:
-    found, left = erase(card)
-    return WithdrawnPlace(
-        f"card of camera {card['serial']}", found, "destroyed" if found else "nothing", left
-    )
-
-
 def _left_beside(recording: Path, policy: Policy) -> Iterator[WithdrawnPlace]:
     """Destroy what lies beside a recording: queue files of a recorder that died, what was put aside before."""
     beside = [recording.parent / WORK / recording.name]
@@ -253,7 +250,7 @@ def _left_beside(recording: Path, policy: Policy) -> Iterator[WithdrawnPlace]:
             yield WithdrawnPlace(str(folder), found, "destroyed")
 
 
-def _derived(line: dict[str, Any], recording: Path) -> WithdrawnPlace:
+def _derived(line: ListLine, recording: Path) -> WithdrawnPlace:
     place = str(line.get("path") or line["server"])
     try:
         found, left = destroy_derived(line, recording)
@@ -270,7 +267,7 @@ def require_closed(recording: Path) -> Manifest:
     return manifest
 
 
-def _in_store(recording: Path, store: Entry, outside: Outside) -> WithdrawnPlace:
+def _in_store(recording: Path, store: ListLine, outside: Outside) -> WithdrawnPlace:
     place = f"{store['where'].rstrip('/')}/{recording.name}"
     try:
         gone = destroy_copy(store, recording, outside)
@@ -280,25 +277,25 @@ def _in_store(recording: Path, store: Entry, outside: Outside) -> WithdrawnPlace
     return WithdrawnPlace(place, gone.found, done, gone.open, is_to_repeat=gone.kept > 0)
 
 
-def _here(
-    recording: Path,
-    policy: Policy,
-    manifest: Manifest,
-) -> WithdrawnPlace:
+def _here(recording: Path, policy: Policy, manifest: Manifest) -> WithdrawnPlace:
     """Put a tombstone in place of the manifest, then destroy all else, or put it aside."""
     others = [path for path in _files(recording) if path.name != MANIFEST or path.parent != recording]
-    is_tombstone = "files" in manifest.get(KEY, {})
-    files = manifest[KEY]["files"] if is_tombstone else list(_tombstones(recording, manifest, others))
-    tombstone: dict[str, Any] = {
-        **{
-            key: manifest[key]
-            for key in ("schema", "recording", "uuid", MADE_FROM, PART_OF)
-            if key in manifest
-        },
-        KEY: {"utc_ns": manifest[KEY]["utc_ns"], "policy": policy.value, "files": files},
-    }
+    known = manifest[KEY] or {}
+    if (files := known.get("files")) is None:
+        files = list(_tombstones(recording, manifest, others))
+    tombstone = cast(Manifest, {key: value for key, value in manifest.items() if key in STAYING})
+    tombstone[KEY] = {"utc_ns": known["utc_ns"], "policy": policy.value, "files": files}
     if policy is Policy.QUARANTINE and others:
-        _put_aside(recording, others)
+        aside = recording.parent / QUARANTINE.format(recording.name)
+        aside.mkdir(mode=0o700, exist_ok=True)
+        for path in [*others, recording / MANIFEST]:
+            to = aside / path.relative_to(recording)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            if path.name == MANIFEST and path.parent == recording:
+                shutil.copyfile(path, to)
+            else:
+                os.replace(path, to)
+        LOCAL.sync_folder(aside)
     if tombstone != manifest:  # the app asks every few minutes
         write_json(recording / MANIFEST, tombstone)
     for path in _files(recording):
@@ -311,7 +308,7 @@ def _here(
     return WithdrawnPlace(str(recording), len(others), done if others else "nothing")
 
 
-def _tombstones(recording: Path, manifest: Manifest, files: list[Path]) -> Iterator[dict[str, Any]]:
+def _tombstones(recording: Path, manifest: Manifest, files: list[Path]) -> Iterator[GoneFileForm]:
     known = promised_hashes(recording, manifest) if "files" in manifest else {}
     for path in files:
         name, facts = path.relative_to(recording).as_posix(), path.lstat()
@@ -322,22 +319,26 @@ def _tombstones(recording: Path, manifest: Manifest, files: list[Path]) -> Itera
         yield {"file": name, "bytes": facts.st_size, "sha256": sha256}
 
 
-def _put_aside(recording: Path, files: list[Path]) -> None:
-    """Move a recording's files where only their owner can look. Raises OSError."""
-    aside = recording.parent / QUARANTINE.format(recording.name)
-    aside.mkdir(mode=0o700, exist_ok=True)
-    for path in [*files, recording / MANIFEST]:
-        to = aside / path.relative_to(recording)
-        to.parent.mkdir(parents=True, exist_ok=True)
-        if path.name == MANIFEST and path.parent == recording:
-            shutil.copyfile(path, to)
-        else:
-            os.replace(path, to)
-    LOCAL.sync_folder(aside)
-
-
 def _files(folder: Path) -> Iterator[Path]:
     """Yield every file below a folder, links among them, which are not followed."""
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.is_symlink() or not path.is_dir():
             yield path
+
+
+def erase(card: ListLine) -> tuple[int, str]:
+    """Erase the files of a card, by the installation's list; return how many were there, and why it is open."""
+    names = ", ".join(str(one["file"]) for one in card["files"]) or "its film, which was never fetched"
+    if not card["files"]:
+        return 0, f"{names}, may be on it: erase it there"
+    try:
+        with open_camera(card["address"]) as camera:
+            if camera.info().serial != card["serial"]:
+                return 0, f"another camera answers; {names} may be on the card of {card['serial']}"
+            known = [(one["folder"], one["file"], one["bytes"]) for one in card["files"]]
+            found = [one for one in camera.media() if (one.folder, one.name, one.bytes) in known]
+            for one in found:
+                camera.delete(one)
+    except (SensorError, OSError) as error:
+        return 0, f"{names} may be on it: {' '.join(str(error).split())}"
+    return len(found), ""

@@ -5,6 +5,7 @@ A prior centres the search and is compared with its answer; it never narrows the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -62,7 +63,7 @@ class StatedCameraClock:
     label_s: float | None = None
 
 
-def start_from_shutter(shutter: dict[str, Any] | None, *, earlier_s: float) -> StatedStart | None:
+def start_from_shutter(shutter: Mapping[str, Any] | None, *, earlier_s: float) -> StatedStart | None:
     """The shutter was pressed between `before` and `observed`; `earlier_s` is what earlier chapters lasted."""
     if not shutter:
         return None

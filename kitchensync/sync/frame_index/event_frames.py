@@ -17,7 +17,7 @@ import numpy.typing as npt
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA
 from kitchensync.shell.array_types import Int64
 from kitchensync.shell.untrusted_json import load_json
-from kitchensync.storage.events import Event
+from kitchensync.storage.events import LogEvent
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.timeline.session_time import SessionTime
@@ -109,7 +109,9 @@ def in_words(frames: dict[str, Any]) -> str:
     return "; ".join(said)
 
 
-def _placed(event: Event, streams: dict[str, list[PictureTimes]], time: SessionTime | None) -> dict[str, Any]:
+def _placed(
+    event: LogEvent, streams: dict[str, list[PictureTimes]], time: SessionTime | None
+) -> dict[str, Any]:
     at_ns, uncertainty_ns = event["host_ns"], int(event.get("uncertainty_ns") or 0)
     said = {name: event["body"][name] for name in TOLD if name in event["body"]}
     session_ns = time.of_host([at_ns]) if time is not None else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ def check_master(recordings: Iterable[Path], master: str | None) -> None:
         raise UnknownMaster(master, sorted(offered))
 
 
-def names_of(manifest: dict[str, Any]) -> set[str]:
+def names_of(manifest: Mapping[str, Any]) -> set[str]:
     """Names of all streams with frames: of the index, of the recording, and the kinds `pv` and `gopro`."""
     full = {name for name in manifest.get("streams") or {} if name.rpartition("/")[2] not in RUNS}
     cameras = [n for n, d in (manifest.get("devices") or {}).items() if d.get("kind") in ("gopro", "video")]

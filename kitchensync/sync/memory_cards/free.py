@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.open_camera import open_camera
@@ -51,7 +51,7 @@ def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return load_media(path)
+        return cast(Row, load_media(path))
     except (OSError, BadJson) as error:
         raise UnreadableFile(path, str(error)) from error
 

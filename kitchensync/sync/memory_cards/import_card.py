@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
@@ -76,7 +76,7 @@ def _shown(meter: Callable[[int, int], None], before: int, promised: int, here: 
 
 def _media(folder: Path, proposal: Proposal) -> dict[str, Any]:
     try:
-        return load_media(folder / MEDIA)
+        return cast("dict[str, Any]", load_media(folder / MEDIA))
     except (OSError, BadJson):
         pass  # none yet, or one that cannot be read: it is written anew from what is here
     empty = {
@@ -93,6 +93,6 @@ def _arm(proposal: Proposal) -> None:
     """Name the camera in the manifest where it was not recorded with us, and keep what we now know of it."""
     assert proposal.recording is not None
     with edit_manifest(proposal.recording) as manifest:
-        device = manifest.setdefault("devices", {}).setdefault(proposal.device, {"kind": "gopro"})
+        device: Any = manifest.setdefault("devices", {}).setdefault(proposal.device, {"kind": "gopro"})
         device.setdefault("serial", proposal.clip.serial)
         device.setdefault("model", proposal.clip.model)

@@ -10,7 +10,7 @@ from typing import Any
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.memory_card import CardClip
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.reading.inertial import inertial_clock
 from kitchensync.storage.recording import open_recording
@@ -37,7 +37,7 @@ class CandidateRecording:
     """One recording that a clip could belong to."""
 
     path: Path
-    manifest: dict[str, Any]
+    manifest: Manifest
     device: str
     "The camera's name in it."
     away_s: float | None = None
@@ -96,7 +96,7 @@ def propose(clips: list[CardClip], recordings: list[Path], *, chosen: bool = Fal
     return proposals
 
 
-def _propose(clip: CardClip, known: list[tuple[Path, dict[str, Any]]], *, chosen: bool) -> Proposal:
+def _propose(clip: CardClip, known: list[tuple[Path, Manifest]], *, chosen: bool) -> Proposal:
     proposal = Proposal(clip)
     same = [one for path, manifest in known if (one := _by_serial(clip, path, manifest)) is not None]
     if not same:
@@ -148,7 +148,7 @@ def _accept(proposal: Proposal, one: CandidateRecording, verdict: str | None) ->
     proposal.evidence.append(f"motion: {verdict}" if verdict else "motion: nothing to compare with")
 
 
-def _by_serial(clip: CardClip, path: Path, manifest: dict[str, Any]) -> CandidateRecording | None:
+def _by_serial(clip: CardClip, path: Path, manifest: Manifest) -> CandidateRecording | None:
     """A recording with this very camera; or with none whose serial number is known."""
     cameras = {n: d for n, d in (manifest.get("devices") or {}).items() if d.get("kind") == "gopro"}
     for name, device in cameras.items():
@@ -168,9 +168,8 @@ def _in_time(clip: CardClip, one: CandidateRecording) -> bool:
     utc = utc_times(one.manifest)
     if clip.started_s is None or utc is None:
         return False
-    begin, end = (
-        utc.readings((one.manifest.get(key) or {}).get("host_ns")) for key in ("started", "stopped")
-    )
+    moments = one.manifest.get("started"), one.manifest.get("stopped")
+    begin, end = (utc.readings((moment or {}).get("host_ns")) for moment in moments)
     length_s = (end[0] - begin[0]) / 1e9 if end and end > begin else clip.duration_s
     zones = {0, int((one.manifest.get("zone") or {}).get("utc_offset_s") or 0)}
     away = [clip.started_s - zone_s - begin_ns / 1e9 for zone_s in zones for begin_ns in begin]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,9 @@ from kitchensync.sync.align.prior import (
 from kitchensync.sync.errors import one_line
 from kitchensync.sync.fit.resample import GyroTrack, make_track
 from kitchensync.sync.recording.clip_rates import clip_rates
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import ShutterForm
 
 Floats = npt.NDArray[np.floating]
 
@@ -115,7 +118,7 @@ def camera_clips(recording: Recording) -> list[CameraClip]:
 
 
 def read_clip(
-    recording: Recording, device: str, paths: list[Path], shutter: dict[str, Any] | None
+    recording: Recording, device: str, paths: list[Path], shutter: ShutterForm | None
 ) -> list[CameraClip]:
     """Read one clip; files that only look like chapters of one are a clip each."""
     opened: dict[Path, GoProMedia] = {}
@@ -148,7 +151,7 @@ def _timed(
     paths: list[Path],
     clip: Clip,
     problems: dict[Path, str],
-    shutter: dict[str, Any] | None,
+    shutter: ShutterForm | None,
 ) -> CameraClip:
     rates = clip_rates(clip)
     late_s = rates.late_s or (0.0,) * len(clip.chapters)
@@ -199,7 +202,7 @@ def _relative(recording: Recording, path: Path) -> str:
     return path.relative_to(recording.readable).as_posix()
 
 
-def _starts(recording: Recording, clip: Clip, shutter: dict[str, Any] | None) -> tuple[StatedStart, ...]:
+def _starts(recording: Recording, clip: Clip, shutter: ShutterForm | None) -> tuple[StatedStart, ...]:
     """Collect what shutter and camera clock say of the first picture; of an adopted film nobody knows."""
     manifest, first = recording.manifest, clip.chapters[0]
     if "adopted" in manifest:
@@ -256,6 +259,6 @@ def _lost_before_s(first: GoProMedia) -> float | None:
     return float(before * first.frame_period) - first.payloads[0].start_s
 
 
-def _timed_opening(opened: dict[str, Any] | None) -> dict[str, Any] | None:
+def _timed_opening(opened: ShutterForm | None) -> ShutterForm | None:
     """An opening that was seen to be obeyed; another one says too little."""
     return opened if opened and opened.get("observed_host_ns") is not None else None

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from kitchensync.storage.errors import BadEventLog
-from kitchensync.storage.events import Event, event_logs, read_lines
+from kitchensync.storage.events import LogEvent, event_logs, read_lines
 
 
-def read_noted(recording: Path) -> tuple[list[Event], list[str]]:
+def read_noted(recording: Path) -> tuple[list[LogEvent], list[str]]:
     """Return the events by time, and what is wrong with their logs; a damaged log is read up to its damage.
 
     Each event has a `body` that is an object, an integer `host_ns` and its `writer`.
     """
-    events: list[Event] = []
+    events: list[LogEvent] = []
     problems: list[str] = []
     for path in event_logs(recording):
         try:

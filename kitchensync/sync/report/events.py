@@ -15,7 +15,7 @@ from kitchensync.operations.planned_steps import numbered_steps, plan_of
 from kitchensync.operations.reduce import reduce_log
 from kitchensync.operations.session_state import ErrorState, State
 from kitchensync.storage.errors import BadEventLog
-from kitchensync.storage.events import Event, taken_back
+from kitchensync.storage.events import LogEvent, taken_back
 from kitchensync.storage.manifest import Manifest
 from kitchensync.sync.frame_index.event_frames import in_words, read_event_frames
 from kitchensync.sync.recording.readable_events import read_noted
@@ -90,7 +90,7 @@ def _places(recording: Path) -> dict[tuple[str, int], str]:
 
 
 def _mark(
-    number: int, event: Event, time: ShownTime, undone: set[str], places: dict[tuple[str, int], str]
+    number: int, event: LogEvent, time: ShownTime, undone: set[str], places: dict[tuple[str, int], str]
 ) -> Mark:
     kind, body, is_undone = str(event.get("kind", "")), event["body"], event["op_id"] in undone
     what = _first(body, "category_name") if kind == "error" else None

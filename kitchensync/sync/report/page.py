@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.options.outputs import write_output
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.timeline.utc_times import utc_times
@@ -177,7 +178,7 @@ def _time(recording: Recording, streams: list[ReadStream]) -> ShownTime:
     return ShownTime(None, min(arrivals) if arrivals else int(started.get("host_ns") or 0))
 
 
-def _zero_words(manifest: dict[str, Any], time: ShownTime) -> str:
+def _zero_words(manifest: Manifest, time: ShownTime) -> str:
     times = utc_times(manifest)
     whose = "recording computer" if time.session is None else "headset"
     words = f"Minutes and seconds on the clock of the {whose}; 0:00 is the first packet"

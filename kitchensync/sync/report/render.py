@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -64,7 +65,7 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\u202f")
 
 
-def local_time(utc_ns: int, zone: dict[str, Any]) -> str:
+def local_time(utc_ns: int, zone: Mapping[str, Any]) -> str:
     """Write a moment as the clock on the wall showed it, with the zone."""
     offset = datetime.timedelta(seconds=int(zone.get("utc_offset_s") or 0))
     moment = datetime.datetime.fromtimestamp(utc_ns // 1_000_000_000, tz=datetime.timezone(offset))

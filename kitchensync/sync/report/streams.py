@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,9 @@ from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.names import stream_folder
 from kitchensync.storage.timeline.device_clock import HostClock, constant_clock, host_clock
 from kitchensync.storage.timeline.session_time import SessionTime
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import StreamForm
 
 UNREADABLE_CHUNK = (BadChunk, OSError, RuntimeError, KeyError, ValueError)
 FEW_PROBES = 3
@@ -45,7 +48,7 @@ class ReadStream(StoredPackets):
     """One stream: the packets of all chunks that open, and what does not open."""
 
     def __init__(
-        self, recording: Path, name: str, description: dict[str, Any], hides: Hides | None = None
+        self, recording: Path, name: str, description: StreamForm, hides: Hides | None = None
     ) -> None:
         """`description` is the stream's entry in the manifest; `hides` says which packets of an index are hidden."""
         super().__init__(name, stream_folder(recording, name), description)
@@ -69,11 +72,6 @@ class ReadStream(StoredPackets):
             before = int(self.ticks[row - 1]) if row > 0 else None
             after = int(self.ticks[row]) if row < len(self) else None
             self.damage.append(Damage(file, why, before, after))
-
-    @property
-    def format(self) -> dict[str, Any]:
-        """How the device was asked to send; nothing where nobody noted it."""
-        return dict(self.description.get("format") or {})
 
     @cached_property
     def hidden(self) -> Mask:

@@ -17,10 +17,10 @@ from derived_places import read_derived
 from typed_commands import answer as run
 
 from kitchensync.storage.copies.derived import asked, keeps, may_write, noting, of_one, sent
+from kitchensync.storage.copies.derived_files import made_before
 from kitchensync.storage.installation.own_list import own_list
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.options.outputs import written
-from kitchensync.storage.redact.elsewhere import made_before
 
 pytestmark = pytest.mark.slow
 

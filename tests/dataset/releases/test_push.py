@@ -21,9 +21,9 @@ from s3_server import s3_server
 
 from kitchensync.cli import main
 from kitchensync.dataset.checks.check import check
+from kitchensync.storage.copies.derived_files import made_before
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.manifest import edit_manifest, write_json
-from kitchensync.storage.redact.elsewhere import made_before
 
 # The clients of others leave the closing of sockets to the garbage collector.
 pytestmark = [

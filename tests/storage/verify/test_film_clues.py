@@ -17,10 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def _verified(data: Path, films: list[Path]) -> dict[str, Any]:
-    for command in (
-        ["adopt", "take", *map(str, films), "--data", str(data)],
-        ["verify", str(data / "take")],
-    ):
+    for command in (["adopt", "take", *map(str, films), "--data", str(data)], ["verify", str(data / "take")]):
         done = CliRunner().invoke(main, [*command, "--json"])
         assert done.exit_code == 0, done.output
     kept: dict[str, Any] = json.loads((data / "take" / "sync" / "verify.json").read_text())
@@ -28,8 +25,7 @@ def _verified(data: Path, films: list[Path]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("case", "agrees"),
-    [("cut-late", False), ("chapters", True), ("chapters-payload-late", True)],
+    ("case", "agrees"), [("cut-late", False), ("chapters", True), ("chapters-payload-late", True)]
 )
 def test_the_clues_of_a_clip_are_kept(
     shared_data: Callable[[str], Path], tmp_path: Path, case: str, agrees: bool

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kitchensync.storage.disk.durable import LocalDisk
+from kitchensync.storage.disk.durable import Disk
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Entry:
 
 
 @dataclass
-class TracingDisk(LocalDisk):
+class TracingDisk(Disk):
     """Works on the real disk and logs what was asked; `note` puts other moments into the log."""
 
     log: list[Entry] = field(default_factory=list)

@@ -38,6 +38,7 @@ from kitchensync.recipe_app.web.tablet.api_tablet import health_of
 from kitchensync.recipe_app.web.tablet.tablet_files import shell_files, shell_version
 from kitchensync.shell.terminal import shown_in_page
 from kitchensync.storage.consent import Purpose, why_not
+from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import APP_FOLDER
 from kitchensync.storage.recording_files.kept_session_card import FINAL, FIRST, kept_cards
 from kitchensync.task_graphs.categories import CATEGORIES
@@ -292,7 +293,7 @@ def required_release(tools: Collaborators, recording: str) -> None:
     if "annotated" in state["recording"]:
         return
     reference, scopes = consent_of(recording, state["consent"])
-    stated = {"consent": reference, "consent_scopes": scopes}
+    stated: Manifest = {"consent": reference, "consent_scopes": list(scopes)}
     if why_not(tools.folders.manifest(folder) if folder else stated, Purpose.RELEASE_RAW):
         raise NotNow(
             "nobody agreed to `release_raw`: nothing of it is exported; "
