@@ -15,7 +15,6 @@ from typing import Any
 
 import click
 
-from kitchensync.batch.jobs import job_of, options_of
 from kitchensync.shell.answer import show_table
 from kitchensync.shell.progress import Bar
 from kitchensync.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
@@ -124,6 +123,8 @@ def batch(
       kitchensync batch export data -- tables --out tables
       kitchensync batch upload data -- s3://lab-recordings/kitchen
     """
+    from kitchensync.batch.jobs import job_of, options_of
+
     options = options_of(verb, context.meta[OPTIONS], context)
     found = _found(paths)
     journal = Journal([verb, options, sorted(map(str, paths))])

@@ -109,7 +109,7 @@ def place(finished: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     around = finished.parent.parent
     (around / OUT / "nas").mkdir(parents=True)
     monkeypatch.setattr(
-        "kitchensync.storage.commands.storage.lower_priority", lambda: None
+        "kitchensync.storage.move.mover_process.lower_priority", lambda: None
     )  # of this very process
     (around / "splits").mkdir()
     (around / "token").write_text("secret")

@@ -19,14 +19,13 @@ from sealed_chunks import sealed
 from kitchensync.cli import main
 from kitchensync.shell.untrusted_json import BadJson, parse_json
 from kitchensync.storage.chunks.chunk_writer import Packet
-from kitchensync.storage.commands import storage as storage_commands
 from kitchensync.storage.copies.cloud_store import CloudStore
 from kitchensync.storage.copies.copy_log import COPIED, CopyRecord, read_copies
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.disk.self_check import checked_json
 from kitchensync.storage.errors import ManifestDamaged, NotARecording, UnreadableFile, UnsafeFile
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
-from kitchensync.storage.move import archive
+from kitchensync.storage.move import archive, mover_process
 from kitchensync.storage.reading.alignments import read_alignment
 from kitchensync.storage.reading.shutter_openings import read_media
 from kitchensync.storage.recording_files.media_file import load_media
@@ -143,7 +142,7 @@ def test_what_is_no_file_of_its_own_is_refused_by_every_command(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     monkeypatch.chdir(finished.parent)
-    monkeypatch.setattr(storage_commands, "lower_priority", lambda: None)  # of this very process
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)  # of this very process
     KINDS[kind](path)
     assert verify(finished)["status"] == "FAIL"
     slow = (["report"], ["sync"], ["move", "--to", str(other), "--keep"]) if place == "copies.jsonl" else ()
@@ -290,7 +289,7 @@ READERS: dict[str, tuple[Any, str]] = {
 def test_a_file_of_another_size_than_sealed_is_refused_before_it_is_read(
     finished: Path, command: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage_commands, "lower_priority", lambda: None)  # of this very process
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)  # of this very process
     read: list[Path] = []
     real = getattr(*READERS[command])
 

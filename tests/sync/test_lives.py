@@ -17,9 +17,9 @@ from kitchensync.cli import main
 from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.chunks.chunk_reader import chunk_paths
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
-from kitchensync.storage.commands import storage as storage_commands
 from kitchensync.storage.life import life_of
 from kitchensync.storage.manifest import edit_manifest, write_json
+from kitchensync.storage.move import mover_process
 from kitchensync.storage.move.archive import archive
 from kitchensync.storage.move.freeing import FreeRule
 from kitchensync.storage.move.mover import run_mover
@@ -127,7 +127,7 @@ def as_it_is(take: Path, life: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("life", list(TABLE))
 def test_commands_do_what_the_page_says(life, usual, tmp_path, monkeypatch):
-    monkeypatch.setattr(storage_commands, "lower_priority", lambda: None)  # of this very process
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)  # of this very process
     (tmp_path / "third").mkdir()
     take = tmp_path / "data" / "take1"
     for command, (code, words) in TABLE[life].items():
@@ -153,7 +153,7 @@ def test_commands_do_what_the_page_says(life, usual, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_folder_names_a_lost_manifest_and_goes_on(usual, tmp_path, monkeypatch):
-    monkeypatch.setattr(storage_commands, "lower_priority", lambda: None)
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)
     (tmp_path / "third").mkdir()
     for name in ("take1", "lost"):
         shutil.copytree(usual, tmp_path / "data" / name)

@@ -15,8 +15,8 @@ from processes import in_small_disk
 
 from kitchensync.cli import main
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
-from kitchensync.storage.commands import storage as storage_commands
 from kitchensync.storage.manifest import write_json
+from kitchensync.storage.move import mover_process
 from kitchensync.storage.names import COPIES
 from kitchensync.storage.options.given_path import GivenPath, GivenRecording
 from kitchensync.storage.options.output_options import OutputPath
@@ -110,7 +110,7 @@ def test_every_path_of_every_command_is_read_or_guarded():
 def take(tmp_path, monkeypatch):
     """A recording and everything that the calls name; the current folder is around them."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(storage_commands, "lower_priority", lambda: None)  # of this very process
+    monkeypatch.setattr(mover_process, "lower_priority", lambda: None)  # of this very process
     recording = tmp_path / "data" / "take"
     for folder in ("hololens/pv", "gopro", "sync", "ledger"):
         (recording / folder).mkdir(parents=True)

@@ -8,10 +8,6 @@ from typing import Any, Literal
 import click
 
 from kitchensync.capture.doctor.checks import BAD, GOOD, RIG_MB_PER_S, examine_computer
-from kitchensync.capture.doctor.devices import examine_devices
-from kitchensync.capture.doctor.headset_checks import examine_headset
-from kitchensync.capture.rig.rig_file import order_of
-from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import GivenRecording, given_path
@@ -73,7 +69,11 @@ def doctor(
       kitchensync doctor --acceptance data/acceptance-1 > acceptance.txt
     """
     from kitchensync.capture.doctor.acceptance import examine_acceptance
+    from kitchensync.capture.doctor.devices import examine_devices
+    from kitchensync.capture.doctor.headset_checks import examine_headset
+    from kitchensync.capture.rig.rig_file import order_of
     from kitchensync.sensors.hololens.catalogue import DEFAULT_SET, headset_stream
+    from kitchensync.sensors.hololens.profile import Profile
 
     if sum(one is not None for one in (host, rig, acceptance)) > 1:
         raise click.UsageError("give one of HOST, --rig and --acceptance")

@@ -11,9 +11,6 @@ import click
 from rich.markup import escape
 
 from kitchensync.sensors.gopro.control.entry import write_credentials
-from kitchensync.sensors.gopro.control.open_camera import discover
-from kitchensync.sensors.gopro.files.clip import open_clip
-from kitchensync.sensors.gopro.files.inspect import inspect
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.lazy_group import LazyGroup, Table
 from kitchensync.shell.progress import ByteMeter
@@ -71,6 +68,8 @@ def inspect_file(file: Path) -> Answer:
     Example:
       kitchensync gopro inspect GX010001.MP4 --json
     """
+    from kitchensync.sensors.gopro.files.inspect import inspect
+
     return Answer(inspect(file), partial(_show, file))
 
 
@@ -84,6 +83,8 @@ def discover_cameras(seconds: float) -> Answer:
     Example:
       kitchensync gopro discover
     """
+    from kitchensync.sensors.gopro.control.open_camera import discover
+
     return Answer({"cameras": [camera._asdict() for camera in discover(seconds)]}, _show_cameras)
 
 
@@ -195,6 +196,7 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
     Example:
       kitchensync gopro join card/GX010007.MP4 --out clip.MP4 --strip-location
     """
+    from kitchensync.sensors.gopro.files.clip import open_clip
     from kitchensync.sensors.gopro.mp4.join import join
     from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 

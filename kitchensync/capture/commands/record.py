@@ -11,8 +11,6 @@ from typing import Any
 
 import click
 
-from kitchensync.capture.session.stream_lines import RecordingProgress
-from kitchensync.storage.commands.storage import show
 from kitchensync.storage.options.data_folder import RULE, data_option, default_data
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder
@@ -80,7 +78,9 @@ def record(recording: str, as_json: bool, strict: bool, **options: Any) -> None:
     from kitchensync.capture.rig.rig_file import order_from
     from kitchensync.capture.session.child_processes import WORKER
     from kitchensync.capture.session.recording_session import record as run
+    from kitchensync.capture.session.stream_lines import RecordingProgress
     from kitchensync.capture.worker import work
+    from kitchensync.storage.commands.storage import show
     from kitchensync.storage.copies.store_states import StoreState
     from kitchensync.storage.verify import keep_verdict, verify
 

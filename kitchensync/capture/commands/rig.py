@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from kitchensync.capture.rig.rig_file import template
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import write_output
@@ -36,6 +35,8 @@ def init(path: Path, force: bool, hololens: str, gopro: str) -> None:
     Example:
       kitchensync rig init rig.toml --hololens 192.168.1.20
     """
+    from kitchensync.capture.rig.rig_file import template
+
     write_output(path, template(hololens, gopro).encode(), force=force)
     click.echo(f"wrote {path}; change what differs, then: kitchensync rig check {path}")
 

@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.options import GivenSource
-from kitchensync.dataset.source.given_data import given_folder, given_recordings
-from kitchensync.dataset.tables.localization import parse_split
 from kitchensync.shell.answer import Answer
 from kitchensync.storage.names import is_recording, recordings_in
 from kitchensync.storage.options.given_path import reason_given
 from kitchensync.storage.options.outputs import written
-from kitchensync.task_graphs.formats.graph_files import read_text
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData
@@ -72,6 +69,7 @@ def source(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def given(paths: tuple[Path, ...]) -> GivenData:
     """Return the data set that PATHS are. Raises BadGraph, NotReleasable."""
+    from kitchensync.dataset.source.given_data import given_folder, given_recordings
     from kitchensync.storage.consent import Purpose, note_override
 
     if published := published_among(paths):
@@ -104,6 +102,9 @@ def check_kept_in_recordings(found: GivenData, what: str) -> None:
 
 def read_split(path: Path, found: GivenData) -> Split:
     """Read a file of parts that divides recordings. Raises BadGraph, click.UsageError."""
+    from kitchensync.dataset.tables.localization import parse_split
+    from kitchensync.task_graphs.formats.graph_files import read_text
+
     known = [one.recording_id for one in found.data.annotations.recordings]
     split = parse_split(read_text(path), path.name, known)
     if split is None:

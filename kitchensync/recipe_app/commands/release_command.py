@@ -16,6 +16,8 @@ from kitchensync.dataset.commands.release_push import push
 from kitchensync.dataset.commands.release_split import split
 from kitchensync.dataset.commands.release_stats import stats
 from kitchensync.dataset.data_set_cards.about import About, parse_about
+from kitchensync.dataset.release.media_of_all import MediaOrder
+from kitchensync.dataset.release.release_media import MEDIA
 from kitchensync.dataset.source.data_set_folder import is_published
 from kitchensync.dataset.source.numbering import Numbering, parse_numbering
 from kitchensync.recipe_app.commands.app_options import DATABASE
@@ -114,8 +116,6 @@ def captaincook4d(
     Example:
       kitchensync release captaincook4d data --out our-kitchens
     """
-    from kitchensync.dataset.release.media_of_all import MediaOrder
-
     kinds, words = _media(media), _about(about)
     _check_apart(out)
     if published := published_among(paths):
@@ -227,8 +227,6 @@ def _show_release(out: Path, said: dict[str, Any]) -> None:
 
 
 def _media(text: str) -> tuple[str, ...]:
-    from kitchensync.dataset.release.release_media import MEDIA
-
     kinds = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     if unknown := [kind for kind in kinds if kind not in MEDIA]:
         raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(MEDIA)}", param_hint="--media")

@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import av
+
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import MOST_PIXELS, open_container
@@ -107,8 +109,6 @@ def _look(path: Path) -> dict[str, Any]:
 
 def tell_facts(path: str) -> ChildAnswer:
     """Return what a video says of itself, or in words why it is none."""
-    import av
-
     try:
         with open_container(Path(path)) as container:
             video = next(iter(container.streams.video), None)

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import numpy.typing as npt
 
@@ -36,8 +37,6 @@ Pcm = npt.NDArray[np.int16]
 
 def decode(path: Path) -> Pcm:
     """Return a sound as 16 kHz mono, at most two minutes; of a torn file what is there. Raises av.FFmpegError."""
-    import av
-
     parts = [np.zeros(0, np.int16)]
     with open_container(path) as file:
         resampler = av.AudioResampler("s16", "mono", HZ)
@@ -143,7 +142,6 @@ def main(path: str) -> int:
     """Recognize a file; return the exit code."""
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    import av
 
     try:
         import pocketsphinx  # noqa: F401

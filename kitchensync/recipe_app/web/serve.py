@@ -26,6 +26,7 @@ from kitchensync.recipe_app.cooking.withdrawals import carry_out, end_withdrawn,
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.exchange import app_withdrawals
 from kitchensync.recipe_app.exchange.folders import Folders
+from kitchensync.recipe_app.people.accounts import Accounts
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.app_records import AppRecords, is_admin, new_id
 from kitchensync.recipe_app.store.database import open_database
@@ -193,8 +194,6 @@ def _admin_without_password(records: AppRecords) -> str | None:
 
 def _demo(records: AppRecords) -> dict[str, str]:
     """Make the kitchen and the person of the tour, with a PIN of this run."""
-    from kitchensync.recipe_app.people.accounts import Accounts
-
     accounts = Accounts(records)
     pin = f"{secrets.randbelow(800_000) + 123_457}"
     if not records.rows(tables.kitchen):

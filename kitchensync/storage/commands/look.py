@@ -11,7 +11,6 @@ import click
 from kitchensync.shell.answer import Answer, answers, length_words, show_table, size_words
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.catalogue.conditions import all_of
-from kitchensync.storage.catalogue.contents import contents_of
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.data_folder import default_data
 from kitchensync.storage.options.given_path import GivenRecording, given_path
@@ -100,6 +99,7 @@ def info(path: Path) -> Answer:
     Example:
       kitchensync info data/take-1
     """
+    from kitchensync.storage.catalogue.contents import contents_of
     from kitchensync.storage.recording import open_recording
 
     if (found := recordings_in(path)) != [path]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.storage.options.given_path import GivenRecording
-from kitchensync.storage.recording import open_recording
 
 if TYPE_CHECKING:
     from kitchensync.storage.exports.sent_streams import SentByHeadset
@@ -52,6 +51,7 @@ def replay(joined: dict[str, Any], path: Path, host: str) -> None:
     Example: kitchensync replay data/take-1 --hololens-host 127.3.2.1
     """
     from kitchensync.storage.exports.sent_streams import sent_by_headset
+    from kitchensync.storage.recording import open_recording
 
     with open_recording(path) as recording:
         if sys.stderr.isatty():

@@ -14,13 +14,9 @@ from kitchensync.shell.answer import Answer, answers, say
 from kitchensync.shell.progress import Bar, byte_bar
 from kitchensync.shell.terminal import headline
 from kitchensync.storage.errors import StorageError, words_of
-from kitchensync.storage.move.freeing import FreeRule
-from kitchensync.storage.move.mover import run_mover
-from kitchensync.storage.move.mover_process import lower_priority
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder
-from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify_all
 
 AS_RECORDED = (
     "left as it was recorded, with serial numbers and places; "
@@ -44,6 +40,8 @@ def verify(paths: tuple[Path, ...], strict: bool, deep: bool) -> Answer:
     Example:
       kitchensync verify data/take-1
     """
+    from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify_all
+
     found = [recording for path in paths for recording in recordings_in(path)]
     results = _checked(found, deep=deep)
     for recording, result in zip(found, results, strict=True):
@@ -200,6 +198,10 @@ def move(
     Example:
       kitchensync move data/take-1 --to /mnt/nas-a/kitchen --to /mnt/nas-b/kitchen
     """
+    from kitchensync.storage.move.freeing import FreeRule
+    from kitchensync.storage.move.mover import run_mover
+    from kitchensync.storage.move.mover_process import lower_priority
+
     rule = None if keep else FreeRule(copies, _days(keep_days), int(room_gb * 1e9))
     lower_priority()
     recordings = [recording for path in paths for recording in recordings_in(path)]

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import av
 import numpy as np
 import numpy.typing as npt
 
@@ -43,6 +42,8 @@ def sound_packets(media: GoProMedia) -> Iterator[tuple[Fraction, av.Packet[Any]]
 
 def sound_blocks(media: GoProMedia, start_s: Fraction = Fraction(0)) -> Iterator[SoundBlock]:
     """Decode a file's sound, one block in memory; `start_s` is added to the times. Raises UnreadableMedia."""
+    import av
+
     at_s, zero_s = Fraction(0), _first_picture_s(media)
     with media.container() as container:
         to_float = av.AudioResampler(format="fltp")

@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import av
 import numpy as np
 
 from kitchensync.sensors.errors import UnreadableMedia
@@ -120,6 +119,8 @@ class PictureReader:
 
     def _decoded(self) -> Iterator[Any]:
         """Decode on; pictures that were destroyed, or are damaged, are passed over."""
+        import av
+
         for packet in self._container.demux(self._stream):
             with suppress(av.FFmpegError):
                 yield from (frame for frame in packet.decode() if frame.pts is not None)
