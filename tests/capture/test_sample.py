@@ -16,7 +16,7 @@ from typed_commands import answer
 import kitchensync as ks
 
 pytestmark = pytest.mark.slow
-MOST_BYTES = 5_000_000
+MOST_BYTES = 6_000_000
 
 
 def test_a_sample_is_small_aligned_and_has_steps(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_a_disk_that_gets_low_ends_the_take_with_everything_stored(kitchen, runt
 
 def test_a_disk_that_is_full_at_once_names_what_is_lost(kitchen, runtime, tmp_path):
     output, answer, checked = run(kitchen(seconds=40), tmp_path, fill=10_000)
-    assert answer["ended"] == "no_space"
+    assert answer.get("ended") == "no_space", answer
     for name, facts in checked["streams"].items():
         missing = sum(last - first + 1 for first, last in facts["missing"])
         assert facts["received"] == facts["stored"] + missing, name

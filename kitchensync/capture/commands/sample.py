@@ -53,7 +53,7 @@ FIELDS = {"node": WRONG, "categories": [4], "description": "torn bread"}
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Which virtual kitchen.")
 @answers("sample/1")
 def sample(out: Path, seed: int) -> Answer:
-    """Make a small recording of the virtual kitchen, to try things on: 20 seconds in less than 5 MB.
+    """Make a small recording of the virtual kitchen, to try things on: 20 seconds in about 5 MB.
 
     It has the front camera (424x240), gyroscope, head, hands and gaze of a headset and the film of a camera, aligned,
     and three steps of a recipe, the second of them done wrong. It takes half a minute, and 600 MB of room
