@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -89,7 +89,7 @@ class Server:
         ours = [one for one in found if isinstance(one, dict) and "recording_id" in (one.get("data") or ())]
         return tasks_of(ours, f"project {project}")
 
-    def add_task(self, project: int, task: dict[str, Any]) -> None:
+    def add_task(self, project: int, task: Mapping[str, object]) -> None:
         """Add a task with its proposals; what leaves this computer is noted before. Raises ServerRefused, OSError."""
         note_sent(
             urlsplit(self.url).hostname or "", json.dumps([task]).encode(), "a task of an annotation server"

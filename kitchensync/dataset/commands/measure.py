@@ -93,17 +93,14 @@ def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bo
     Example:
       kitchensync measure coherence dialogs.json --summary
     """
-    from kitchensync.dataset.measures.coherence import answered, differ_from_paper, prove_the_opposite
+    from kitchensync.dataset.measures.coherence import answered, differ_from_paper, proven_by
     from kitchensync.dataset.measures.coherence import summary as means
 
     found = answered(_read(dialogs), dialogs.name, unsure, corrected=corrected, stop=stop)
-    known = {
-        "an unsure turn counts 0 and is the largest, as in the published code; --corrected leaves it out": (
-            differ_from_paper(found, unsure)
-        ),
-        "verifiability is negative, as in the published code; --corrected takes 0": prove_the_opposite(found),
-    }
-    warnings = [f"in {count} dialogs {why}" for why, count in known.items() if count and not corrected]
+    first = "an unsure turn counts 0 and is the largest, as in the published code; --corrected leaves it out"
+    second = "verifiability is negative, as in the published code; --corrected takes 0"
+    counts = {first: differ_from_paper(found, unsure), second: sum(value < 0 for value in proven_by(found))}
+    warnings = [f"in {count} dialogs {why}" for why, count in counts.items() if count and not corrected]
     said = {"schema": "measure-coherence/1", **means(found, corrected=corrected)} if summary else found
     return _answer(said, warnings)
 
@@ -150,7 +147,6 @@ def answers_(
     Example:
       kitchensync measure answers cases.json --scale binary --out judged.json
     """
-    from kitchensync.dataset.examples.model_answers import ModelRequest
     from kitchensync.storage.consent import Purpose, require_consent_for_file
 
     if given is not None and show_requests:
@@ -168,7 +164,7 @@ def answers_(
         return answer(said, warnings, f"{said['read']} verdicts in {out}", strict=strict)
     require_consent_for_file(cases, Purpose.THIRD_PARTY_PROCESSING)
     server = named_server("judge")
-    requests = [ModelRequest(str(number), judge_prompt(case, scale)) for number, case in enumerate(found)]
+    requests = {str(number): judge_prompt(case, scale) for number, case in enumerate(found)}
     if show_requests:
         write_list(out, shown(server, requests), force=force)
         sent = {"would_send": {"host": server.host, "requests": len(requests)}, "file": str(out)}

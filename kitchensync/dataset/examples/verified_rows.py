@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
-from kitchensync.dataset.grounding.object_questions import steps_met
+from kitchensync.dataset.grounding.object_questions import Question, steps_met
+from kitchensync.dataset.measures.span_agreement import Prediction, SpanCase
 from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
+from kitchensync.dataset.promqa.questions import Example
 from kitchensync.dataset.source.given_data import GivenData
 from kitchensync.dataset.source.given_films import FILM
 from kitchensync.storage.recording_files.annotation_folder import newest_judged
@@ -18,14 +20,14 @@ PUBLISHED = (
 
 
 def verified_rows(
-    found: GivenData, rows: list[dict[str, Any]]
-) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
+    found: GivenData, rows: list[Example]
+) -> tuple[list[Example], dict[str, dict[str, float | None]], list[str]]:
     """Return the examples that are valid with their verified answers; agreement; recordings with none verified.
 
     Agreement is that of the judges about all questions that were asked, the rejected ones too. Raises
     BadAnnotations, OSError.
     """
-    said: dict[str, list[dict[str, Any]]] = {}
+    said: dict[str, list[Example]] = {}
     judged, without = [], []
     for recording, ready in found.own.items():
         kept = newest_judged(ready.path, "questions")
@@ -34,24 +36,25 @@ def verified_rows(
         for one in kept["questions"] if kept else ():
             judged.append((one["type"], one["verification"]["judges"]))
             if one["valid"]:
-                name = recording + _behind(one)
+                # What stands behind the recording in its id, which each release gives anew.
+                name = recording + str(one["question_id"]).removeprefix(str(one["recording_id"]))
                 told = {"question_id": name} | {key: one[key] for key in PUBLISHED if key in one}
                 told["verification"] = one["verification"]
-                said.setdefault(name.partition("#")[0], []).append(told)
-    valid = [row | one for row in rows for one in said.get(row["question_id"], ())]
+                said.setdefault(name.partition("#")[0], []).append(cast(Example, told))
+    valid: list[Example] = [{**row, **one} for row in rows for one in said.get(row["question_id"], ())]
     return valid, agreement_of_judges(judged), without
 
 
 def evidence_rows(
     found: GivenData,
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]:
+) -> tuple[list[Question], list[SpanCase], list[str]]:
     """Return the questions with evidence that hold, keys as published; both passes of all; recordings without any.
 
     The passes are cases of `measure spans`: what the first person marked is the truth of the second. Raises
     BadAnnotations, OSError.
     """
-    rows: list[dict[str, Any]] = []
-    cases, without = list[dict[str, Any]](), []
+    rows: list[Question] = []
+    cases, without = list[SpanCase](), list[str]()
     for recording, ready in found.own.items():
         kept = newest_judged(ready.path, "evidence")
         if kept is None:
@@ -59,21 +62,13 @@ def evidence_rows(
         for one in kept["questions"] if kept else ():
             name = recording + str(one["question_id"]).removeprefix(str(one["recording"]))
             first, second = (told["evidence"] for told in one["passes"])
-            predictions = {"second": {"spans": second}}
+            predictions: dict[str, Prediction] = {"second": {"spans": second}}
             cases.append({"question_id": name, "iou": one["iou"], "truth": first, "predictions": predictions})
             if not one["valid"]:
                 continue
             place = {"id": len(rows), "video_path": FILM.format(recording), "source": SOURCE, **ABOUT_FILM}
             said = {key: value for key, value in one.items() if key != "valid"}
             marked = [(one["clip_start"] + start, one["clip_start"] + end) for start, end in one["evidence"]]
-            rows.append(
-                place
-                | said
-                | {"recording": recording, "question_id": name, "about": steps_met(marked, one["spans"])}
-            )
+            ours = {"recording": recording, "question_id": name, "about": steps_met(marked, one["spans"])}
+            rows.append(cast(Question, place | said | ours))
     return rows, cases, without
-
-
-def _behind(row: dict[str, Any]) -> str:
-    """Return what stands in the id of a question behind that of its recording, which each release gives anew."""
-    return str(row["question_id"]).removeprefix(str(row["recording_id"]))

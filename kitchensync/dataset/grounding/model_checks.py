@@ -7,9 +7,8 @@ that are to tell the answer do not. What could not be read drops nothing: it is 
 from __future__ import annotations
 
 import json
-from typing import Any
 
-from kitchensync.dataset.grounding.object_questions import Question
+from kitchensync.dataset.grounding.object_questions import Checks, Question
 from kitchensync.dataset.promqa.answer_judge import MARK, verdict_in
 
 GUESSED = 4
@@ -22,29 +21,26 @@ _LAST = f"Give a short reason, then in the last line {MARK} and one number: "
 
 def guess_prompt(question: Question) -> str:
     """Return what a model is told that is to answer without the film."""
-    asked = {key: question[key] for key in ("task", "question")}
-    return _lines(
-        f"Answer a question about a film of cooking that you cannot see. {_DATA}", asked, "Answer shortly."
-    )
+    asked = json.dumps({"task": question["task"], "question": question["question"]}, ensure_ascii=False)
+    first = f"Answer a question about a film of cooking that you cannot see. {_DATA}"
+    return f"{first}\n{asked}\nAnswer shortly."
 
 
 def rating_prompt(question: Question, guess: str) -> str:
     """Return what the judge of an answer without the film is told."""
-    asked = {**{key: question[key] for key in ("question", "answer")}, "guess": guess}
+    asked = {"question": question["question"], "answer": question["answer"], "guess": guess}
     last = "1 (the guess says something else than the answer) to 5 (it says the same)."
-    return _lines(f"Compare a guess with the right answer to a question. {_DATA}", asked, _LAST + last)
+    first = f"Compare a guess with the right answer to a question. {_DATA}"
+    return f"{first}\n{json.dumps(asked, ensure_ascii=False)}\n{_LAST}{last}"
 
 
 def evidence_prompt(question: Question) -> str:
     """Return what the judge of the evidence is told: the steps that are to tell the answer, and no others."""
     steps = [question["texts"][place] for place in question["about"]]
-    asked = {**{key: question[key] for key in ("question", "answer")}, "steps": steps}
+    asked = {"question": question["question"], "answer": question["answer"], "steps": steps}
     last = "1 if who sees these steps can give the answer, 0 if not."
-    return _lines(f"Say whether steps of a film tell the answer to a question. {_DATA}", asked, _LAST + last)
-
-
-def _lines(first: str, asked: dict[str, Any], last: str) -> str:
-    return "\n".join([first, json.dumps(asked, ensure_ascii=False), last])
+    first = f"Say whether steps of a film tell the answer to a question. {_DATA}"
+    return f"{first}\n{json.dumps(asked, ensure_ascii=False)}\n{_LAST}{last}"
 
 
 def guess_of(said: str | None) -> str | None:
@@ -55,12 +51,15 @@ def guess_of(said: str | None) -> str | None:
 def checked(question: Question, guess: str | None, rating: str | None, evidence: str | None) -> Question:
     """Return a question with its `checks`, everything that was said, and why it is `dropped`, if it is."""
     rated, told = read(rating, RATINGS), read(evidence, VERDICTS)
-    checks = {
+    checks: Checks = {
         "commonsense": {"guess": guess, "value": rated, "response": rating},
         "evidence": {"value": told, "response": evidence},
     }
     why = "commonsense" if rated is not None and rated >= GUESSED else "evidence" if told == 0 else ""
-    return {**question, "checks": checks} | ({"dropped": why} if why else {})
+    row: Question = {**question, "checks": checks}
+    if why:
+        row["dropped"] = why
+    return row
 
 
 def read(said: str | None, allowed: tuple[str, ...]) -> int | None:

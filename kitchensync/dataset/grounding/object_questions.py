@@ -8,10 +8,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice, pairwise, zip_longest
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from kitchensync.dataset.measures.span_agreement import Span, common, merged
 from kitchensync.dataset.tables.step_rows import Window
+from kitchensync.task_graphs.formats.annotations import Seconds
 from kitchensync.task_graphs.model import Step
 
 FORMS = {
@@ -37,7 +38,45 @@ ANSWERS = {
 }
 NOT_READY = 'No: in "{early}" something went wrong: {wrong}.'
 MULTI_HOP, NEEDLE = "Multi-hop Reasoning", "Needle-in-a-Haystack"
-Question = dict[str, Any]
+
+
+class Question(TypedDict):
+    """A question about an object in a clip; `about` are the steps, by their place in it, that tell the answer.
+
+    Those that people marked have `evidence`, seconds of the clip, and more; those that a model checked have `checks`.
+    """
+
+    question_id: str
+    recording: str
+    clip_start: Seconds
+    clip_end: Seconds
+    task: str
+    qa_type: str
+    question: str
+    answer: str
+    texts: list[str]
+    spans: list[list[Seconds]]
+    about: list[int]
+    evidence: NotRequired[list[list[float]]]
+    iou: NotRequired[float]
+    checks: NotRequired[Checks]
+    dropped: NotRequired[str]
+    split: NotRequired[str]
+
+
+class Check(TypedDict):
+    """What a judge said, and the number that was read from it."""
+
+    value: int | None
+    response: str | None
+    guess: NotRequired[str | None]
+
+
+class Checks(TypedDict):
+    """Whether a question can be answered without the video, and whether its steps give the answer."""
+
+    commonsense: Check
+    evidence: Check
 
 
 def questions(window: Window, task: str) -> Iterator[Question]:

@@ -6,8 +6,8 @@ same together with the earlier questions and answers. By the published code, not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NotRequired, TypedDict, cast
 
 from kitchensync.dataset.measures.cases import CaseReader
 from kitchensync.dataset.measures.questioning import (
@@ -21,7 +21,43 @@ from kitchensync.dataset.measures.questioning import (
 UNSURE = 0.1
 THRESHOLD = 0.5
 PROBABILITIES = ("p_yes", "p_no", "prev_p_yes", "prev_p_no", "vqa")
-Turn = Mapping[str, Any]
+
+
+class Turn(TypedDict):
+    """A question that was asked: its answer, Yes or No, and probabilities, 0 to 1."""
+
+    answer: str
+    p_yes: float
+    p_no: float
+    prev_p_yes: float
+    prev_p_no: float
+    vqa: float
+    candidates: NotRequired[list[dict[str, float]]]
+
+
+class Measures(TypedDict):
+    """Measures of a dialog, of each turn, then of the whole."""
+
+    relevance: list[float]
+    informativeness: list[float]
+    reference_adjusted: list[float]
+    individual_informativeness: list[float]
+    example_relevance: float
+    example_informativeness: float
+    information_gain: float
+    decision: int
+    decision_error: float
+    best_questions: NotRequired[list[int | None]]
+    iterations: NotRequired[int]
+
+
+class Dialog(TypedDict):
+    """A dialog about a step; `label` 1 is a mistake, `success` the judged probability after each turn."""
+
+    turns: list[Turn]
+    success: list[float]
+    label: int
+    measures: Measures
 
 
 def relevance(turn: Turn) -> float:
@@ -38,13 +74,13 @@ def reference_adjusted(turn: Turn, label: int, unsure: float = UNSURE) -> float:
     """Return the informativeness, negative where the answer speaks against the label, 0 where it is unsure."""
     if is_unsure(turn, unsure):
         return 0.0
-    p = _answered(turn, "prev_p")
+    p = float(turn["prev_p_yes"] if turn["answer"] == "Yes" else turn["prev_p_no"])
     return informativeness(p) if (p < THRESHOLD) == bool(label) else -informativeness(p)
 
 
 def measures(
     turns: Sequence[Turn], success: Sequence[float], label: int, unsure: float, *, corrected: bool = False
-) -> dict[str, Any]:
+) -> Measures:
     """Return every measure of a dialog; `success`: the judged probability after each turn, `label` 1: a mistake.
 
     `corrected`: as the paper says, unsure turns have no part in `example_informativeness`, 0 where all are.
@@ -57,19 +93,21 @@ def measures(
     mistake = 1 - success[-1]
     return {
         "relevance": relevances,
-        "informativeness": [informativeness(_answered(turn, "prev_p")) for turn in turns],
+        "informativeness": [
+            informativeness(float(turn["prev_p_yes"] if turn["answer"] == "Yes" else turn["prev_p_no"]))
+            for turn in turns
+        ],
         "reference_adjusted": adjusted,
-        "individual_informativeness": [informativeness(_answered(turn, "p")) for turn in turns],
+        "individual_informativeness": [
+            informativeness(float(turn["p_yes"] if turn["answer"] == "Yes" else turn["p_no"]))
+            for turn in turns
+        ],
         "example_relevance": sum(relevances) / len(relevances),
         "example_informativeness": max(sure, default=0.0),
         "information_gain": informativeness(success[-1]),
         "decision": int(mistake >= THRESHOLD),
         "decision_error": abs(label - mistake),
     }
-
-
-def _answered(turn: Turn, kind: str) -> float:
-    return float(turn[f"{kind}_{str(turn['answer']).lower()}"])
 
 
 def answered(
@@ -79,15 +117,14 @@ def answered(
     *,
     corrected: bool = False,
     stop: StopRule | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Dialog]:
     """Return the dialogs of a file with `measures` at each. Raises BadGraph.
 
     A turn that has `candidates` gets the place of the best of them in `best_questions`; a stop rule, `iterations`.
     """
     read = CaseReader(name)
-    dialogs = read.cases(content)
-    for number, dialog in enumerate(dialogs):
-        _check(read, dialog, f"[{number}]")
+    dialogs = [_checked(read, one, f"[{number}]") for number, one in enumerate(read.cases(content))]
+    for dialog in dialogs:
         turns, success = dialog["turns"], dialog["success"]
         found = measures(turns, success, dialog["label"], unsure, corrected=corrected)
         if any("candidates" in turn for turn in turns):
@@ -98,7 +135,7 @@ def answered(
     return dialogs
 
 
-def differ_from_paper(dialogs: Iterable[Mapping[str, Any]], unsure: float = UNSURE) -> int:
+def differ_from_paper(dialogs: Iterable[Dialog], unsure: float = UNSURE) -> int:
     """Count the dialogs in which an unsure turn, counted 0 by the published code, is the maximum."""
     return sum(
         one["measures"]["example_informativeness"] == 0
@@ -109,7 +146,7 @@ def differ_from_paper(dialogs: Iterable[Mapping[str, Any]], unsure: float = UNSU
     )
 
 
-def _check(read: CaseReader, dialog: dict[str, Any], place: str) -> None:
+def _checked(read: CaseReader, dialog: dict[str, Any], place: str) -> Dialog:
     turns = read.array(dialog.get("turns"), f"{place}: turns")
     success = read.array(dialog.get("success"), f"{place}: success")
     if not turns or len(turns) != len(success):
@@ -128,24 +165,26 @@ def _check(read: CaseReader, dialog: dict[str, Any], place: str) -> None:
             for key in CANDIDATE:
                 read.number(one.get(key), f"{where}: candidates: {key}", most=1)
         read.number(judged, f"{place}: success[{number}]", most=1)
+    return cast(Dialog, dialog)
 
 
-def summary(dialogs: list[dict[str, Any]], *, corrected: bool = False) -> dict[str, Any]:
+def summary(dialogs: list[Dialog], *, corrected: bool = False) -> dict[str, float | None]:
     """Return the means over dialogs; consistency and verifiability count 0 where the decision is wrong.
 
     `best_threshold` is where FPR + FNR is least; of several the lowest. `corrected`: as the paper says, a dialog that
     informs against its label adds 0 to verifiability, and that threshold is the one of best accuracy.
     """
     found = [dialog["measures"] for dialog in dialogs]
-    right = _right(dialogs)
+    right = [dialog["measures"]["decision"] == dialog["label"] for dialog in dialogs]
     sound = [one["example_relevance"] * ok for one, ok in zip(found, right, strict=True)]
-    proven = [max(0.0, value) if corrected else value for value in _proven(dialogs)]
+    proven = [max(0.0, value) if corrected else value for value in proven_by(dialogs)]
     stopped = [one["iterations"] for one in found if "iterations" in one]
-    keys = ("example_relevance", "example_informativeness", "information_gain", "decision_error")
-    means = {key: _mean([one[key] for one in found]) for key in keys}
     return {
         "dialogs": len(found),
-        **means,
+        "example_relevance": _mean([one["example_relevance"] for one in found]),
+        "example_informativeness": _mean([one["example_informativeness"] for one in found]),
+        "information_gain": _mean([one["information_gain"] for one in found]),
+        "decision_error": _mean([one["decision_error"] for one in found]),
         "accuracy": _mean(right),
         "consistency": _mean(sound),
         "verifiability": _mean(proven),
@@ -156,22 +195,13 @@ def summary(dialogs: list[dict[str, Any]], *, corrected: bool = False) -> dict[s
     }
 
 
-def _right(dialogs: Sequence[Mapping[str, Any]]) -> list[bool]:
-    return [one["measures"]["decision"] == one["label"] for one in dialogs]
-
-
-def _proven(dialogs: Sequence[Mapping[str, Any]]) -> list[float]:
+def proven_by(dialogs: Sequence[Dialog]) -> list[float]:
     """Return what each dialog adds to verifiability: less than 0 where it informs against its label."""
-    found = [one["measures"] for one in dialogs]
     return [
-        one["example_relevance"] * one["example_informativeness"] * ok
-        for one, ok in zip(found, _right(dialogs), strict=True)
+        found["example_relevance"] * found["example_informativeness"] * (found["decision"] == one["label"])
+        for one in dialogs
+        for found in [one["measures"]]
     ]
-
-
-def prove_the_opposite(dialogs: Sequence[Mapping[str, Any]]) -> int:
-    """Count the dialogs that take something from verifiability, by the published code."""
-    return sum(value < 0 for value in _proven(dialogs))
 
 
 def _mean(values: Sequence[float]) -> float | None:

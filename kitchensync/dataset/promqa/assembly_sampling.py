@@ -5,23 +5,23 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+
+from kitchensync.dataset.promqa.assembly_steps import AssemblyRow
 
 KINDS = ("next", "missing", "order", "past", "misadjustment", "general", "location", "current_general")
 MOST_OF_SEQUENCE, MOST_OF_KIND = 2, 100
-Row = dict[str, Any]
 
 
-def sample(rows: Iterable[Row], seed: int, most: int = MOST_OF_KIND) -> list[Row]:
+def sample(rows: Iterable[AssemblyRow], seed: int, most: int = MOST_OF_KIND) -> list[AssemblyRow]:
     """Draw a row with its `kind` for each question: at most two of a kind and sequence, `most` of a kind.
 
     A mistake made in the last step itself comes first. A kind that a remark answers is asked where the remark stands.
     """
     chance = random.Random(seed)
     rows = list(rows)
-    found: list[Row] = []
+    found: list[AssemblyRow] = []
     for kind in KINDS:
-        by_sequence: dict[str, list[Row]] = defaultdict(list)
+        by_sequence: dict[str, list[AssemblyRow]] = defaultdict(list)
         for row in rows:
             if row["candidates"][kind] is not False:
                 by_sequence[row["sequence"]].append(row)
@@ -35,12 +35,12 @@ def sample(rows: Iterable[Row], seed: int, most: int = MOST_OF_KIND) -> list[Row
     return found
 
 
-def shifted(rows: Iterable[Row], most_s: float, seed: int) -> list[Row]:
+def shifted(rows: Iterable[AssemblyRow], most_s: float, seed: int) -> list[AssemblyRow]:
     """Return rows whose film ends up to `most_s` later, never within the next step; the same for one seed.
 
     Rows have `free_s`: how long nothing new begins after their end, None at the end of a film.
     """
-    found = []
+    found: list[AssemblyRow] = []
     for row in rows:
         free_s = most_s if row["free_s"] is None else min(most_s, row["free_s"])
         chance = random.Random(f"{seed} {row['sequence']} {row['end']}")

@@ -10,7 +10,7 @@ import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from kitchensync.dataset.promqa.questions import Targets
 from kitchensync.task_graphs.formats.assembly import ticks
@@ -106,9 +106,28 @@ REMARKED = {
 """Kind of question -> the remark that answers it."""
 
 
+class AssemblyRow(TypedDict):
+    """A moment after a step; `end` and `free_s` in seconds. `kind` is there where rows were drawn by kind."""
+
+    toy: str
+    sequence: str
+    end: float
+    free_s: float | None
+    history: list[str]
+    current: str
+    label: str
+    next: list[str]
+    missing: list[str]
+    candidates: dict[str, list[str] | bool | None]
+    w_screw: bool | None
+    is_screwed: bool | None
+    irregular_lines: NotRequired[int]
+    kind: NotRequired[str]
+
+
 def assembly_rows(
     toy: str, sequence: str, steps: list[AssemblyStep], graph: Graph, screwing: list[Span] | None = None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[AssemblyRow]:
     """Yield the rows of a sequence; none in its first ten seconds, or where a later step is under way.
 
     `candidates` has the answer to each of eight kinds of question, None where the files do not tell it. `screwing`
@@ -118,15 +137,25 @@ def assembly_rows(
     fastened = {graph.by_node[node].label: ticked for node, ticked in ticks(graph).items()}
     history: list[str] = []
     for place, step in enumerate(steps):
-        _add(history, step)
-        if step.end_s - steps[0].start_s < SHORTEST_S or _is_under_way(step, steps[place + 1 :]):
+        if step.undoes is None:
+            history.append(step.text)
+        elif step.undoes in history:  # what is taken apart again takes back the latest that put it together
+            del history[len(history) - 1 - history[::-1].index(step.undoes)]
+        later = steps[place + 1 :]
+        is_under_way = any(max(step.start_s, one.start_s) < min(step.end_s, one.end_s) for one in later)
+        if step.end_s - steps[0].start_s < SHORTEST_S or is_under_way:
             continue
-        following, passed = _targets(targets, history)
+        texts = set(history)  # steps without edges are no part of it
+        done = frozenset(one.node for one in graph.nodes if one.label in texts or one.node == graph.start)
+        following, passed = (
+            [graph.by_node[node].label for node in nodes]
+            for nodes in (targets.next(done), targets.missing(done))
+        )
         yield {
             "toy": toy,
             "sequence": sequence,
             "end": step.end_s,
-            "free_s": _free_s(step, steps[place + 1 :]),
+            "free_s": min((one.start_s - step.end_s for one in later), default=None),
             "history": list(history),
             "current": step.text,
             "label": step.kind,
@@ -140,36 +169,7 @@ def assembly_rows(
                 "current_general": None,
             },
             "w_screw": fastened.get(step.text),
-            "is_screwed": None if screwing is None else _is_screwed(step, screwing),
+            "is_screwed": None
+            if screwing is None
+            else any(step.start_s <= start and end <= step.end_s for start, end in screwing),
         }
-
-
-def _free_s(step: AssemblyStep, later: list[AssemblyStep]) -> float | None:
-    """Return how long after a step nothing new begins; None after the last one."""
-    return min((one.start_s - step.end_s for one in later), default=None)
-
-
-def _is_screwed(step: AssemblyStep, screwing: list[Span]) -> bool:
-    """Return whether an action of screwing lies in a step."""
-    return any(step.start_s <= start and end <= step.end_s for start, end in screwing)
-
-
-def _add(history: list[str], step: AssemblyStep) -> None:
-    """Add a step to what was done; one that is taken apart again takes back the latest that put it together."""
-    if step.undoes is None:
-        history.append(step.text)
-    elif step.undoes in history:
-        del history[len(history) - 1 - history[::-1].index(step.undoes)]
-
-
-def _is_under_way(step: AssemblyStep, later: list[AssemblyStep]) -> bool:
-    return any(max(step.start_s, one.start_s) < min(step.end_s, one.end_s) for one in later)
-
-
-def _targets(targets: Targets, history: list[str]) -> tuple[list[str], list[str]]:
-    """Return the texts of what can come next and of what was passed over; steps without edges are no part of it."""
-    graph, texts = targets.graph, set(history)
-    done = frozenset(one.node for one in graph.nodes if one.label in texts or one.node == graph.start)
-    return tuple(  # type: ignore[return-value]
-        [graph.by_node[node].label for node in nodes] for nodes in (targets.next(done), targets.missing(done))
-    )

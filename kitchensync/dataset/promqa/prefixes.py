@@ -7,7 +7,7 @@ first step begins. Entries that were not done are neither asked about nor histor
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kitchensync.task_graphs.formats.annotations import MISSING_STEP, AnnotatedRecording, Entry, Seconds
@@ -92,26 +92,19 @@ def prefixes(entries: list[NodeEntry], *, corrected: bool = False) -> Iterator[S
     """
     history: list[NodeEntry] = []
     end_s: Seconds = 0
+    counting = [one.was_done and (corrected or not one.vanishes) for one in entries]
     for place, one in enumerate(entries):
         end_s = max(end_s, one.entry.end_s)
-        if not _counts(one, corrected):
+        if not counting[place]:
             continue
-        later = (other.entry for other in entries[place + 1 :] if _counts(other, corrected))
+        is_under_way = False
+        for other, counts in zip(entries[place + 1 :], counting[place + 1 :], strict=True):
+            start_s, other_end_s = other.entry.start_s, other.entry.end_s
+            length_s = other_end_s - start_s
+            margin_s = MOST_OVERLAP_S if length_s >= MOST_OVERLAP_S else OVERLAP_SHARE * length_s
+            is_under_way |= counts and max(0, start_s + margin_s) < min(end_s, other_end_s)
         is_early = (end_s if corrected else one.entry.end_s) < FIRST_END_S
-        if not is_early and not _is_under_way(later, end_s):
+        if not is_early and not is_under_way:
             yield StoppedFilm(tuple(history), one, end_s)
         if one.node != BEFORE_ALL:
             history.append(one)
-
-
-def _counts(one: NodeEntry, corrected: bool) -> bool:
-    return one.was_done and (corrected or not one.vanishes)
-
-
-def _is_under_way(later: Iterable[Entry], end_s: Seconds) -> bool:
-    return any(max(0, entry.start_s + _margin_s(entry)) < min(end_s, entry.end_s) for entry in later)
-
-
-def _margin_s(entry: Entry) -> float:
-    length = entry.end_s - entry.start_s
-    return MOST_OVERLAP_S if length >= MOST_OVERLAP_S else OVERLAP_SHARE * length

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TypedDict, cast
 
 from kitchensync.dataset.promqa.questions import Example
 from kitchensync.task_graphs.formats.strict_json import Reader, load
@@ -22,6 +22,21 @@ _KEYS = (
 )
 
 
+class Difference(TypedDict):
+    """A published example that does not come out again: the keys that differ, and why as far as that is known."""
+
+    question_id: str
+    differs: list[str]
+    cause: str
+
+
+class Comparison(TypedDict):
+    """How many published examples come out again, and those that do not."""
+
+    equal: int
+    differences: list[Difference]
+
+
 def parse_examples(text: str, name: str) -> list[Example]:
     """Return the examples of a published file. Raises BadGraph."""
     read = Reader(name)
@@ -29,13 +44,13 @@ def parse_examples(text: str, name: str) -> list[Example]:
     for number, row in enumerate(rows):
         for key in ("question_id", "recording_id", "type"):
             read.text(row.get(key), f"[{number}]: {key}")
-    return rows
+    return cast(list[Example], rows)
 
 
-def compared(published: Iterable[Example], made: Iterable[Example]) -> dict[str, Any]:
+def compared(published: Iterable[Example], made: Iterable[Example]) -> Comparison:
     """Return how many published examples come out again, and each that does not, with what differs and why."""
     ours = {one["question_id"]: one for one in made}
-    equal, differences = 0, []
+    equal, differences = 0, list[Difference]()
     for one in published:
         found = ours.get(one["question_id"])
         keys = ["absent"] if found is None else [key for key in _KEYS if one.get(key) != found.get(key)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, NotRequired, TypedDict
 
-from kitchensync.dataset.promqa.prefixes import BEFORE_ALL, NodeEntry, StoppedFilm, node_entries, prefixes
+from kitchensync.dataset.promqa.prefixes import BEFORE_ALL, NodeEntry, node_entries, prefixes
+from kitchensync.dataset.tables.step_rows import ErrorText, texts_of
 from kitchensync.task_graphs.categories import TAG_OF_COLUMN
 from kitchensync.task_graphs.formats.annotations import MISSING_STEP, ORDER_ERROR, AnnotatedRecording
 from kitchensync.task_graphs.model import Graph
@@ -19,7 +20,80 @@ KINDS = ("next", "missing", *TAGS)
 UNNOTICED = {"missing": frozenset({MISSING_STEP}), "order": frozenset({ORDER_ERROR, MISSING_STEP})}
 """Errors before that do not make a question of this kind harder."""
 
-Example = dict[str, Any]
+
+class ToldStep(TypedDict):
+    """A step in an example: node of the graph, None where the graph lacks its text; errors where it has some."""
+
+    step_id: int | None
+    description: str
+    errors: NotRequired[list[ErrorText]]
+
+
+class QuestionAnswers(TypedDict):
+    """A question with its answers."""
+
+    question: str
+    answers: list[str]
+
+
+class Judgement(TypedDict):
+    """What one person says: whether a question is valid, whether each answer is right; by the criteria of assembly
+    also whether it needs the video."""
+
+    question: bool
+    answers: list[bool]
+    multimodal: NotRequired[bool]
+
+
+class Verification(QuestionAnswers):
+    """A question that people judge or judged."""
+
+    judges: list[Judgement]
+
+
+class Generation(TypedDict):
+    """Everything that was said when a model wrote questions; `refused`: why its answer was not taken."""
+
+    prompt: str
+    response: str | None
+    model_id: str
+    template_type: str
+    qas: list[QuestionAnswers]
+    refused: NotRequired[str]
+
+
+class _Target(TypedDict, total=False):
+    next_steps: list[ToldStep]
+    missing_steps: list[ToldStep]
+    error_description: str
+
+
+class Example(_Target):
+    """A question of a kind at a moment of a recording, with what answers it; keys as published.
+
+    Those from `generation` on are there where a model wrote a question or people verified it; `clip` and what follows
+    where films were written beside the list.
+    """
+
+    recording_id: str
+    example_id: str
+    question_id: str
+    activity_name: str
+    type: str
+    end_time: str
+    previous_steps: list[ToldStep]
+    current_step: ToldStep
+    is_noisy: bool
+    generation: NotRequired[Generation]
+    verification: NotRequired[Verification]
+    adjudication: NotRequired[Judgement | None]
+    question: NotRequired[str]
+    answers: NotRequired[list[str]]
+    answer_tags: NotRequired[list[str]]
+    clip: NotRequired[str]
+    clip_frames: NotRequired[int]
+    last_frame_s: NotRequired[float]
+    frames: NotRequired[list[str]]
 
 
 @dataclass(frozen=True)
@@ -53,6 +127,10 @@ class Targets:
             if self.ancestors[node] & done and self._has_done_descendant(node, done)
         ]
 
+    def texts_of(self, nodes: list[int]) -> list[ToldStep]:
+        """Return steps as examples have them."""
+        return [{"step_id": node, "description": self.graph.by_node[node].label} for node in nodes]
+
     def _open(self, done: frozenset[int]) -> Iterator[int]:
         return (node for node in self.named if node not in done and node != self.graph.end)
 
@@ -73,37 +151,30 @@ def examples(one: AnnotatedRecording, targets: Targets, *, corrected: bool = Fal
     entries, unknown = node_entries(one, targets.graph)
     found: dict[str, Example] = {}
     for prefix in prefixes(entries, corrected=corrected):
-        for example in _asked(one, prefix, targets):
+        done = prefix.done | ({targets.graph.start} if targets.graph.start is not None else set())
+        asked: dict[str, _Target] = {"next": {"next_steps": targets.texts_of(targets.next(done))}}
+        if prefix.current.node != BEFORE_ALL:
+            asked["missing"] = {"missing_steps": targets.texts_of(targets.missing(done))}
+        for kind, tag in TAGS.items():
+            if told := [error.description for error in prefix.current.entry.errors if error.tag == tag]:
+                asked[kind] = {"error_description": told[-1]}
+        example_id = f"{one.recording_id}_{prefix.current.name}"
+        wrong = {error.tag for step in prefix.history for error in step.entry.errors}
+        for kind, target in asked.items():
+            example: Example = {
+                "recording_id": one.recording_id,
+                "example_id": example_id,
+                "question_id": f"{example_id}_{kind}",
+                "activity_name": one.activity_name,
+                "type": kind,
+                "end_time": clock(prefix.end_s),
+                "previous_steps": [_told(step) for step in prefix.history],
+                "current_step": _told(prefix.current),
+                **target,
+                "is_noisy": not wrong <= UNNOTICED.get(kind, frozenset()),
+            }
             found.setdefault(example["question_id"], example)
     return Examples(list(found.values()), unknown, 0 if corrected else sum(one.vanishes for one in entries))
-
-
-def _asked(one: AnnotatedRecording, prefix: StoppedFilm, targets: Targets) -> Iterator[Example]:
-    current = prefix.current
-    start = targets.graph.start
-    done = prefix.done | ({start} if start is not None else set())
-    yield _example(one, prefix, "next", {"next_steps": _steps(targets, targets.next(done))})
-    if current.node != BEFORE_ALL:
-        yield _example(one, prefix, "missing", {"missing_steps": _steps(targets, targets.missing(done))})
-    for kind, tag in TAGS.items():
-        if told := [error.description for error in current.entry.errors if error.tag == tag]:
-            yield _example(one, prefix, kind, {"error_description": told[-1]})
-
-
-def _example(one: AnnotatedRecording, prefix: StoppedFilm, kind: str, target: dict[str, Any]) -> Example:
-    example_id = f"{one.recording_id}_{prefix.current.name}"
-    return {
-        "recording_id": one.recording_id,
-        "example_id": example_id,
-        "question_id": f"{example_id}_{kind}",
-        "activity_name": one.activity_name,
-        "type": kind,
-        "end_time": clock(prefix.end_s),
-        "previous_steps": [_told(step) for step in prefix.history],
-        "current_step": _told(prefix.current),
-        **target,
-        "is_noisy": _is_noisy(prefix, kind),
-    }
 
 
 def clock(seconds: float) -> str:
@@ -119,18 +190,9 @@ def seconds_of(end_time: str) -> int:
     return hours * 3600 + minutes * 60 + seconds
 
 
-def _is_noisy(prefix: StoppedFilm, kind: str) -> bool:
-    unnoticed = UNNOTICED.get(kind, frozenset())
-    return any(error.tag not in unnoticed for step in prefix.history for error in step.entry.errors)
-
-
-def _told(step: NodeEntry) -> dict[str, Any]:
+def _told(step: NodeEntry) -> ToldStep:
     entry = step.entry
-    told: dict[str, Any] = {"step_id": step.step_id, "description": entry.modified or entry.description}
+    told: ToldStep = {"step_id": step.step_id, "description": entry.modified or entry.description}
     if entry.errors:
-        told["errors"] = [{"tag": error.tag, "description": error.description} for error in entry.errors]
+        told["errors"] = texts_of(entry)
     return told
-
-
-def _steps(targets: Targets, nodes: list[int]) -> list[dict[str, Any]]:
-    return [{"step_id": node, "description": targets.graph.by_node[node].label} for node in nodes]

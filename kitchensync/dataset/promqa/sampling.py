@@ -24,15 +24,17 @@ def sample(found: list[Example], wanted: int, seed: int) -> list[Example]:
     chance = random.Random(seed)
     kept: set[str] = set()
     for kind in KINDS:
-        fitting = [one for one in found if one["type"] == kind and _is_small(one)]
+        fitting = [
+            one
+            for one in found
+            if one["type"] == kind
+            and sum("errors" in step for step in one["previous_steps"]) <= MOST_WRONG_BEFORE
+            and len(_targets(one)) <= MOST_TARGETS
+        ]
         chance.shuffle(fitting)
-        drawn = _of_tag(fitting, wanted) if kind in TAGS else _of_cells(fitting, wanted)
+        drawn = fitting[: -(-wanted // SHARE_OF_TAGS)] if kind in TAGS else _of_cells(fitting, wanted)
         kept.update(one["question_id"] for one in drawn)
     return [one for one in found if one["question_id"] in kept]
-
-
-def _of_tag(shuffled: list[Example], wanted: int) -> list[Example]:
-    return shuffled[: -(-wanted // SHARE_OF_TAGS)]
 
 
 def _of_cells(shuffled: list[Example], wanted: int) -> list[Example]:
@@ -44,11 +46,6 @@ def _of_cells(shuffled: list[Example], wanted: int) -> list[Example]:
         for place, cell in enumerate(cells.values())
         for one in list(cell.values())[: -(-(wanted - place) // CELLS)]
     ]
-
-
-def _is_small(one: Example) -> bool:
-    wrong = sum("errors" in step for step in one["previous_steps"])
-    return wrong <= MOST_WRONG_BEFORE and len(_targets(one)) <= MOST_TARGETS
 
 
 def _targets(one: Example) -> list[object]:

@@ -17,7 +17,6 @@ import numpy as np
 from kitchensync.dataset.release.headset_frames import (
     Arrays,
     Fill,
-    FrameSamples,
     HeadsetFrames,
     NothingThere,
     beside_of,
@@ -81,7 +80,16 @@ class SyncWriter:
             if stream is not None:
                 self._stream(short, sensor, stream, result)
             elif sensor.is_default:
-                result.absent |= dict.fromkeys(_kinds(short, sensor), "nothing was recorded of it")
+                if sensor.is_front_camera:
+                    kinds = [f"{short}_video", f"{short}_pose_npz"]
+                elif sensor.kind == DEPTH:
+                    kinds = [f"{short}_{name}_npz" for name in ("depth", "ab", "pose")]
+                elif sensor.kind == SAMPLES:
+                    kinds = [f"imu_{short}_npz"]
+                else:
+                    kinds = ["spatial_npz" if sensor.is_head_pose else short]
+                absent = (f"{PREFIX}_{kind}" for kind in kinds)
+                result.absent |= dict.fromkeys(absent, "nothing was recorded of it")
         return result
 
     def _stream(self, short: str, sensor: HeadsetStream, stream: StoredStream, result: Synced) -> None:
@@ -212,23 +220,19 @@ class SyncWriter:
                 if not self._is_there(place, made_of(self.out / place.path)):
                     part = stack.enter_context(written(self.out / place.path, force=self.force))
                     files[name] = stack.enter_context(ArraysFile(part, self._made_of))
-            if files:
-                self._images(stream, beside, files)
+            there = []
+            for at, image in _rising(stream, beside.row) if files else ():
+                for name, file in files.items():
+                    file.add(f"{name}-{beside.frame[at]:06d}", getattr(image, IMAGES[name]))
+                there.append(at)
+                if at % 100 == 0:
+                    self.tell(at, len(beside.frame))
+            for file in files.values():
+                for name, values in frames_of(self.frames, beside.frame[there]).items():
+                    file.add(name, values)
+                file.add("sample_capture_ns", beside.taken_ns[there])
         for place in places.values():
             self._written(place, result)
-
-    def _images(self, stream: StoredStream, beside: FrameSamples, files: dict[str, ArraysFile]) -> None:
-        there = []
-        for place, image in _rising(stream, beside.row):
-            for name, file in files.items():
-                file.add(f"{name}-{beside.frame[place]:06d}", getattr(image, IMAGES[name]))
-            there.append(place)
-            if place % 100 == 0:
-                self.tell(place, len(beside.frame))
-        for file in files.values():
-            for name, values in frames_of(self.frames, beside.frame[there]).items():
-                file.add(name, values)
-            file.add("sample_capture_ns", beside.taken_ns[there])
 
 
 def _rising(stream: StoredStream, rows: Int64) -> Iterator[tuple[int, DepthFrame]]:
@@ -240,13 +244,3 @@ def _rising(stream: StoredStream, rows: Int64) -> Iterator[tuple[int, DepthFrame
             held = next(images, None)
         if held is not None and held.row == row:
             yield place, held
-
-
-def _kinds(short: str, sensor: HeadsetStream) -> list[str]:
-    if sensor.is_front_camera:
-        return [f"{PREFIX}_{short}_video", f"{PREFIX}_{short}_pose_npz"]
-    if sensor.kind == DEPTH:
-        return [f"{PREFIX}_{short}_{name}_npz" for name in ("depth", "ab", "pose")]
-    if sensor.kind == SAMPLES:
-        return [f"{PREFIX}_imu_{short}_npz"]
-    return [f"{PREFIX}_spatial_npz" if sensor.is_head_pose else f"{PREFIX}_{short}"]

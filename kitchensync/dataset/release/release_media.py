@@ -30,7 +30,6 @@ from kitchensync.storage.exports.arrays_file import ArraysFile, made_of
 from kitchensync.storage.exports.film import made_of_film, write_small_film
 from kitchensync.storage.options.outputs import OutputRefused, check_output, write_into, written
 from kitchensync.storage.reading.instants import NotIndexed
-from kitchensync.storage.timeline.film_times import FilmTimes
 
 SMALL = {"360p": 360, "720p": 720}
 """Heights of the small films that may be asked for."""
@@ -101,7 +100,12 @@ class MediaWriter:
                 continue
             self.work.part = work_of((name,), len(self.own.frames))
             try:
-                self._kind(name, kind, made)
+                if name == ORIGINAL:
+                    self._original(kind, made)
+                elif name == HEADSET:
+                    self._synced(made)
+                else:
+                    self._small(name, kind, made)
             except OutputRefused:
                 raise
             except (SensorError, StorageError) as error:
@@ -115,14 +119,6 @@ class MediaWriter:
         for name in self.own.others:
             made.lacks(name, "the published form has one film and one headset a recording")
         return made
-
-    def _kind(self, name: str, kind: str, made: Media) -> None:
-        if name in SMALL:
-            self._small(name, kind, made)
-        elif name == ORIGINAL:
-            self._original(kind, made)
-        else:
-            self._synced(made)
 
     def _small(self, name: str, kind: str, made: Media) -> None:
         """Write a film of constant rate, and when each of its pictures was taken."""
@@ -149,8 +145,15 @@ class MediaWriter:
             made.lacks(kind, frames.why or "nothing tells when its pictures were taken")
             return
         if self._is_missing(path, made_of(self.out / path), source):
-            more: Arrays = {"hidden": self.own.hidden, "motion_s": motion_seconds(self.own)}
-            self._save(path, source, _arrays(frames) | more)
+            arrays: Arrays = {
+                "frame": np.arange(len(frames)),
+                "capture_ns": frames.capture_ns,
+                "bound_ns": frames.bound_ns,
+                "fps": np.array([frames.fps.numerator, frames.fps.denominator]),
+                "hidden": self.own.hidden,
+                "motion_s": motion_seconds(self.own),
+            }
+            self._save(path, source, arrays)
         made.links[kind] = path
 
     def _motion(self, made: Media) -> None:
@@ -172,9 +175,11 @@ class MediaWriter:
         told, constants = calibration_of(self.own)
         stem = f"{calibration_files.FOLDER}/{self.published_id}"
         for short, arrays in constants.items():
-            path, source = f"{stem}_{short}.npz", _digest_of(arrays)
-            if self._is_missing(path, made_of(self.out / path), source):
-                self._save(path, source, arrays)
+            path, digest = f"{stem}_{short}.npz", hashlib.sha256()
+            for name, values in sorted(arrays.items()):
+                digest.update(f"{name} {values.dtype} {values.shape}".encode() + np.asarray(values).tobytes())
+            if self._is_missing(path, made_of(self.out / path), digest.hexdigest()):
+                self._save(path, digest.hexdigest(), arrays)
             made.links[f"calibration_{short}_npz"] = path
         write_into(self.out, {f"{stem}.json": calibration_files.as_text(told)}, force=self.force)
         made.links["calibration_json"] = f"{stem}.json"
@@ -255,13 +260,6 @@ class MediaWriter:
         return True
 
 
-def _digest_of(arrays: Arrays) -> str:
-    digest = hashlib.sha256()
-    for name, values in sorted(arrays.items()):
-        digest.update(f"{name} {values.dtype} {values.shape}".encode() + np.asarray(values).tobytes())
-    return digest.hexdigest()
-
-
 def _picture_sizes(paths: list[Path]) -> list[int]:
     """Return the bytes of every encoded picture: no two films have the same."""
     sizes: list[int] = []
@@ -269,12 +267,3 @@ def _picture_sizes(paths: list[Path]) -> list[int]:
         with open_media(path).container() as film:
             sizes += [entry.size for entry in film.streams.video[0].index_entries]
     return sizes
-
-
-def _arrays(frames: FilmTimes) -> Arrays:
-    return {
-        "frame": np.arange(len(frames)),
-        "capture_ns": frames.capture_ns,
-        "bound_ns": frames.bound_ns,
-        "fps": np.array([frames.fps.numerator, frames.fps.denominator]),
-    }

@@ -164,8 +164,11 @@ def _sources(data: DataSet, recordings: Recordings) -> dict[str, Any]:
     """Count the same by two sources: who cooked, and whether errors were meant and made."""
     table = {row[0]: row for row in data.annotations.videos[1:]}
     both = [(one, table[one.recording_id]) for one in recordings if one.recording_id in table]
+    ids = {one.recording_id: one.recording_id.partition("_")[::2] for one in recordings}
     planned = {
-        one.recording_id: number for one in recordings if (number := _script(one.recording_id)) is not None
+        one: (int(number) - 1) % (2 * HALF) >= HALF
+        for one, (activity, number) in ids.items()
+        if activity.isdecimal() and number.isdecimal()
     }
     return {
         "person": {
@@ -175,10 +178,10 @@ def _sources(data: DataSet, recordings: Recordings) -> dict[str, Any]:
         },
         "errors": {
             "made, by the annotations": sum(one.is_error for one in recordings if one.recording_id in planned),
-            "planned, by the script number": sum(_is_planned(number) for number in planned.values()),
+            "planned, by the script number": sum(planned.values()),
             "differ": [
                 one.recording_id for one in recordings
-                if one.recording_id in planned and one.is_error != _is_planned(planned[one.recording_id])
+                if one.recording_id in planned and one.is_error != planned[one.recording_id]
             ],
         },
     }  # fmt: skip
@@ -186,12 +189,3 @@ def _sources(data: DataSet, recordings: Recordings) -> dict[str, Any]:
 
 def _counted(values: Iterable[int]) -> dict[str, int]:
     return {str(value): count for value, count in sorted(Counter(values).items())}
-
-
-def _script(recording_id: str) -> int | None:
-    activity, _, number = recording_id.partition("_")
-    return int(number) if activity.isdecimal() and number.isdecimal() else None
-
-
-def _is_planned(number: int) -> bool:
-    return (number - 1) % (2 * HALF) >= HALF

@@ -22,13 +22,12 @@ COLUMNS = ("text", "verb", "noun")
 
 def actions_of(recordings: Iterable[AnnotatedRecording]) -> dict[str, Deed]:
     """Return what each text of a step says: its verb, and the first ingredient, else tool, in the plural."""
-    return {text: _deed(text) for text in sorted({e.description for one in recordings for e in one.entries})}
-
-
-def _deed(text: str) -> Deed:
-    step = Step(0, text)
-    nouns = pieces(step.instruction, "ingredient") or pieces(step.instruction, "tool")
-    return action_of(step.action or step.instruction), plural(nouns[0].lower()) if nouns else None
+    found: dict[str, Deed] = {}
+    for text in sorted({e.description for one in recordings for e in one.entries}):
+        step = Step(0, text)
+        nouns = pieces(step.instruction, "ingredient") or pieces(step.instruction, "tool")
+        found[text] = action_of(step.action or step.instruction), plural(nouns[0].lower()) if nouns else None
+    return found
 
 
 def actions_table(actions: Mapping[str, Deed]) -> str:

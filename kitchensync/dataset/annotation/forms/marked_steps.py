@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypedDict
 
-from kitchensync.dataset.annotation.forms.agreement_of_people import agreement
+from kitchensync.dataset.annotation.forms.agreement_of_people import Agreement, agreement
 from kitchensync.dataset.annotation.forms.frame_times import span_s
 from kitchensync.dataset.annotation.forms.server_export import Annotation, Task
 from kitchensync.task_graphs.errors import BadGraph
@@ -36,6 +36,25 @@ class MarkedFilm:
     labels: frozenset[str] | None
 
 
+class SaidFinding(TypedDict):
+    """What does not count, as JSON."""
+
+    word: str
+    where: str
+
+
+class SaidSteps(TypedDict):
+    """What was marked in a film, as JSON; seconds."""
+
+    annotators: dict[str, Spans]
+    prediction: Spans
+    problems: list[str]
+    findings: list[SaidFinding]
+    ignored_annotations: list[int]
+    empty_annotations: list[int]
+    agreement: Agreement | None
+
+
 @dataclass
 class Steps:
     """What was marked in one film: spans by person, those of the prediction, and what was left out."""
@@ -48,7 +67,7 @@ class Steps:
     ignored: list[int] = field(default_factory=list)
     empty: list[int] = field(default_factory=list)
 
-    def said(self, duration_s: float | None) -> dict[str, Any]:
+    def said(self, duration_s: float | None) -> SaidSteps:
         """Return it as an object of JSON."""
         people = list(self.annotators.values())
         return {
@@ -79,20 +98,17 @@ def read_steps(task: Task, film: MarkedFilm, read: Reader) -> Steps:
         elif not one.result:
             steps.empty.append(one.id)
         else:
-            _add(one, film, steps, read)
+            if one.by in steps.annotators:  # the later one counts
+                steps.findings.append(Uncounted("two annotations by one person", one.place))
+                steps.ignored.append(steps.annotation_of[one.by])
+            spans = _spans(one, film, steps.findings, read)
+            steps.annotators[one.by], steps.annotation_of[one.by] = spans, one.id
+            if any(entry.get("type") == TIMELINE for entry in one.result):
+                lacking = [label for label in steps.prediction if label not in spans]
+                steps.findings += [
+                    Uncounted("step without region", f"{one.place} {label}") for label in lacking
+                ]
     return steps
-
-
-def _add(one: Annotation, film: MarkedFilm, steps: Steps, read: Reader) -> None:
-    """Add what a person marked; of two annotations by one person the later one counts."""
-    if one.by in steps.annotators:
-        steps.findings.append(Uncounted("two annotations by one person", one.place))
-        steps.ignored.append(steps.annotation_of[one.by])
-    spans = _spans(one, film, steps.findings, read)
-    steps.annotators[one.by], steps.annotation_of[one.by] = spans, one.id
-    if any(entry.get("type") == TIMELINE for entry in one.result):
-        lacking = [label for label in steps.prediction if label not in spans]
-        steps.findings += [Uncounted("step without region", f"{one.place} {label}") for label in lacking]
 
 
 def _spans(one: Annotation, film: MarkedFilm, findings: list[Uncounted], read: Reader) -> Spans:
@@ -110,13 +126,19 @@ def marked_frames(
             continue
         place = f"{one.place} region {entry.get('id', '?')}"
         try:
-            labels, ranges = _region(entry.get("value"), place, read)
+            value = read.object(entry.get("value"), place)
+            labels = [read.text(label, place) for label in read.array(value.get(TIMELINE, []), place)]
+            listed = [read.object(found, place) for found in read.array(value.get("ranges") or [], place)]
+            ranges = [
+                (_frame(found.get("start"), place, read), _frame(found.get("end"), place, read))
+                for found in listed
+                if found.get("enabled") is not False
+            ]
         except BadGraph:
             findings.append(Uncounted("unreadable region", place))
             continue
-        if not entry["value"].get("ranges"):
-            is_box = "sequence" in entry["value"]
-            findings.append(Uncounted(BOX if is_box else "region without ranges", place))
+        if not listed:
+            findings.append(Uncounted(BOX if "sequence" in value else "region without ranges", place))
         for start, end in ranges:
             if word := _wrong(start, end, labels, film):
                 findings.append(Uncounted(word, place))
@@ -124,17 +146,6 @@ def marked_frames(
             for label in labels:
                 spans.setdefault(label, []).append((start, end))
     return {label: sorted(found) for label, found in spans.items()}
-
-
-def _region(found: Any, place: str, read: Reader) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return labels, and first and last frame of each range. Raises BadGraph."""
-    value = read.object(found, place)
-    labels = [read.text(label, place) for label in read.array(value.get(TIMELINE, []), place)]
-    spans = [read.object(one, place) for one in read.array(value.get("ranges") or [], place)]
-    counted = [one for one in spans if one.get("enabled") is not False]
-    return labels, [
-        (_frame(one.get("start"), place, read), _frame(one.get("end"), place, read)) for one in counted
-    ]
 
 
 def _frame(value: Any, place: str, read: Reader) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from kitchensync.dataset.annotation.forms.frame_times import region_of
 from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, Steps, Uncounted
@@ -44,31 +43,29 @@ def steps_of(marked: Marked, labels: frozenset[str] | None) -> Steps:
     steps.findings += [Uncounted("no time", place) for place in marked.untimed]
     for one in sorted(marked.marks, key=lambda mark: mark.start_ns):
         mine = steps.annotators.setdefault(one.by, {})
-        if word := _wrong(one, labels):
-            steps.findings.append(Uncounted(word, one.place))
+        if not one.label:
+            steps.findings.append(Uncounted("region without label", one.place))
+        elif labels is not None and one.label not in labels:
+            steps.findings.append(Uncounted("unknown label", one.place))
+        elif one.end_ns < one.start_ns:
+            steps.findings.append(Uncounted("end before start", one.place))
         else:
             mine.setdefault(one.label, []).append((one.start_ns / 1e9, one.end_ns / 1e9))
     return steps
 
 
-def _wrong(one: TimedMark, labels: frozenset[str] | None) -> str:
-    if not one.label:
-        return "region without label"
-    if labels is not None and one.label not in labels:
-        return "unknown label"
-    return "end before start" if one.end_ns < one.start_ns else ""
-
-
 def task_of_marks(marked: Marked, fps: Fraction, frames: int) -> Task:
     """Return marks as a task: one annotation a person, numbered from 1 in the order of their names."""
-    people = sorted({one.by for one in marked.marks})
+    regions: dict[str, list[dict[str, object]]] = {one.by: [] for one in marked.marks}
+    for one in marked.marks:
+        start, end = region_of(Fraction(one.start_ns, 10**9), Fraction(one.end_ns, 10**9), fps)
+        end = end if one.end_ns >= one.start_ns else start - 1
+        value = {"ranges": [{"start": start, "end": end}], TIMELINE: [one.label] if one.label else []}
+        ns = [one.start_ns, one.end_ns]
+        regions[one.by].append({"id": one.place, "type": TIMELINE, "value": value, "ns": ns})
     annotations = [
-        {
-            "id": number,
-            "completed_by": person,
-            "result": [_region(one, fps) for one in marked.marks if one.by == person],
-        }
-        for number, person in enumerate(people, 1)
+        {"id": number, "completed_by": person, "result": regions[person]}
+        for number, person in enumerate(sorted(regions), 1)
     ]
     data = {
         "recording_id": marked.recording,
@@ -78,10 +75,3 @@ def task_of_marks(marked: Marked, fps: Fraction, frames: int) -> Task:
     }
     (task,) = tasks_of([{"data": data, "annotations": annotations}], marked.recording)
     return task
-
-
-def _region(one: TimedMark, fps: Fraction) -> dict[str, Any]:
-    start, end = region_of(Fraction(one.start_ns, 10**9), Fraction(one.end_ns, 10**9), fps)
-    end = end if one.end_ns >= one.start_ns else start - 1
-    value = {"ranges": [{"start": start, "end": end}], TIMELINE: [one.label] if one.label else []}
-    return {"id": one.place, "type": TIMELINE, "value": value, "ns": [one.start_ns, one.end_ns]}

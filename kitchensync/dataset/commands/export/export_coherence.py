@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     from kitchensync.dataset.source.given_data import GivenData
     from kitchensync.dataset.source.given_films import OpenFilm
-    from kitchensync.dataset.tables.coherence_examples import Example
+    from kitchensync.dataset.tables.boundary_examples import BoundaryExample
+    from kitchensync.dataset.tables.coherence_examples import Example, JudgedStep
     from kitchensync.dataset.tables.step_actions import Deed
     from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
@@ -126,26 +127,30 @@ def coherence(
     part_of = {one: part for part, ids in parts.items() for one in ids}
     warnings = past_the_film(found.data) + found.warnings
     folder = out.with_suffix(".frames")
+    rows: Sequence[JudgedStep]
+    said: dict[str, object]
     if boundaries:
-        rows, left_out, repeated = boundary_examples(
+        made, left_out, repeated = boundary_examples(
             recordings, _actions(actions, recordings, warnings), part_of, seed, corrected=corrected
         )
         warnings += [] if corrected else published_faults(repeated, frames=frames)
         if wanted and parts:
-            rows = in_parts(rows, part_of, recording_of, warnings)
+            made = in_parts(made, part_of, recording_of, warnings)
         draw = partial(balanced, part_of=part_of, wanted=wanted, seed=seed) if wanted else list
         if frames:
-            rows, absent = _boundary_frames(
-                found, rows, left_out, folder, draw, force=force, corrected=corrected
+            made, absent = _boundary_frames(
+                found, made, left_out, folder, draw, force=force, corrected=corrected
             )
             warnings += absent
         else:
-            rows = draw(rows)
+            made = draw(made)
+        rows = made
     else:
-        rows, left_out = all_examples(recordings)
-        warnings += _sharpest_frames(found, rows, folder, force=force) if frames else []
+        shown, left_out = all_examples(recordings)
+        warnings += _sharpest_frames(found, shown, folder, force=force) if frames else []
+        rows = shown
     said = counted(rows, left_out, part_of)
-    said |= {} if boundaries else {"samples": sum(row["samples"] for row in rows)}
+    said |= {} if boundaries else {"samples": sum(row["samples"] for row in shown)}
     said |= {"actions": str(actions)} if actions else {}
     said |= {"frames": sum(len(row["frames"]) for row in rows)} if frames else {}
     write_list(out, rows, force=force)
@@ -184,26 +189,26 @@ def _sharpest_frames(found: GivenData, rows: list[Example], folder: Path, *, for
 
     absent: list[str] = []
     for row in rows:
-        row |= {"frames": [], "frame_times": []}
+        row["frames"], row["frame_times"] = [], []
     for recording, film in _films(found, absent):
         ours = [row for row in rows if recording_of(row) == recording]
         for example, name, at_s, content in sharpest_frames(film, ours):
             write_into(folder, {name: content}, force=force)
-            example["frames"].append(f"{folder.name}/{name}")
-            example["frame_times"].append(round(at_s, 4))
+            example["frames"] += [f"{folder.name}/{name}"]
+            example["frame_times"] += [round(at_s, 4)]
     return _not_here(absent)
 
 
 def _boundary_frames(
     found: GivenData,
-    rows: list[Example],
+    rows: list[BoundaryExample],
     left_out: Counter[str],
     folder: Path,
-    draw: Callable[[list[Example]], list[Example]],
+    draw: Callable[[list[BoundaryExample]], list[BoundaryExample]],
     *,
     force: bool,
     corrected: bool,
-) -> tuple[list[Example], list[str]]:
+) -> tuple[list[BoundaryExample], list[str]]:
     """Write the pictures; return those drawn of the examples that they show, and which films are not here.
 
     Raises OutputRefused.
@@ -213,12 +218,12 @@ def _boundary_frames(
         for name, content in look.look(film, recording):
             write_into(folder, {name: content}, force=force)
             written.add(f"{folder.name}/{name}")
-    kept = []
+    kept: list[BoundaryExample] = []
     for row in rows:
         if why := look.why_left_out(row):
             left_out[why] += 1
         else:
-            kept.append(row | look.named(row, folder.name))
+            kept.append({**row, **look.named(row, folder.name)})
     kept = draw(kept)
     for name in written.difference(*(row["frames"] for row in kept)):
         (folder.parent / name).unlink()
