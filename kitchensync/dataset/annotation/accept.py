@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.dataset.annotation.forms.frame_times import is_rate, region_of
-from kitchensync.dataset.annotation.forms.marked_steps import BOX, MarkedFilm, Uncounted, marked_frames
+from kitchensync.dataset.annotation.forms.marked_steps import (
+    BOX,
+    MarkedFilm,
+    Uncounted,
+    marked_frames,
+    task_of_marks,
+)
 from kitchensync.dataset.annotation.forms.narration import is_transcription, spoken_regions
 from kitchensync.dataset.annotation.forms.server_export import MOST_BYTES, Annotation, Task, parse_export
-from kitchensync.dataset.annotation.forms.timed_marks import task_of_marks
 from kitchensync.dataset.annotation.labels import labels_of
 from kitchensync.dataset.annotation.read_file import elan_marks
-from kitchensync.dataset.narration.narrations import Narration, keep_narrations
+from kitchensync.dataset.narration.narrations import NarratedVideo, Narration, keep_narrations
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.storage.recording_files.annotation_folder import (
     ACCEPTED,
@@ -60,11 +65,7 @@ def keep(recording: Path, task: Task, source: str) -> KeptVersions:
             "author": one.by,
             "was_cancelled": one.was_cancelled,
             "kept_utc_ns": time.time_ns(),
-            "film": {
-                "fps": task.fps,
-                "frames": task.frames,
-                "proxy_sha256": task.data.get("proxy_sha256"),
-            },
+            "film": {"fps": task.fps, "frames": task.frames, "proxy_sha256": task.data.get("proxy_sha256")},
             "raw": one.raw,
         }
         number, is_new = add_version(recording, content)
@@ -151,7 +152,7 @@ def accept_narrations(own: OwnRecording, annotation: int) -> dict[str, Any] | No
     _refuse(findings)
     if not said:
         raise NotAcceptable(f"{place}: holds no text; accept another one")
-    film = {
+    film: NarratedVideo = {
         "fps": [fps.numerator, fps.denominator],
         "frames": len(own.frames),
         "sha256": version["film"]["proxy_sha256"],

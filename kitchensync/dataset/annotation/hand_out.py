@@ -13,8 +13,7 @@ from typing import Any, TypedDict
 from kitchensync.dataset.annotation.forms.elan import TIMES, write_elan
 from kitchensync.dataset.annotation.forms.frame_times import region_of
 from kitchensync.dataset.annotation.forms.label_config import audio_config, timeline_config
-from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, Spans
-from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark
+from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, Marked, Spans, TimedMark
 from kitchensync.dataset.annotation.labels import labels_of, touched_spans, version_of
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
 from kitchensync.operations.entries import counts

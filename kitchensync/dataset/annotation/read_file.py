@@ -11,14 +11,15 @@ from kitchensync.dataset.annotation.forms.frame_times import is_rate, rate_near
 from kitchensync.dataset.annotation.forms.label_config import parse_labels
 from kitchensync.dataset.annotation.forms.marked_steps import (
     TIMELINE,
+    Marked,
     MarkedFilm,
     SaidSteps,
     Steps,
     read_steps,
+    steps_of,
 )
 from kitchensync.dataset.annotation.forms.narration import LabelNarration, read_narration
 from kitchensync.dataset.annotation.forms.server_export import MOST_BYTES, Task, parse_export
-from kitchensync.dataset.annotation.forms.timed_marks import Marked, steps_of
 from kitchensync.task_graphs.formats.graph_files import read_bytes
 from kitchensync.task_graphs.formats.strict_json import Reader
 

@@ -11,7 +11,7 @@ import click
 from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
 from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
 from kitchensync.dataset.measures.cases import MOST_BYTES
-from kitchensync.dataset.measures.questioning import StopRule
+from kitchensync.dataset.measures.coherence import StopRule
 from kitchensync.dataset.measures.span_agreement import answered, overlapping
 from kitchensync.dataset.measures.span_agreement import summary as means
 from kitchensync.dataset.promqa.answer_judge import cases_of, judge_prompt, judged, score, verdicts_of
@@ -22,7 +22,7 @@ from kitchensync.storage.options.outputs import check_output
 from kitchensync.task_graphs.formats.graph_files import read_bytes
 
 if TYPE_CHECKING:
-    from kitchensync.dataset.measures.questioning import StopRule
+    from kitchensync.dataset.measures.coherence import StopRule
 
 SUMMARY = click.option("--summary", is_flag=True, help="Print the means instead, one JSON object.")
 

@@ -22,6 +22,9 @@ FILE = click.argument("file", type=given_path(exists=True))
 SEED = click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed gives the same answer."
 )
+DRAW_SEED = click.option(
+    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
+)
 
 
 class GivenSource(GivenRecording):

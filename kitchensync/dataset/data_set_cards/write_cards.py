@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from kitchensync.dataset.data_set_cards import (
     data_dictionary,
@@ -17,6 +16,7 @@ from kitchensync.dataset.data_set_cards.card_facts import Facts
 from kitchensync.dataset.data_set_cards.croissant import as_croissant
 from kitchensync.dataset.data_set_cards.readme import READERS, as_licence, as_readme
 from kitchensync.dataset.pages.release_pages import render
+from kitchensync.dataset.source.data_set import ReleasedMember
 from kitchensync.dataset.source.data_set_folder import read_data_set
 from kitchensync.dataset.source.sums import SUMS, hashes_of, sums_of
 from kitchensync.sensors.gopro.files.media import open_container
@@ -32,7 +32,7 @@ SMALL_FILMS = ("gopro_360p", "gopro_720p")
 def write_cards(
     out: Path,
     about: About,
-    members: list[dict[str, Any]],
+    members: list[ReleasedMember],
     names: Iterable[str],
     *,
     is_virtual: bool,
@@ -67,7 +67,7 @@ def write_cards(
     return len(written), sum((out / name).stat().st_size for name in written)
 
 
-def _pictures(out: Path, members: list[dict[str, Any]]) -> dict[str, bytes]:
+def _pictures(out: Path, members: list[ReleasedMember]) -> dict[str, bytes]:
     """Return path -> JPEG of a picture from the middle of each small film."""
     made = {}
     for member in members:

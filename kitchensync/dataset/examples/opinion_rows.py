@@ -52,19 +52,14 @@ def _row(recording: str, item: Row, people: list[dict[str, dict[str, str]]]) -> 
         scores = {question: [int(one) for one in all_] for question, all_ in answers.items()}
         return row | scores | {f"mean_{question}": mean(all_) for question, all_ in scores.items()}
     success = answers.get("success", [])
-    row |= {"mistake": hidden["success"] == "no", "success": success, "majority": _majority(success)}
-    return row | {"confidence": [int(one) for one in answers.get("confidence", ())], "share": _share(success)}
-
-
-def _majority(said: list[str]) -> str | None:
-    """Return what more than half say; None where nobody has them."""
-    return next((one for one in set(said) if 2 * said.count(one) > len(said)), None)
-
-
-def _share(said: list[str]) -> float | None:
-    """Return which part of all pairs of people say the same."""
-    pairs = list(combinations(said, 2))
-    return sum(one == other for one, other in pairs) / len(pairs) if pairs else None
+    pairs = list(combinations(success, 2))
+    return row | {
+        "mistake": hidden["success"] == "no",
+        "success": success,
+        "majority": next((one for one in set(success) if 2 * success.count(one) > len(success)), None),
+        "confidence": [int(one) for one in answers.get("confidence", ())],
+        "share": sum(one == other for one, other in pairs) / len(pairs) if pairs else None,
+    }
 
 
 def pooled(figures: Iterable[tuple[int, Row]]) -> dict[str, Any]:

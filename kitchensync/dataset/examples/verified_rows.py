@@ -45,9 +45,7 @@ def verified_rows(
     return valid, agreement_of_judges(judged), without
 
 
-def evidence_rows(
-    found: GivenData,
-) -> tuple[list[Question], list[SpanCase], list[str]]:
+def evidence_rows(found: GivenData) -> tuple[list[Question], list[SpanCase], list[str]]:
     """Return the questions with evidence that hold, keys as published; both passes of all; recordings without any.
 
     The passes are cases of `measure spans`: what the first person marked is the truth of the second. Raises

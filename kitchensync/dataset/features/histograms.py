@@ -25,7 +25,8 @@ class Histograms:
         """Return (100,) of pictures (n, height, width, 3) RGB."""
         grey = pictures.mean(axis=3, dtype=np.float32)
         colours = [_shares(pictures[..., channel], COLOURS, 256) for channel in range(3)]
-        groups = [np.concatenate(colours) / 3, _edges(grey), _changes(grey)]
+        changes = _shares(np.abs(np.diff(grey, axis=0)), CHANGES, 256)
+        groups = [np.concatenate(colours) / 3, _edges(grey), changes]
         return np.concatenate(groups).astype(np.float32)
 
 
@@ -46,7 +47,3 @@ def _edges(grey: np.ndarray) -> np.ndarray:
     ]
     found = [_shares(direction[part], DIRECTIONS, np.pi, strength[part]) for part in quarters]
     return np.concatenate(found) / 4
-
-
-def _changes(grey: np.ndarray) -> np.ndarray:
-    return _shares(np.abs(np.diff(grey, axis=0)), CHANGES, 256)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypedDict
 
 from kitchensync.task_graphs.text.actions import ANY_VERB, action_of
 
@@ -76,6 +77,18 @@ class Parsed:
 
     verb: str
     noun: str
+
+
+class FineNarration(TypedDict):
+    """What somebody said of the film: seconds, its words, and the step that it is about."""
+
+    start: float
+    end: float
+    text: str
+    verb: str
+    noun: str
+    step: int | None
+    source: str
 
 
 def number_in_words(number: int) -> str:

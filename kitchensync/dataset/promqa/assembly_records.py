@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kitchensync.dataset.promqa.prefixes import BEFORE_ALL
-from kitchensync.dataset.promqa.questions import Example, seconds_of
+from kitchensync.dataset.promqa.questions import BEFORE_ALL, Example, seconds_of
 
 BESIDE = ("clip", "clip_frames", "last_frame_s", "frames")
 """What a row has where films were written beside the list."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.dataset.source.data_set import CoverageRow, LackingRow
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.operations.entries import entries_of
 from kitchensync.shell.array_types import Int64
@@ -21,24 +21,6 @@ from kitchensync.storage.verify.session_span import SessionTimes, session_of
 from kitchensync.storage.verify.steps import StepTime, touched
 from kitchensync.storage.verify.suitable_uses import clock, sentence
 from kitchensync.storage.verify.thresholds import COVERAGE_WARN, HOLE_NAMED_S
-
-
-class LackingRow(TypedDict):
-    """What a stream lacks: spans in seconds of the film, the entries that they touch from 0, both in words."""
-
-    stream: str
-    holes_s: list[list[float]]
-    entries: list[int]
-    said: str
-
-
-class CoverageRow(TypedDict):
-    """How much of the session a stream covers, all its holes, and how far apart its packets may be, seconds."""
-
-    stream: str
-    coverage: float
-    holes_s: list[list[float]]
-    step_s: float
 
 
 def lacking_of(own: OwnRecording, *, with_headset: bool) -> tuple[list[LackingRow], list[CoverageRow]]:

@@ -16,9 +16,9 @@ import numpy as np
 from kitchensync.dataset.release import calibration_files
 from kitchensync.dataset.release.calibration_files import calibration_of
 from kitchensync.dataset.release.film_motion import motion_of, motion_seconds
-from kitchensync.dataset.release.headset_frames import Arrays, Film, HeadsetFrames, NothingThere
+from kitchensync.dataset.release.headset_frames import Arrays, Film, HeadsetFrames, NothingThere, save_arrays
 from kitchensync.dataset.release.headset_sync import PREFIX, SyncWriter
-from kitchensync.dataset.source.data_set import GOPRO, MOTION
+from kitchensync.dataset.source.data_set import GOPRO, MOTION, AbsentKind
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
@@ -26,7 +26,7 @@ from kitchensync.sensors.gopro.mp4.join import join
 from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.copies.read_through import promised_hashes
 from kitchensync.storage.errors import StorageError, pass_on_trouble, words_of
-from kitchensync.storage.exports.arrays_file import ArraysFile, made_of
+from kitchensync.storage.exports.arrays_file import made_of
 from kitchensync.storage.exports.film import made_of_film, write_small_film
 from kitchensync.storage.options.outputs import OutputRefused, check_output, write_into, written
 from kitchensync.storage.reading.instants import NotIndexed
@@ -72,7 +72,7 @@ class Media:
     """What was written: path by kind of link; why others are absent; frames that have none of a kind."""
 
     links: dict[str, str] = field(default_factory=dict)
-    absent: list[dict[str, str]] = field(default_factory=list)
+    absent: list[AbsentKind] = field(default_factory=list)
     holes: dict[str, int] = field(default_factory=dict)
 
     def lacks(self, kind: str, why: str) -> None:
@@ -153,7 +153,7 @@ class MediaWriter:
                 "hidden": self.own.hidden,
                 "motion_s": motion_seconds(self.own),
             }
-            self._save(path, source, arrays)
+            save_arrays(self.out / path, source, arrays, force=self.force)
         made.links[kind] = path
 
     def _motion(self, made: Media) -> None:
@@ -161,14 +161,13 @@ class MediaWriter:
         path, source, kind = MOTION.format(self.published_id), self._made_of("motion"), "gopro_gyroscope_npz"
         try:
             if self._is_missing(path, made_of(self.out / path), source):
-                self._save(path, source, motion_of(self.own))
+                save_arrays(self.out / path, source, motion_of(self.own), force=self.force)
+            made.links[kind] = path
         except NothingThere as error:
             made.lacks(kind, str(error))
         except SensorError as error:
             pass_on_trouble(error)
             made.lacks(kind, words_of(error))
-        else:
-            made.links[kind] = path
 
     def _calibration(self, made: Media) -> None:
         """Write the constants of the headset's sensors, and what its clock is in UTC."""
@@ -179,18 +178,10 @@ class MediaWriter:
             for name, values in sorted(arrays.items()):
                 digest.update(f"{name} {values.dtype} {values.shape}".encode() + np.asarray(values).tobytes())
             if self._is_missing(path, made_of(self.out / path), digest.hexdigest()):
-                self._save(path, digest.hexdigest(), arrays)
+                save_arrays(self.out / path, digest.hexdigest(), arrays, force=self.force)
             made.links[f"calibration_{short}_npz"] = path
         write_into(self.out, {f"{stem}.json": calibration_files.as_text(told)}, force=self.force)
         made.links["calibration_json"] = f"{stem}.json"
-
-    def _save(self, path: str, source: str, arrays: Arrays) -> None:
-        with (
-            written(self.out / path, force=self.force) as part,
-            ArraysFile(part, source) as file,
-        ):
-            for name, values in arrays.items():
-                file.add(name, values)
 
     def _original(self, kind: str, made: Media) -> None:
         """Write the camera's film, each sample byte for byte, chapters joined, without place and serial number."""

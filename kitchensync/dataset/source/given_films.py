@@ -24,6 +24,7 @@ from kitchensync.task_graphs.formats.annotations import VIDEOS
 if TYPE_CHECKING:
     from kitchensync.sensors.gopro.files.clip import Clip
 
+
 FILM = GOPRO.format("360p", "{}", "360p") + ".mp4"
 TIMES = GOPRO.format("360p", "{}", "360p") + "_frames.npz"
 """When each picture was taken, as a lab's own release says it beside the film."""

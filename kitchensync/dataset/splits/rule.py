@@ -1,22 +1,151 @@
-"""One split by one rule, with everything that is to be known of it: what its parts hold, share and leave out."""
+"""One split by one rule: as published, by a ratio and a seed, by the paper's supplement, or by the values of a file.
+
+The published rules are those by which the lists of CaptainCook4D can be made again; they mean nothing for other data.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from fractions import Fraction
 
-from kitchensync.dataset.splits import by_ratio, published_split, split_steps, supplement
-from kitchensync.dataset.splits.by_ratio import Ratio
+from kitchensync.dataset.splits import supplement
 from kitchensync.dataset.splits.split_kinds import (
     PARTS,
+    SEPARATED,
     NoSuchSplit,
     Split,
     StepSplit,
+    Value,
     empty,
     names_of,
+    script_number,
+    strata,
 )
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
+
+PUBLISHED = {"train": Fraction(75, 100), "test": Fraction(91, 100), "val": Fraction(1)}
+"""Where the published loader cuts the entries of a recording: the test part stands before the validation part."""
+
+
+def steps_divided(
+    recordings: list[AnnotatedRecording], ratio: Ratio | None = None, seed: int | None = None
+) -> StepSplit:
+    """Cut the entries of each recording, normal and with errors apart: shuffled by a seed, without one in list order.
+
+    The published loader shuffles a copy and cuts the list as it was.
+    """
+    cuts = PUBLISHED
+    if ratio is not None:
+        cuts = {"train": ratio[0], "val": ratio[0] + ratio[1], "test": Fraction(1)}
+    chance = None if seed is None else random.Random(seed)
+    made: StepSplit = {part: {one.recording_id: [] for one in recordings} for part in PARTS}
+    for one in recordings:
+        for wrong in (False, True):
+            places = [n for n, entry in enumerate(one.entries) if bool(entry.errors) == wrong]
+            if chance is not None:
+                chance.shuffle(places)
+            begin = 0
+            for part, cut in cuts.items():
+                end = int(len(places) * cut)
+                made[part][one.recording_id] += places[begin:end]
+                begin = end
+    return {
+        part: {recording: sorted(places) for recording, places in ids.items()} for part, ids in made.items()
+    }
+
+
+PLACES: Mapping[str, Mapping[str, frozenset[int]]] = {
+    "environment": {
+        "train": frozenset({1, 2, 5}),
+        "val": frozenset({6, 7}),
+        "test": frozenset({3, 8, 9, 10, 11}),
+    },
+    "person": {"train": frozenset({3, 4, 5, 6}), "val": frozenset({7, 8}), "test": frozenset({1, 2})},
+}
+TRAIN, VAL = (6, 10), (2, 10)
+"""Shares of the recordings of a recipe and type, as fractions; the rest is the test part."""
+
+
+def as_published(kind: str, recordings: list[AnnotatedRecording]) -> Split:
+    """Return the published parts. Raises NoSuchSplit where a recording is not of the published set."""
+    made = empty()
+    if kind == "recipes":
+        return made  # the published file is three empty lists, and no rule is published
+    if kind in PLACES:
+        for one in recordings:
+            value = SEPARATED[kind](one)
+            part = next((part for part, values in PLACES[kind].items() if value in values), None)
+            if part is None:
+                raise NoSuchSplit(
+                    f"{one.recording_id}: {kind} {value} is not in the published set; give --ratio and --seed, "
+                    "or --rule"
+                )
+            made[part].append(one.recording_id)
+        return made
+    for group in strata(recordings):  # by script number, after 6 tenths and 2 more, both rounded down
+        ids = sorted((one.recording_id for one in group), key=script_number)
+        train, val = (len(ids) * share // whole for share, whole in (TRAIN, VAL))
+        made["train"] += ids[:train]
+        made["val"] += ids[train : train + val]
+        made["test"] += ids[train + val :]
+    return made
+
+
+Ratio = tuple[Fraction, Fraction, Fraction]
+
+
+def by_ratio(kind: str, recordings: list[AnnotatedRecording], ratio: Ratio, seed: int) -> Split:
+    """Return parts whose sizes are as close to the ratio as the kind allows. Raises NoSuchSplit."""
+    chance = random.Random(seed)
+    if kind in ("recordings", "type"):
+        return _by_recording(recordings, ratio, chance)
+    return _by_group(kind, recordings, ratio, chance)
+
+
+def _by_recording(recordings: list[AnnotatedRecording], ratio: Ratio, chance: random.Random) -> Split:
+    """Cut each recipe and type by the ratio, rounded down; what is left over goes where most is lacking."""
+    made, left = empty(), []
+    for group in strata(recordings):
+        ids = sorted(one.recording_id for one in group)
+        chance.shuffle(ids)
+        for part, share in zip(PARTS, ratio, strict=True):
+            count = int(len(group) * share)
+            made[part] += ids[:count]
+            ids = ids[count:]
+        left += ids
+    for one in left:
+        made[_most_lacking(made, len(recordings), ratio)].append(one)
+    return made
+
+
+def _by_group(kind: str, recordings: list[AnnotatedRecording], ratio: Ratio, chance: random.Random) -> Split:
+    """Give whole groups, the largest first, to the part that lacks most; a part that is asked for gets one."""
+    groups: dict[Value, list[str]] = {}
+    for one in recordings:
+        groups.setdefault(SEPARATED[kind](one), []).append(one.recording_id)
+    asked = [part for part, share in zip(PARTS, ratio, strict=True) if share]
+    if len(groups) < len(asked):
+        raise NoSuchSplit(
+            f"{len(groups)} of {kind} cannot fill {len(asked)} parts; choose another kind, or give a ratio with a 0"
+        )
+    order = sorted(groups, key=str)
+    chance.shuffle(order)
+    order.sort(key=lambda value: -len(groups[value]))
+    made = empty()
+    for place, value in enumerate(order):
+        without = [part for part in asked if not made[part]]
+        open_to = without if len(order) - place == len(without) else asked
+        made[_most_lacking(made, len(recordings), ratio, open_to)] += groups[value]
+    return made
+
+
+def _most_lacking(
+    made: Mapping[str, Sequence[str]], total: int, ratio: Ratio, parts: Sequence[str] = PARTS
+) -> str:
+    lacking = {part: total * share - len(made[part]) for part, share in zip(PARTS, ratio, strict=True)}
+    return max(parts, key=lambda part: lacking[part])
 
 
 @dataclass(frozen=True)
@@ -28,9 +157,9 @@ class Rule:
     seed: int | None = None
     values: Mapping[str, list[str]] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the rule as a reader can use it again."""
-        said: dict[str, Any] = {"name": self.name}
+        said: dict[str, object] = {"name": self.name}
         if self.ratio is not None:
             said["ratio"] = [float(share) for share in self.ratio]
         if self.seed is not None:
@@ -51,23 +180,24 @@ class Divided:
 def divide(kind: str, recordings: list[AnnotatedRecording], rule: Rule) -> Divided:
     """Divide recordings by a rule, in their own order within each part. Raises NoSuchSplit."""
     if kind == "steps":
-        return _steps(recordings, rule)
-    made = _parts(kind, recordings, rule)
+        if rule.name not in ("published", "ratio"):
+            raise NoSuchSplit("steps are divided as published or by --ratio and --seed, not by --rule")
+        entries = steps_divided(recordings, rule.ratio, rule.seed)
+        parts = {part: [name for name, places in entries[part].items() if places] for part in PARTS}
+        return Divided("steps", rule, parts, entries)
+    if rule.name == "published":
+        made = as_published(kind, recordings)
+    elif rule.ratio is not None:
+        made = by_ratio(kind, recordings, rule.ratio, rule.seed or 0)
+    elif rule.name == "supplement":
+        made = supplement.split(kind, recordings, rule.seed or 0)
+    else:
+        made = _by_values(kind, recordings, rule.values)
     if kind == "type":
         normal = {one.recording_id for one in recordings if not one.is_error}
         made["train"] = [one for one in made["train"] if one in normal]
     place = {one.recording_id: n for n, one in enumerate(recordings)}
     return Divided(kind, rule, {part: sorted(made[part], key=place.__getitem__) for part in PARTS})
-
-
-def _parts(kind: str, recordings: list[AnnotatedRecording], rule: Rule) -> Split:
-    if rule.name == "published":
-        return published_split.split(kind, recordings)
-    if rule.ratio is not None:
-        return by_ratio.split(kind, recordings, rule.ratio, rule.seed or 0)
-    if rule.name == "supplement":
-        return supplement.split(kind, recordings, rule.seed or 0)
-    return _by_values(kind, recordings, rule.values)
 
 
 def _by_values(kind: str, recordings: list[AnnotatedRecording], values: Mapping[str, list[str]]) -> Split:
@@ -81,14 +211,6 @@ def _by_values(kind: str, recordings: list[AnnotatedRecording], values: Mapping[
             )
         made[part] = [one.recording_id for one in found]
     return made
-
-
-def _steps(recordings: list[AnnotatedRecording], rule: Rule) -> Divided:
-    if rule.name not in ("published", "ratio"):
-        raise NoSuchSplit("steps are divided as published or by --ratio and --seed, not by --rule")
-    entries = split_steps.split(recordings, rule.ratio, rule.seed)
-    parts = {part: [recording for recording, places in entries[part].items() if places] for part in PARTS}
-    return Divided("steps", rule, parts, entries)
 
 
 def normal_only(divided: Divided, recordings: list[AnnotatedRecording]) -> Divided:

@@ -31,8 +31,21 @@ class SplitFindings:
 def look_over(divided: Divided, data: DataSet) -> SplitFindings:
     """Judge a split: parts in numbers, disjoint, complete, shared; faults make it useless, warnings do not."""
     by_id = {one.recording_id: one for one in data.annotations.recordings}
-    shared, twice = _shared(divided, by_id), _twice(divided)
-    left_out = _left_out(divided, by_id)
+    shared: dict[str, list[Any]] = {}  # what the kind separates and two parts have in common
+    if value := SEPARATED.get(divided.kind):
+        held = {part: {value(by_id[one]) for one in divided.parts[part]} for part in PARTS}
+        shared = {f"{a},{b}": sorted(held[a] & held[b], key=str) for a, b in combinations(PARTS, 2)}
+    if divided.entries is None:
+        counts = Counter(one for ids in divided.parts.values() for one in ids)
+        twice = sorted(one for one, count in counts.items() if count > 1)
+        left_out = [one for one in by_id if one not in counts]
+    else:  # entries stand in one part each, and all of them in some part
+        places = Counter(
+            (one, place) for ids in divided.entries.values() for one, found in ids.items() for place in found
+        )
+        twice = sorted(f"{one}[{place}]" for (one, place), count in places.items() if count > 1)
+        counts = Counter(one for one, _ in places.elements())
+        left_out = [one for one, recording in by_id.items() if counts[one] != len(recording.entries)]
     faults = [f"{one} is in two parts" for one in twice]
     faults += [f"{pair.replace(',', ' and ')} share {divided.kind} {', '.join(map(str, values[:5]))}"
                for pair, values in shared.items() if "test" in pair and values]  # fmt: skip
@@ -65,35 +78,6 @@ def look_over(divided: Divided, data: DataSet) -> SplitFindings:
             f"{len(without)} films have no known length and count 0 hours: {', '.join(without[:5])}"
         )
     return SplitFindings(said, faults, warnings + displays)
-
-
-def _twice(divided: Divided) -> list[str]:
-    """Name what stands in two parts: recordings, or entries where these are divided."""
-    if divided.entries is None:
-        counts = Counter(one for ids in divided.parts.values() for one in ids)
-        return sorted(one for one, count in counts.items() if count > 1)
-    places = Counter(
-        (one, place) for ids in divided.entries.values() for one, found in ids.items() for place in found
-    )
-    return sorted(f"{one}[{place}]" for (one, place), count in places.items() if count > 1)
-
-
-def _left_out(divided: Divided, by_id: ById) -> list[str]:
-    """Name the recordings that are in no part, or of which an entry is in none."""
-    if divided.entries is None:
-        held = {one for ids in divided.parts.values() for one in ids}
-        return [one for one in by_id if one not in held]
-    counts = Counter(one for ids in divided.entries.values() for one, found in ids.items() for _ in found)
-    return [one for one, recording in by_id.items() if counts[one] != len(recording.entries)]
-
-
-def _shared(divided: Divided, by_id: ById) -> dict[str, list[Any]]:
-    """Report what the kind separates and two parts have in common; entries are in one part each, see `_twice`."""
-    if divided.kind not in SEPARATED:
-        return {}
-    value = SEPARATED[divided.kind]
-    held = {part: {value(by_id[one]) for one in divided.parts[part]} for part in PARTS}
-    return {f"{a},{b}": sorted(held[a] & held[b], key=str) for a, b in combinations(PARTS, 2)}
 
 
 def _numbers(divided: Divided, part: str, data: DataSet, by_id: ById) -> dict[str, object]:

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from kitchensync.dataset.annotation.forms.label_config import parse_xml
-from kitchensync.dataset.annotation.forms.timed_marks import NOBODY, Marked, TimedMark
+from kitchensync.dataset.annotation.forms.marked_steps import NOBODY, Marked, TimedMark
 from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.task_graphs.errors import BadGraph
 
@@ -152,11 +152,7 @@ def _whole(text: str | None, place: str, name: str) -> int | None:
 
 
 def _mark(
-    one: Element,
-    tier: Element,
-    slots: dict[str, int | None],
-    exact: dict[str, list[int]],
-    origin_ns: int,
+    one: Element, tier: Element, slots: dict[str, int | None], exact: dict[str, list[int]], origin_ns: int
 ) -> TimedMark | None:
     """Return an annotation in time of the film, at which ELAN's time 0 is `origin_ns`; None where it has no time."""
     start, end = (slots.get(str(one.get(f"TIME_SLOT_REF{side}"))) for side in (1, 2))

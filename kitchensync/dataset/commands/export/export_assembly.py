@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
+from kitchensync.dataset.commands.options import DRAW_SEED
 from kitchensync.dataset.promqa.assembly_sampling import sample, shifted
 from kitchensync.dataset.promqa.assembly_steps import assembly_rows, parse_steps, screwing_spans
 from kitchensync.shell.answer import Answer, answers
@@ -42,9 +43,7 @@ TOY = re.compile(r"(?:^|[_-])([a-z][0-9]{2}[a-z]?)(?=[_.-]|$)")
 @click.option(
     "--shift", type=click.FloatRange(0), default=0.0, help="End each film up to this many seconds later."
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
-)
+@DRAW_SEED
 @STRICT
 @answers("export-assembly/1")
 def assembly(

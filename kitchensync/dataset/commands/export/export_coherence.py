@@ -18,11 +18,18 @@ from kitchensync.dataset.commands.export_source import (
     source,
     write_list,
 )
+from kitchensync.dataset.commands.options import DRAW_SEED
 from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
 from kitchensync.dataset.source.given_films import open_film
-from kitchensync.dataset.tables.boundary_examples import balanced, boundary_examples, published_faults
+from kitchensync.dataset.tables.boundary_examples import (
+    actions_of,
+    actions_table,
+    balanced,
+    boundary_examples,
+    published_faults,
+    read_actions,
+)
 from kitchensync.dataset.tables.coherence_examples import all_examples, counted, recording_of
-from kitchensync.dataset.tables.step_actions import actions_of, actions_table, read_actions
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import given_path
@@ -34,9 +41,8 @@ if TYPE_CHECKING:
 
     from kitchensync.dataset.source.given_data import GivenData
     from kitchensync.dataset.source.given_films import OpenFilm
-    from kitchensync.dataset.tables.boundary_examples import BoundaryExample
+    from kitchensync.dataset.tables.boundary_examples import BoundaryExample, Deed
     from kitchensync.dataset.tables.coherence_examples import Example, JudgedStep
-    from kitchensync.dataset.tables.step_actions import Deed
     from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 
@@ -60,9 +66,7 @@ if TYPE_CHECKING:
     help="Show each step by the picture behind it, and mistakes by the one in front of it and by those of other "
     "recordings in which another verb, another noun, or both were done.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
-)
+@DRAW_SEED
 @click.option(
     "--sample",
     "wanted",

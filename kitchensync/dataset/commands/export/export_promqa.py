@@ -17,12 +17,11 @@ from kitchensync.dataset.commands.export_source import (
     source,
     write_list,
 )
-from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
+from kitchensync.dataset.commands.options import DRAW_SEED, SHOW_REQUESTS, asked, named_server, shown
 from kitchensync.dataset.promqa.assembly_records import assembly_record, is_of_assembly
 from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
-from kitchensync.dataset.promqa.prefixes import BEFORE_ALL
 from kitchensync.dataset.promqa.published_examples import compared, parse_examples
-from kitchensync.dataset.promqa.questions import KINDS, Example, Targets, examples
+from kitchensync.dataset.promqa.questions import BEFORE_ALL, KINDS, Example, Targets, examples
 from kitchensync.dataset.promqa.sampling import sample
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
@@ -52,9 +51,7 @@ _MOST_BYTES = 64 << 20
     type=click.IntRange(1),
     help="Draw this many each of next and missing, an eighth as many of each other kind [default: all].",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
-)
+@DRAW_SEED
 @click.option(
     "--verified",
     is_flag=True,

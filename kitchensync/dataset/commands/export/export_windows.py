@@ -21,9 +21,15 @@ from kitchensync.dataset.commands.export_source import (
 )
 from kitchensync.dataset.commands.options import SEED, SHOW_REQUESTS, asked, named_server, shown
 from kitchensync.dataset.examples.verified_rows import evidence_rows
-from kitchensync.dataset.grounding import model_checks
-from kitchensync.dataset.grounding.model_checks import evidence_prompt, guess_prompt, rating_prompt
-from kitchensync.dataset.grounding.object_questions import drawn, questions
+from kitchensync.dataset.grounding.object_questions import (
+    checked,
+    drawn,
+    evidence_prompt,
+    guess_of,
+    guess_prompt,
+    questions,
+    rating_prompt,
+)
 from kitchensync.dataset.source.consent_of_all import may_be_processed
 from kitchensync.dataset.tables.step_rows import counted, past_the_film
 from kitchensync.shell.answer import Answer, answers
@@ -209,7 +215,7 @@ def _check(
     writer, judge = named_server("questions"), named_server("judge")
     sent = _sent(found, rows, warnings)
     guesses = asked(writer, {row["question_id"]: guess_prompt(row) for row in sent}, out, "guesses")
-    read = {name: guess for name, text in guesses.texts.items() if (guess := model_checks.guess_of(text))}
+    read = {name: guess for name, text in guesses.texts.items() if (guess := guess_of(text))}
     guessed = [row for row in sent if row["question_id"] in read]
     to_rate = {row["question_id"]: rating_prompt(row, read[row["question_id"]]) for row in guessed}
     ratings = asked(judge, to_rate, out, "ratings")
@@ -218,7 +224,7 @@ def _check(
     for row in rows:
         name = row["question_id"]
         known = [replies.texts.get(name) for replies in (guesses, ratings, told)]
-        made.append(model_checks.checked(row, *known) if name in told.texts else row)
+        made.append(checked(row, *known) if name in told.texts else row)
     refused = {
         "guesses": sum(text is not None for text in guesses.texts.values()) - len(read),
         "ratings": _unread(made, "commonsense"),
