@@ -17,7 +17,7 @@ from kitchensync.dataset.annotation.forms.marked_steps import (
     marked_frames,
     task_of_marks,
 )
-from kitchensync.dataset.annotation.forms.narration import is_transcription, spoken_regions
+from kitchensync.dataset.annotation.forms.narration import LABELS, spoken_regions
 from kitchensync.dataset.annotation.forms.server_export import MOST_BYTES, Annotation, Task, parse_export
 from kitchensync.dataset.annotation.labels import labels_of
 from kitchensync.dataset.annotation.read_file import elan_marks
@@ -143,7 +143,7 @@ def accept_narrations(own: OwnRecording, annotation: int) -> dict[str, Any] | No
     place = f"annotation {annotation}"
     _, version = _whole_version(own, annotation, frozenset(), place)
     one = _annotation(version, place)
-    if not is_transcription(one):
+    if not any(entry.get("type") == LABELS for entry in one.result):  # marks pictures, not seconds of sound
         return None
     findings: list[Uncounted] = []
     nodes = {label: node for node, label in labels_of(own.state["recording"]).items()}

@@ -42,7 +42,13 @@ class Server:
 
     def __init__(self, url: str, token_file: Path, transport: httpx.BaseTransport | None = None) -> None:
         """Take the address and the file that holds the token alone. Raises ServerRefused."""
-        self.url = _checked_url(url)
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+            raise ServerRefused(f"{url}: is no address of a server; give one such as http://127.0.0.1:8080")
+        if parts.scheme == "http" and not is_loopback_address(parts.hostname):
+            why = "the token would go over the network in the clear; give its https address"
+            raise ServerRefused(f"{url}: {why}")
+        self.url = url.rstrip("/")
         self._token = _token(token_file)
         self._access = ""
         self._client = httpx.Client(
@@ -159,18 +165,6 @@ class Server:
             raise ServerRefused(
                 f"{self.url}: answers no JSON to {path}; is it a Label Studio server?"
             ) from error
-
-
-def _checked_url(url: str) -> str:
-    """Return an address without its last slash; a token never goes over a network in the clear."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-        raise ServerRefused(f"{url}: is no address of a server; give one such as http://127.0.0.1:8080")
-    if parts.scheme == "http" and not is_loopback_address(parts.hostname):
-        raise ServerRefused(
-            f"{url}: the token would go over the network in the clear; give its https address"
-        )
-    return url.rstrip("/")
 
 
 def _token(path: Path) -> str:

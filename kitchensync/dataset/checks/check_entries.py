@@ -83,45 +83,36 @@ def film_lengths(checked: DataSetUnderCheck) -> dict[str, float]:
     return {row[0]: float(row[-1]) for row in rows if re.fullmatch(r"[0-9]+(\.[0-9]+)?", row[-1])}
 
 
-def videos_table(checked: DataSetUnderCheck) -> dict[str, list[tuple[str, ...]]]:
-    """Return the rows of VIDEOS by recording id."""
-    rows: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-    for row in checked.annotations.videos[1:]:
-        rows[row[0]].append(row)
-    if VIDEOS in checked.texts and not checked.annotations.videos:
-        checked.found.differs(VIDEOS, "", "rows", "an empty file")
-    return rows
-
-
 SAME = 1e-6
 
 
 def check_lengths(checked: DataSetUnderCheck) -> None:
     """Check that the tables hold every recording once and agree with the annotations."""
-    rows = videos_table(checked)
+    rows: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for row in checked.annotations.videos[1:]:
+        rows[row[0]].append(row)
+    if VIDEOS in checked.texts and not checked.annotations.videos:
+        checked.found.differs(VIDEOS, "", "rows", "an empty file")
     for one in checked.annotations.recordings:
         ours = rows.pop(one.recording_id, [])
         if len(ours) != 1:
             checked.found.differs(VIDEOS, one.recording_id, "one row", f"{len(ours)} rows")
         for row in ours:
-            _row(checked, one.environment, one.person_id, row)
+            try:
+                stated = (int(row[1]), int(row[2]))
+                minutes, seconds = float(row[3]), float(row[4])
+            except (ValueError, IndexError):
+                got = ",".join(row[1:])[:80]
+                checked.found.differs(VIDEOS, row[0], "kitchen, person, minutes, seconds", got)
+                continue
+            if stated != (one.environment, one.person_id):
+                want = f"kitchen {one.environment}, person {one.person_id}"
+                checked.flaw(VIDEOS, row[0], want, f"kitchen {stated[0]}, person {stated[1]}")
+            if abs(minutes - seconds / 60) > 0.0051 or seconds <= 0:
+                checked.flaw(VIDEOS, row[0], f"{seconds / 60:.2f} minutes", row[3])
     for other in rows:
         checked.found.differs(VIDEOS, other, "no row", "a row of no recording")
     _averages(checked)
-
-
-def _row(checked: DataSetUnderCheck, environment: int, person: int, row: tuple[str, ...]) -> None:
-    try:
-        stated = (int(row[1]), int(row[2]))
-        minutes, seconds = float(row[3]), float(row[4])
-    except (ValueError, IndexError):
-        checked.found.differs(VIDEOS, row[0], "kitchen, person, minutes, seconds", ",".join(row[1:])[:80])
-        return
-    if stated != (environment, person):
-        want, got = f"kitchen {environment}, person {person}", f"kitchen {stated[0]}, person {stated[1]}"
-        checked.flaw(VIDEOS, row[0], want, got)
-    if abs(minutes - seconds / 60) > 0.0051 or seconds <= 0:
-        checked.flaw(VIDEOS, row[0], f"{seconds / 60:.2f} minutes", row[3])
 
 
 def _averages(checked: DataSetUnderCheck) -> None:

@@ -33,17 +33,6 @@ def check_splits(checked: DataSetUnderCheck) -> None:
                     checked.flaw(name, f"{part} and test", f"no {kind} in common", f"{kind} {shared}")
 
 
-def _parts(checked: DataSetUnderCheck, name: str, kind: str) -> dict[str, list[str]] | None:
-    try:
-        found: Any = parse_json(checked.texts[name])
-        if set(found) != set(PARTS):
-            raise ValueError("other parts than train, val and test")
-        return {part: [str(one) for one in found[part]] for part in PARTS}
-    except (ValueError, TypeError) as error:
-        checked.found.differs(name, "", "lists of train, val and test", str(error)[:80])
-        return None
-
-
 def _members(
     checked: DataSetUnderCheck, name: str, kind: str, which: str, parts: dict[str, list[str]]
 ) -> None:
@@ -61,3 +50,14 @@ def _members(
             checked.found.differs(name, one, "no errors in the train part", "errors")
     for one in sorted(wanted - counts.keys()):
         checked.found.differs(name, one, "a place in one part", "none")
+
+
+def _parts(checked: DataSetUnderCheck, name: str, kind: str) -> dict[str, list[str]] | None:
+    try:
+        found: Any = parse_json(checked.texts[name])
+        if set(found) != set(PARTS):
+            raise ValueError("other parts than train, val and test")
+        return {part: [str(one) for one in found[part]] for part in PARTS}
+    except (ValueError, TypeError) as error:
+        checked.found.differs(name, "", "lists of train, val and test", str(error)[:80])
+        return None

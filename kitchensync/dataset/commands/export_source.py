@@ -118,6 +118,11 @@ def in_parts(
     return inside
 
 
+def not_here(absent: Sequence[str]) -> list[str]:
+    """Return a line about recordings whose films are not in the folder."""
+    return [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []
+
+
 def write_list(out: Path, made: Sequence[Mapping[str, object]], *, force: bool) -> None:
     """Write a list as JSON, one element a line. Raises OutputRefused."""
     with written(out, force=force) as part, part.open("w", encoding="utf-8", newline="\n") as file:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,9 +20,6 @@ from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import check_output
 from kitchensync.task_graphs.formats.graph_files import read_bytes
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.measures.coherence import StopRule
 
 SUMMARY = click.option("--summary", is_flag=True, help="Print the means instead, one JSON object.")
 
@@ -105,18 +102,6 @@ def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bo
     return _answer(said, warnings)
 
 
-def _stop_rule(text: str | None) -> StopRule | None:
-    if text is None:
-        return None
-    try:
-        delta, epsilon = map(float, text.split(","))
-    except ValueError as error:
-        raise click.BadParameter(
-            f"{text!r}: not two numbers such as 0.05,0.1", param_hint="--stop"
-        ) from error
-    return StopRule(delta, epsilon)
-
-
 @measure.command(name="answers")
 @click.argument("cases", type=given_path(exists=True, dir_okay=False))
 @output_file(
@@ -195,3 +180,15 @@ def _read(path: Path) -> bytes:
 def _answer(said: Any, warnings: list[str]) -> Answer:
     lines = [f"WARN: {line}" for line in warnings]
     return Answer(said, lambda found: click.echo(json.dumps(found, indent=1, ensure_ascii=False)), lines)
+
+
+def _stop_rule(text: str | None) -> StopRule | None:
+    if text is None:
+        return None
+    try:
+        delta, epsilon = map(float, text.split(","))
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{text!r}: not two numbers such as 0.05,0.1", param_hint="--stop"
+        ) from error
+    return StopRule(delta, epsilon)

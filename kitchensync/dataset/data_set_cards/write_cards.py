@@ -42,7 +42,11 @@ def write_cards(
 
     Raises OutputRefused.
     """
-    pictures = _pictures(out, members)
+    pictures = {}
+    for member in members:
+        film = next((member["streams"][kind] for kind in SMALL_FILMS if kind in member["streams"]), None)
+        if film is not None and (out / film).is_file():
+            pictures[PREVIEW.format(member["published_id"])] = _middle(out / film)
     write_into(out, pictures, force=force)
     hashes = hashes_of(out, [*names, *pictures])
     sizes = {name: (out / name).stat().st_size for name in hashes}
@@ -65,16 +69,6 @@ def write_cards(
     write_into(out, {SUMS: sums.encode()}, force=force)
     written = [*hashes, *cards, SUMS]
     return len(written), sum((out / name).stat().st_size for name in written)
-
-
-def _pictures(out: Path, members: list[ReleasedMember]) -> dict[str, bytes]:
-    """Return path -> JPEG of a picture from the middle of each small film."""
-    made = {}
-    for member in members:
-        film = next((member["streams"][kind] for kind in SMALL_FILMS if kind in member["streams"]), None)
-        if film is not None and (out / film).is_file():
-            made[PREVIEW.format(member["published_id"])] = _middle(out / film)
-    return made
 
 
 def _middle(film: Path) -> bytes:

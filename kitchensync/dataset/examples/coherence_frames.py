@@ -15,7 +15,7 @@ import numpy as np
 
 from kitchensync.dataset.source.given_films import OpenFilm
 from kitchensync.dataset.tables.boundary_examples import BoundaryExample
-from kitchensync.dataset.tables.coherence_examples import STEP_S, Example, recording_of
+from kitchensync.dataset.tables.coherence_examples import STEP_S, StepExample, recording_of
 from kitchensync.sensors.shown_picture import even_width, shown_array, shown_size
 from kitchensync.storage.exports.film import numbered_pictures
 
@@ -66,7 +66,9 @@ def _jpeg(image: np.ndarray) -> bytes:
     return cv2.imencode(".jpg", image, _QUALITY)[1].tobytes()
 
 
-def sharpest_frames(film: OpenFilm, examples: list[Example]) -> Iterator[tuple[Example, str, float, bytes]]:
+def sharpest_frames(
+    film: OpenFilm, examples: list[StepExample]
+) -> Iterator[tuple[StepExample, str, float, bytes]]:
     """Yield (example, name of a file, second of the film, JPEG) for each half second that is to be seen."""
     rate = float(film.clip.rate)
     groups = []

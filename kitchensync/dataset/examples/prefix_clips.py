@@ -9,7 +9,7 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from kitchensync.dataset.promqa.questions import Example, seconds_of
+from kitchensync.dataset.promqa.questions import PromqaExample, seconds_of
 from kitchensync.dataset.source.given_films import open_film
 from kitchensync.storage.copies.derived import may_write
 from kitchensync.storage.exports.cut_films import (
@@ -23,7 +23,6 @@ from kitchensync.storage.exports.film import write_small_film
 from kitchensync.storage.options.outputs import write_into, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from fractions import Fraction
 
     from kitchensync.dataset.source.given_data import GivenData
@@ -61,7 +60,7 @@ def picture_name(recording: str, number: int) -> str:
     return f"{recording}/{number:06d}.jpg"
 
 
-def write_prefixes(found: GivenData, recording: str, rows: Iterable[Example], wish: PrefixWish) -> bool:
+def write_prefixes(found: GivenData, recording: str, rows: Iterable[PromqaExample], wish: PrefixWish) -> bool:
     """Write what is wished of one recording, and name it in its rows; False where its film is not here.
 
     A row gets `clip`, `clip_frames`, `last_frame_s` and `frames`. Raises OutputRefused, UnreadableMedia.

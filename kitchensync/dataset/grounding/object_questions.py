@@ -15,7 +15,7 @@ from typing import NotRequired, TypedDict
 
 from kitchensync.dataset.measures.span_agreement import Span, common, merged
 from kitchensync.dataset.promqa.answer_judge import MARK, verdict_in
-from kitchensync.dataset.tables.step_rows import Window
+from kitchensync.dataset.tables.step_rows import StepsClip
 from kitchensync.task_graphs.formats.annotations import Seconds
 from kitchensync.task_graphs.model import Step
 
@@ -68,7 +68,7 @@ class Question(TypedDict):
     split: NotRequired[str]
 
 
-class Check(TypedDict):
+class ModelCheck(TypedDict):
     """What a judge said, and the number that was read from it."""
 
     value: int | None
@@ -79,11 +79,11 @@ class Check(TypedDict):
 class Checks(TypedDict):
     """Whether a question can be answered without the video, and whether its steps give the answer."""
 
-    commonsense: Check
-    evidence: Check
+    commonsense: ModelCheck
+    evidence: ModelCheck
 
 
-def questions(window: Window, task: str) -> Iterator[Question]:
+def questions(window: StepsClip, task: str) -> Iterator[Question]:
     """Yield what can be asked about a clip; `about` are the steps, by their place in it, that tell the answer."""
     words = [Step(0, text).text for text in window["texts"]]
     places: dict[str, list[int]] = {}
@@ -168,11 +168,6 @@ def evidence_prompt(question: Question) -> str:
     last = "1 if who sees these steps can give the answer, 0 if not."
     first = f"Say whether steps of a film tell the answer to a question. {_DATA}"
     return f"{first}\n{json.dumps(asked, ensure_ascii=False)}\n{_LAST}{last}"
-
-
-def guess_of(said: str | None) -> str | None:
-    """Return an answer without the film that can be shown to a judge; None where it is none."""
-    return said if said is not None and 0 < len(said.strip()) <= MOST_TEXT else None
 
 
 def checked(question: Question, guess: str | None, rating: str | None, evidence: str | None) -> Question:

@@ -22,14 +22,9 @@ CANDIDATE = ("prev_p_yes", "prev_p_no")
 THRESHOLDS = tuple(hundredth / 100 for hundredth in range(1, 100))
 
 
-def entropy(p: float) -> float:
-    """Return the bits of doubt that a probability leaves: 0 at 0 and 1, 1 at one half."""
-    return 0.0 if p in (0, 1) else -p * math.log2(p) - (1 - p) * math.log2(1 - p)
-
-
 def informativeness(p: float) -> float:
-    """Return how little doubt an answer leaves, 0 to 1 bit."""
-    return 1 - entropy(p)
+    """Return how little doubt an answer leaves, 0 to 1 bit: 1 - entropy."""
+    return 1.0 if p in (0, 1) else 1 - (-p * math.log2(p) - (1 - p) * math.log2(1 - p))
 
 
 def success_probability(model: Entailment, text: str, statements: Sequence[str]) -> float:

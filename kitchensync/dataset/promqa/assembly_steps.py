@@ -1,14 +1,16 @@
-"""Steps of an assembled toy, read from the mistake files of Assembly101: a line a step, no header.
+"""Steps of an assembled toy, read from mistake files of Assembly101, and questions about them, drawn by a seed.
 
-`start,end,verb,this,that,label,remark`, start and end in pictures. Published files have lines that are otherwise:
-each is counted; one that cannot be read is no step, nothing is guessed.
+`start,end,verb,this,that,label,remark`, a line a step, no header, start and end in pictures. Published files have
+lines that are otherwise: each is counted; one that cannot be read is no step, nothing is guessed.
 """
 
 from __future__ import annotations
 
 import csv
+import random
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
@@ -22,7 +24,7 @@ VERBS = {"attach": "attach {} to {}", "detach": "detach {} from {}", "interior":
 SLIP = "interior"
 SCREWING = "screw"
 """Fine actions that begin so fasten with a screw."""
-KINDS = ("correct", "mistake", "correction")
+STEP_KINDS = ("correct", "mistake", "correction")
 REMARKS = ("", "wrong order", "wrong position", "shouldn't have happened", "previous one is a mistake")
 _FIELDS = 7
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -90,7 +92,7 @@ def _step(fields: list[str]) -> AssemblyStep | None:
     if len(fields) != _FIELDS or not all(_NUMBER.fullmatch(one) for one in fields[:2]):
         return None
     start, end, (verb, this, that, kind, remark) = int(fields[0]), int(fields[1]), fields[2:]
-    if verb not in VERBS or kind not in KINDS or not this or not that or end < start:
+    if verb not in VERBS or kind not in STEP_KINDS or not this or not that or end < start:
         return None
     return AssemblyStep(start / FPS, end / FPS, verb, this, that, kind, remark)
 
@@ -173,3 +175,43 @@ def assembly_rows(
             if screwing is None
             else any(step.start_s <= start and end <= step.end_s for start, end in screwing),
         }
+
+
+KINDS = ("next", "missing", "order", "past", "misadjustment", "general", "location", "current_general")
+MOST_OF_SEQUENCE, MOST_OF_KIND = 2, 100
+
+
+def sample(rows: Iterable[AssemblyRow], seed: int, most: int = MOST_OF_KIND) -> list[AssemblyRow]:
+    """Draw a row with its `kind` for each question: at most two of a kind and sequence, `most` of a kind.
+
+    A mistake made in the last step itself comes first. A kind that a remark answers is asked where the remark stands.
+    """
+    chance = random.Random(seed)
+    rows = list(rows)
+    found: list[AssemblyRow] = []
+    for kind in KINDS:
+        by_sequence: dict[str, list[AssemblyRow]] = defaultdict(list)
+        for row in rows:
+            if row["candidates"][kind] is not False:
+                by_sequence[row["sequence"]].append(row)
+        drawn = []
+        for ours in by_sequence.values():
+            chance.shuffle(ours)
+            drawn += sorted(ours, key=lambda row: row["label"] != "mistake")[:MOST_OF_SEQUENCE]
+        chance.shuffle(drawn)
+        kept = sorted(drawn[:most], key=lambda row: (row["sequence"], row["end"]))
+        found += [{**row, "kind": kind} for row in kept]
+    return found
+
+
+def shifted(rows: Iterable[AssemblyRow], most_s: float, seed: int) -> list[AssemblyRow]:
+    """Return rows whose film ends up to `most_s` later, never within the next step; the same for one seed.
+
+    Rows have `free_s`: how long nothing new begins after their end, None at the end of a film.
+    """
+    found: list[AssemblyRow] = []
+    for row in rows:
+        free_s = most_s if row["free_s"] is None else min(most_s, row["free_s"])
+        chance = random.Random(f"{seed} {row['sequence']} {row['end']}")
+        found.append({**row, "end": row["end"] + chance.uniform(0, max(0.0, free_s))})
+    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 
-from kitchensync.dataset.promqa.questions import TAGS, Example, Generation, QuestionAnswers, ToldStep
+from kitchensync.dataset.promqa.questions import TAGS, Generation, PromqaExample, QuestionAnswers, ToldStep
 from kitchensync.shell.untrusted_json import BadJson, parse_json
 
 CANDIDATES = 3
@@ -40,7 +40,7 @@ SCHEMA = {
 }
 
 
-def prompt_of(example: Example) -> str:
+def prompt_of(example: PromqaExample) -> str:
     """Return what a model is told: recipe, steps with their errors, what is true; nothing of people, no picture."""
     if "error_description" in example:
         known = f"that this went wrong ({example['type']}): {example['error_description']}"
@@ -98,7 +98,9 @@ def candidates_of(text: str) -> list[QuestionAnswers]:
     return candidates
 
 
-def generated(example: Example, prompt: str, response: str | None, model: str, seed: int) -> Example:
+def generated(
+    example: PromqaExample, prompt: str, response: str | None, model: str, seed: int
+) -> PromqaExample:
     """Return an example with everything that was said, and the candidate that the seed draws, to be verified.
 
     Without an answer, or with one that is not in the form, it has no question. Keys as published.
@@ -110,7 +112,7 @@ def generated(example: Example, prompt: str, response: str | None, model: str, s
         "template_type": TEMPLATE,
         "qas": [],
     }
-    row: Example = {**example, "generation": kept}
+    row: PromqaExample = {**example, "generation": kept}
     if response is None:
         return row
     try:

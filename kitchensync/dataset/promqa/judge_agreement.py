@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from statistics import mean
 
-from kitchensync.dataset.promqa.questions import Judgement
+from kitchensync.dataset.promqa.questions import KeptJudgement
 
 
 def agreement_of_judges(
-    judged: Iterable[tuple[str, Sequence[Judgement]]],
+    judged: Iterable[tuple[str, Sequence[KeptJudgement]]],
 ) -> dict[str, dict[str, float | None]]:
     """Return by kind of question, of its kind and judges each: equal words on questions, on answers; share approved.
 

@@ -143,7 +143,7 @@ class QuestionAnswers(TypedDict):
     answers: list[str]
 
 
-class Judgement(TypedDict):
+class KeptJudgement(TypedDict):
     """What one person says: whether a question is valid, whether each answer is right; by the criteria of assembly
     also whether it needs the video."""
 
@@ -155,7 +155,7 @@ class Judgement(TypedDict):
 class Verification(QuestionAnswers):
     """A question that people judge or judged."""
 
-    judges: list[Judgement]
+    judges: list[KeptJudgement]
 
 
 class Generation(TypedDict):
@@ -175,7 +175,7 @@ class _Target(TypedDict, total=False):
     error_description: str
 
 
-class Example(_Target):
+class PromqaExample(_Target):
     """A question of a kind at a moment of a recording, with what answers it; keys as published.
 
     Those from `generation` on are there where a model wrote a question or people verified it; `clip` and what follows
@@ -193,7 +193,7 @@ class Example(_Target):
     is_noisy: bool
     generation: NotRequired[Generation]
     verification: NotRequired[Verification]
-    adjudication: NotRequired[Judgement | None]
+    adjudication: NotRequired[KeptJudgement | None]
     question: NotRequired[str]
     answers: NotRequired[list[str]]
     answer_tags: NotRequired[list[str]]
@@ -248,7 +248,7 @@ class Targets:
 class Examples(NamedTuple):
     """The examples of a recording; how many entries have a text that the graph lacks, and how many vanish."""
 
-    rows: list[Example]
+    rows: list[PromqaExample]
     unknown: int
     vanished: int
 
@@ -256,7 +256,7 @@ class Examples(NamedTuple):
 def examples(one: AnnotatedRecording, targets: Targets, *, corrected: bool = False) -> Examples:
     """Return the examples of a recording, each question once."""
     entries, unknown = node_entries(one, targets.graph)
-    found: dict[str, Example] = {}
+    found: dict[str, PromqaExample] = {}
     for prefix in prefixes(entries, corrected=corrected):
         done = prefix.done | ({targets.graph.start} if targets.graph.start is not None else set())
         asked: dict[str, _Target] = {"next": {"next_steps": targets.texts_of(targets.next(done))}}
@@ -268,7 +268,7 @@ def examples(one: AnnotatedRecording, targets: Targets, *, corrected: bool = Fal
         example_id = f"{one.recording_id}_{prefix.current.name}"
         wrong = {error.tag for step in prefix.history for error in step.entry.errors}
         for kind, target in asked.items():
-            example: Example = {
+            example: PromqaExample = {
                 "recording_id": one.recording_id,
                 "example_id": example_id,
                 "question_id": f"{example_id}_{kind}",

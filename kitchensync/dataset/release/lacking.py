@@ -11,7 +11,6 @@ import numpy.typing as npt
 from kitchensync.dataset.source.data_set import CoverageRow, LackingRow
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.operations.entries import entries_of
-from kitchensync.shell.array_types import Int64
 from kitchensync.storage.errors import BadChunk, pass_on_trouble
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.recording import Recording
@@ -47,8 +46,11 @@ def lacking_of(own: OwnRecording, *, with_headset: bool) -> tuple[list[LackingRo
         return own.frames.place(session.zero_host_ns + round(at_s * 1e9)).film_s
 
     taken = {own.camera: known_ns}
-    if with_headset:
-        taken |= {name: _taken_ns(own, index) for name, index in indexes.items()}
+    host = own.recording.clock.host_clock(own.recording.stored.main_headset)
+    for name, index in indexes.items() if with_headset else ():
+        came_ns = index["host_ns"].astype(np.int64)  # counts where no exchange tells when a packet was taken
+        ticks = index["device_ticks"].astype(np.int64)
+        taken[name] = came_ns if host is None else host.to_host_ns(ticks, near_host_ns=came_ns)
     pauses = [(session.seconds(first), session.seconds(last)) for first, last in own.pauses]
     lacking: list[LackingRow] = []
     covered: list[CoverageRow] = []
@@ -86,17 +88,6 @@ def _indexes(recording: Recording) -> dict[str, npt.NDArray[np.void]]:
             except BadChunk as error:
                 pass_on_trouble(error)
     return {name: index for name, index in found.items() if len(index)}
-
-
-def _taken_ns(own: OwnRecording, index: npt.NDArray[np.void]) -> Int64:
-    """When packets of the main headset were taken, on the capture clock; when they came, where no exchange tells."""
-    came_ns: Int64 = index["host_ns"].astype(np.int64)
-    host = own.recording.clock.host_clock(own.recording.stored.main_headset)
-    return (
-        came_ns
-        if host is None
-        else host.to_host_ns(index["device_ticks"].astype(np.int64), near_host_ns=came_ns)
-    )
 
 
 def _steps(own: OwnRecording, session: SessionTimes) -> Iterator[StepTime]:

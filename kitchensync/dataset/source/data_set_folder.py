@@ -40,7 +40,13 @@ def read_data_set(folder: Path) -> DataSet:
     annotations = read_annotations(folder)
     refuse_contradictions(annotations, folder.name)
     beside = folder / BESIDE
-    lines = _lines(beside) if beside.exists() else []
+    text = read_text(beside, most_bytes=MAX_ANNOTATION_BYTES) if beside.exists() else ""
+    lines = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            lines.append(parse_fact(line))
+        except ValueError as error:
+            raise BadGraph(BESIDE, f"line {number}", "not a line that `release` writes") from error
     facts = {line["recording_id"]: line for line in lines if line["kind"] == "recording"}
     stated = [line for line in lines if line["kind"] in ("recipe", "participants")]
     return DataSet(annotations, _lengths(annotations), beside.exists(), facts, stated)
@@ -83,18 +89,6 @@ def _lengths(annotations: Annotations) -> dict[str, float]:
         except (ValueError, IndexError) as error:
             why = "no kitchen, person and length in seconds in columns 2, 3 and 5"
             raise BadGraph(VIDEOS, f"line {number}", why) from error
-    return found
-
-
-def _lines(beside: Path) -> list[dict[str, Any]]:
-    """Read what stands beside the form: a line of a recording names it."""
-    found = []
-    text = read_text(beside, most_bytes=MAX_ANNOTATION_BYTES)
-    for number, line in enumerate(text.splitlines(), start=1):
-        try:
-            found.append(parse_fact(line))
-        except ValueError as error:
-            raise BadGraph(BESIDE, f"line {number}", "not a line that `release` writes") from error
     return found
 
 

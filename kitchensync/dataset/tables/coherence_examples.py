@@ -36,11 +36,11 @@ class JudgedStep(TypedDict):
 _Range = TypedDict("_Range", {"from": float, "to": float, "samples": int, "single_frame_range": list[int]})
 
 
-class Example(JudgedStep, _Range):
+class StepExample(JudgedStep, _Range):
     """A step with the range of the film, seconds, that shows it done, and the samples of which pictures are taken."""
 
 
-def examples(one: AnnotatedRecording) -> Iterator[tuple[str, Example | None]]:
+def examples(one: AnnotatedRecording) -> Iterator[tuple[str, StepExample | None]]:
     """Yield for each entry why it is left out, and None; or nothing, and its example."""
     for place, entry in enumerate(one.entries):
         seen = [error for error in entry.errors if error.tag not in UNSEEN]
@@ -76,9 +76,9 @@ def sample_count(begin: float, end: float) -> int:
     return count
 
 
-def all_examples(recordings: Iterable[AnnotatedRecording]) -> tuple[list[Example], Counter[str]]:
+def all_examples(recordings: Iterable[AnnotatedRecording]) -> tuple[list[StepExample], Counter[str]]:
     """Return the examples of recordings, and how many entries are left out for which cause."""
-    rows: list[Example] = []
+    rows: list[StepExample] = []
     left_out = Counter({SHORT: 0, NOT_SEEN: 0})
     for one in recordings:
         for why, example in examples(one):

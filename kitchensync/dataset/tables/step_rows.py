@@ -84,7 +84,7 @@ class ErrorText(TypedDict):
     description: str
 
 
-class Window(TypedDict):
+class StepsClip(TypedDict):
     """A clip of some steps in a row; seconds of the film; lists have one element a step.
 
     `objects` are the ingredients and tools that the texts name, each once.
@@ -102,7 +102,7 @@ class Window(TypedDict):
     objects: list[list[str]]
 
 
-def windows(one: AnnotatedRecording, size: int) -> Iterator[Window]:
+def windows(one: AnnotatedRecording, size: int) -> Iterator[StepsClip]:
     """Yield the clips of `size` steps of a recording."""
     done = done_in_order(one)
     for first in range(len(done) - size + 1):
@@ -135,7 +135,7 @@ def texts_of(step: Entry) -> list[ErrorText]:
     return [{"tag": error.tag, "description": error.description} for error in step.errors]
 
 
-def counted(found: list[Window]) -> dict[str, float]:
+def counted(found: list[StepsClip]) -> dict[str, float]:
     """Return how many clips there are, their seconds together, and how many are longer than two minutes."""
     lengths = [window["end"] - window["start"] for window in found]
     long = sum(length > LONG_S for length in lengths)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from kitchensync.dataset.promqa.questions import Example, Targets, examples, seconds_of
+from kitchensync.dataset.promqa.questions import PromqaExample, Targets, examples, seconds_of
 from kitchensync.dataset.source.data_set import graph_of, numbered
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import cooked_of
@@ -71,7 +71,7 @@ def questions_of(own: OwnRecording, written: Sequence[Written] = ()) -> dict[str
     }
 
 
-def _item(row: Example, name: str, question: str, written: Sequence[Written], targets: Targets) -> Item:
+def _item(row: PromqaExample, name: str, question: str, written: Sequence[Written], targets: Targets) -> Item:
     answers = [step["description"] for step in row.get("next_steps") or row.get("missing_steps") or []]
     if "error_description" in row:
         answers = [row["error_description"]]

@@ -19,7 +19,7 @@ class BoundaryError(TypedDict):
     error_s: float
 
 
-class Agreement(TypedDict):
+class SpanErrors(TypedDict):
     """How well two annotations agree, times in seconds; None where there is nothing to compare."""
 
     labels: int
@@ -33,7 +33,7 @@ class Agreement(TypedDict):
     by_boundary: list[BoundaryError]
 
 
-def agreement(first: Spans, second: Spans, duration_s: float | None = None) -> Agreement:
+def agreement(first: Spans, second: Spans, duration_s: float | None = None) -> SpanErrors:
     """Compare two annotations, label -> spans [from, to) in seconds, of a film of `duration_s`.
 
     Boundaries are compared where both have one span of a label: median, 95th percentile (nearest rank), largest.

@@ -111,11 +111,17 @@ def parse_elan(content: bytes, times: bytes | None, name: str) -> Marked:
     for tier in root.iter("TIER"):
         times_ms = slots | _divided(tier, slots)
         for one in tier.iter("ALIGNABLE_ANNOTATION"):
-            mark = _mark(one, tier, times_ms, exact, origin_ns)
-            if mark is None:
-                untimed.append(_place(one))
-            else:
-                marks.append(mark)
+            place = f"annotation {one.get('ANNOTATION_ID', '?')}"
+            start, end = (times_ms.get(str(one.get(f"TIME_SLOT_REF{side}"))) for side in (1, 2))
+            if start is None or end is None:
+                untimed.append(place)
+                continue
+            ns = exact.get(str(one.get("ANNOTATION_ID")))
+            if ns is None or _ms(*ns) != (start, end):
+                ns = [start * _NS_IN_MS, end * _NS_IN_MS]
+            label = (one.findtext("ANNOTATION_VALUE") or "").strip()
+            by = tier.get("ANNOTATOR") or tier.get("PARTICIPANT") or NOBODY
+            marks.append(TimedMark(label, ns[0] + origin_ns, ns[1] + origin_ns, by, place))
     stem = PurePosixPath(unquote(film.get("MEDIA_URL", ""))).stem or name.removesuffix(".eaf")
     proxy = next((one.text for one in root.iter("PROPERTY") if one.get("NAME") == PROXY), None)
     return Marked(stem, tuple(marks), proxy or None, tuple(untimed))
@@ -139,31 +145,12 @@ def _divided(tier: Element, slots: dict[str, int | None]) -> dict[str, int]:
     return found
 
 
-def _place(one: Element) -> str:
-    return f"annotation {one.get('ANNOTATION_ID', '?')}"
-
-
 def _whole(text: str | None, place: str, name: str) -> int | None:
     if text is None:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 12:
         raise BadGraph(name, place, f"{text[:20]!r} is no number of milliseconds")
     return int(text)
-
-
-def _mark(
-    one: Element, tier: Element, slots: dict[str, int | None], exact: dict[str, list[int]], origin_ns: int
-) -> TimedMark | None:
-    """Return an annotation in time of the film, at which ELAN's time 0 is `origin_ns`; None where it has no time."""
-    start, end = (slots.get(str(one.get(f"TIME_SLOT_REF{side}"))) for side in (1, 2))
-    if start is None or end is None:
-        return None
-    ns = exact.get(str(one.get("ANNOTATION_ID")))
-    if ns is None or _ms(*ns) != (start, end):
-        ns = [start * _NS_IN_MS, end * _NS_IN_MS]
-    label = (one.findtext("ANNOTATION_VALUE") or "").strip()
-    by = tier.get("ANNOTATOR") or tier.get("PARTICIPANT") or NOBODY
-    return TimedMark(label, ns[0] + origin_ns, ns[1] + origin_ns, by, _place(one))
 
 
 def _exact_ns(content: bytes, name: str) -> dict[str, list[int]]:

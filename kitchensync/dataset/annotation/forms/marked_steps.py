@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, TypedDict
 
-from kitchensync.dataset.annotation.forms.agreement_of_people import Agreement, agreement
+from kitchensync.dataset.annotation.forms.agreement_of_people import SpanErrors, agreement
 from kitchensync.dataset.annotation.forms.frame_times import region_of, span_s
 from kitchensync.dataset.annotation.forms.server_export import Annotation, Task, tasks_of
 from kitchensync.task_graphs.errors import BadGraph
@@ -52,7 +52,7 @@ class SaidSteps(TypedDict):
     findings: list[SaidFinding]
     ignored_annotations: list[int]
     empty_annotations: list[int]
-    agreement: Agreement | None
+    agreement: SpanErrors | None
 
 
 @dataclass

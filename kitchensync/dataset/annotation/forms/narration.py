@@ -65,11 +65,6 @@ class SpokenRegion:
     text: str
 
 
-def is_transcription(one: Annotation) -> bool:
-    """Return whether an annotation writes down what was said: it marks seconds of sound, not pictures."""
-    return any(entry.get("type") == LABELS for entry in one.result)
-
-
 def spoken_regions(
     one: Annotation, known: Collection[str], findings: list[Uncounted], read: Reader
 ) -> list[SpokenRegion]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kitchensync.dataset.annotation.forms.agreement_of_people import Agreement, Spans, agreement
+from kitchensync.dataset.annotation.forms.agreement_of_people import SpanErrors, Spans, agreement
 from kitchensync.dataset.annotation.forms.frame_times import MOST_FPS
 from kitchensync.dataset.annotation.read_file import read_file
 from kitchensync.dataset.commands.export_source import STRICT, answer, rate
@@ -107,7 +107,7 @@ def _show(said: Any) -> None:
     show_table(columns, rows, left=3)
 
 
-class AgreementOfPair(Agreement):
+class AgreementOfPair(SpanErrors):
     """How well two people agree about a recording."""
 
     recording: str

@@ -11,8 +11,13 @@ import click
 
 from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
 from kitchensync.dataset.commands.options import DRAW_SEED
-from kitchensync.dataset.promqa.assembly_sampling import sample, shifted
-from kitchensync.dataset.promqa.assembly_steps import assembly_rows, parse_steps, screwing_spans
+from kitchensync.dataset.promqa.assembly_steps import (
+    assembly_rows,
+    parse_steps,
+    sample,
+    screwing_spans,
+    shifted,
+)
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file

@@ -14,6 +14,7 @@ from kitchensync.dataset.commands.export_source import (
     answer,
     given,
     in_parts,
+    not_here,
     read_split,
     source,
     write_list,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData
     from kitchensync.dataset.source.given_films import OpenFilm
     from kitchensync.dataset.tables.boundary_examples import BoundaryExample, Deed
-    from kitchensync.dataset.tables.coherence_examples import Example, JudgedStep
+    from kitchensync.dataset.tables.coherence_examples import JudgedStep, StepExample
     from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 
@@ -119,12 +120,13 @@ def coherence(
     """
     from kitchensync.dataset.tables.step_rows import past_the_film
 
-    if corrected and not boundaries:
-        raise click.UsageError("--corrected goes with --boundaries; the other form has no known fault")
-    if wanted and not boundaries:
-        raise click.UsageError("--sample goes with --boundaries; the other form is as published")
-    if actions and not boundaries:
-        raise click.UsageError("--actions goes with --boundaries; the other form shows no other verb or noun")
+    for value, why in (
+        (corrected, "--corrected goes with --boundaries; the other form has no known fault"),
+        (wanted, "--sample goes with --boundaries; the other form is as published"),
+        (actions, "--actions goes with --boundaries; the other form shows no other verb or noun"),
+    ):
+        if value and not boundaries:
+            raise click.UsageError(why)
     found = given(paths)
     recordings = found.data.annotations.recordings
     parts = read_split(split, found) if split else {}
@@ -187,7 +189,7 @@ def _actions(
     return own | table
 
 
-def _sharpest_frames(found: GivenData, rows: list[Example], folder: Path, *, force: bool) -> list[str]:
+def _sharpest_frames(found: GivenData, rows: list[StepExample], folder: Path, *, force: bool) -> list[str]:
     """Write the pictures and name them in the rows; say which films are not here. Raises OutputRefused."""
     from kitchensync.dataset.examples.coherence_frames import sharpest_frames
 
@@ -200,7 +202,7 @@ def _sharpest_frames(found: GivenData, rows: list[Example], folder: Path, *, for
             write_into(folder, {name: content}, force=force)
             example["frames"] += [f"{folder.name}/{name}"]
             example["frame_times"] += [round(at_s, 4)]
-    return _not_here(absent)
+    return not_here(absent)
 
 
 def _boundary_frames(
@@ -231,7 +233,7 @@ def _boundary_frames(
     kept = draw(kept)
     for name in written.difference(*(row["frames"] for row in kept)):
         (folder.parent / name).unlink()
-    return kept, _not_here(absent)
+    return kept, not_here(absent)
 
 
 def _films(found: GivenData, absent: list[str]) -> Iterator[tuple[str, OpenFilm]]:
@@ -245,7 +247,3 @@ def _films(found: GivenData, absent: list[str]) -> Iterator[tuple[str, OpenFilm]
                     absent.append(recording)
                 else:
                     yield recording, film
-
-
-def _not_here(absent: list[str]) -> list[str]:
-    return [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kitchensync.dataset.commands.export_source import answer, given, source
+from kitchensync.dataset.commands.export_source import answer, given, not_here, source
 from kitchensync.dataset.features.extractor import load_extractor
 from kitchensync.dataset.features.film_windows import film_vectors, windows_in
 from kitchensync.shell.answer import Answer, answers
@@ -66,7 +66,7 @@ def features(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, name
                     continue
                 made[path.name] = _one(film, path, (name, extractor, seconds), bar, force=force)
     empty = sum(one["empty"] for one in made.values())
-    warnings = [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []
+    warnings = not_here(absent)
     warnings += [f"{empty} windows show nothing and are 0"] if empty else []
     said = {
         "recordings": len(ids),

@@ -14,6 +14,7 @@ from kitchensync.dataset.commands.export_source import (
     answer,
     check_kept_in_recordings,
     given,
+    not_here,
     source,
     write_list,
 )
@@ -21,7 +22,7 @@ from kitchensync.dataset.commands.options import DRAW_SEED, SHOW_REQUESTS, asked
 from kitchensync.dataset.promqa.assembly_records import assembly_record, is_of_assembly
 from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
 from kitchensync.dataset.promqa.published_examples import compared, parse_examples
-from kitchensync.dataset.promqa.questions import BEFORE_ALL, KINDS, Example, Targets, examples
+from kitchensync.dataset.promqa.questions import BEFORE_ALL, KINDS, PromqaExample, Targets, examples
 from kitchensync.dataset.promqa.sampling import sample
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
@@ -154,7 +155,7 @@ def promqa(
         )
         compared_words += "".join(lines)
     if verified:
-        from kitchensync.dataset.examples.verified_rows import verified_rows  # it knows of films
+        from kitchensync.dataset.examples.opinion_rows import verified_rows  # it knows of films
 
         made, agreement, without = verified_rows(found, made)
         beside |= {"agreement": agreement}
@@ -165,7 +166,13 @@ def promqa(
             why = "judged by other criteria, without an answer, or before the first step"
             warnings.append(f"{left} questions are left out: {why}")
         made = kept
-    rows = made if wanted is None else _sampled(made, wanted, seed)
+    rows = made
+    if wanted is not None:  # one that was verified comes with all its questions
+        questions: dict[str, list[PromqaExample]] = {}
+        for row in made:
+            questions.setdefault(row["question_id"].partition("#")[0], []).append(row)
+        drawn = sample([some[0] for some in questions.values()], wanted, seed)
+        rows = [row for one in drawn for row in questions[one["question_id"].partition("#")[0]]]
     written: Sequence[Mapping[str, object]]
     warnings += _beside(found, rows, out, clips, frames, force) if clips or frames else []
     if by_model or show_requests:
@@ -180,23 +187,24 @@ def promqa(
         }
         written = [assembly_record(row, start_s[row["recording_id"]]) for row in rows]
     write_list(out, written, force=force)
-    said = {"recordings": recordings, **_counted(made), "written": len(written), "file": str(out), **beside}
+    following = [len(one["next_steps"]) for one in made if one["type"] == "next"]
+    missing = [len(one["missing_steps"]) for one in made if one["type"] == "missing"]
+    counts = {
+        "candidates": dict(sorted(Counter(one["type"] for one in made).items())),
+        "next_empty": following.count(0),
+        "missing_empty": missing.count(0),
+        "next_sum": sum(following),
+        "missing_sum": sum(missing),
+        "clip0_candidates": sum(one["current_step"]["step_id"] == BEFORE_ALL for one in made),
+    }
+    said = {"recordings": recordings, **counts, "written": len(written), "file": str(out), **beside}
     words = f"{len(written):,} examples in {out}{compared_words}"
     return answer(said, warnings + found.warnings, words, strict=strict)
 
 
-def _sampled(made: list[Example], wanted: int, seed: int) -> list[Example]:
-    """Draw examples; one that was verified comes with all its questions."""
-    questions: dict[str, list[Example]] = {}
-    for row in made:
-        questions.setdefault(row["question_id"].partition("#")[0], []).append(row)
-    drawn = sample([some[0] for some in questions.values()], wanted, seed)
-    return [row for one in drawn for row in questions[one["question_id"].partition("#")[0]]]
-
-
 def _examples(
     found: GivenData, films: frozenset[str] | None, *, corrected: bool
-) -> tuple[list[Example], list[str], int]:
+) -> tuple[list[PromqaExample], list[str], int]:
     """Return the examples, a line for each thing that is not as it should be, and of how many recordings they are."""
     targets = {stem: Targets.of(graph) for stem, graph in found.graphs().items()}
     taken = [one for one in found.data.annotations.recordings if films is None or one.recording_id in films]
@@ -219,7 +227,7 @@ def _examples(
 
 
 def _by_model(
-    found: GivenData, rows: list[Example], out: Path, seed: int, show: bool
+    found: GivenData, rows: list[PromqaExample], out: Path, seed: int, show: bool
 ) -> tuple[Sequence[Mapping[str, object]], dict[str, object], list[str]]:
     """Return the rows with what a model wrote, or what would be sent; counts; a line for each trouble."""
     from kitchensync.dataset.source.consent_of_all import may_be_processed
@@ -243,7 +251,7 @@ def _by_model(
 
 
 def _beside(
-    found: GivenData, rows: list[Example], out: Path, clips: bool, frames: bool, force: bool
+    found: GivenData, rows: list[PromqaExample], out: Path, clips: bool, frames: bool, force: bool
 ) -> list[str]:
     """Write films and pictures beside the list; name the absent films. Raises OutputRefused, UnreadableMedia."""
     from kitchensync.dataset.examples.prefix_clips import HEIGHT, PrefixWish, write_prefixes
@@ -253,7 +261,7 @@ def _beside(
         return film_of(recording, HEIGHT) if facts_of(recording, HEIGHT) else None
 
     wish = PrefixWish(out, clips, frames, force, small_film)
-    by_recording: dict[str, list[Example]] = {}
+    by_recording: dict[str, list[PromqaExample]] = {}
     for row in rows:
         by_recording.setdefault(row["recording_id"], []).append(row)
     absent = []
@@ -262,27 +270,7 @@ def _beside(
             bar.show(done, len(by_recording), recording)
             if not write_prefixes(found, recording, ours, wish):
                 absent.append(recording)
-    return [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []
-
-
-def _counted(made: list[Example]) -> dict[str, object]:
-    lengths = {
-        "next": [len(one["next_steps"]) for one in made if one["type"] == "next"],
-        "missing": [len(one["missing_steps"]) for one in made if one["type"] == "missing"],
-    }
-    return {
-        "candidates": dict(sorted(Counter(one["type"] for one in made).items())),
-        **{f"{kind}_empty": found.count(0) for kind, found in lengths.items()},
-        **{f"{kind}_sum": sum(found) for kind, found in lengths.items()},
-        "clip0_candidates": sum(one["current_step"]["step_id"] == BEFORE_ALL for one in made),
-    }
-
-
-def _kinds(text: str | None) -> frozenset[str]:
-    words = KINDS if text is None else [word.strip() for word in text.split(",")]
-    if unknown := [word for word in words if word not in KINDS]:
-        raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(KINDS)}", param_hint="--kinds")
-    return frozenset(words)
+    return not_here(absent)
 
 
 def _available(path: Path) -> frozenset[str]:
@@ -292,3 +280,10 @@ def _available(path: Path) -> frozenset[str]:
     if wrong := next((one for one, found in kinds.items() if not isinstance(found, list | dict)), None):
         raise read.fail(wrong, "neither a list of kinds nor links by kind")
     return frozenset(one for one, found in kinds.items() if FILM_KIND in found)
+
+
+def _kinds(text: str | None) -> frozenset[str]:
+    words = KINDS if text is None else [word.strip() for word in text.split(",")]
+    if unknown := [word for word in words if word not in KINDS]:
+        raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(KINDS)}", param_hint="--kinds")
+    return frozenset(words)

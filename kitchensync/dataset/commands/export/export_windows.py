@@ -20,12 +20,12 @@ from kitchensync.dataset.commands.export_source import (
     write_list,
 )
 from kitchensync.dataset.commands.options import SEED, SHOW_REQUESTS, asked, named_server, shown
-from kitchensync.dataset.examples.verified_rows import evidence_rows
+from kitchensync.dataset.examples.opinion_rows import evidence_rows
 from kitchensync.dataset.grounding.object_questions import (
+    MOST_TEXT,
     checked,
     drawn,
     evidence_prompt,
-    guess_of,
     guess_prompt,
     questions,
     rating_prompt,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kitchensync.dataset.grounding.object_questions import Question
     from kitchensync.dataset.source.given_data import GivenData
     from kitchensync.dataset.tables.localization import Split
-    from kitchensync.dataset.tables.step_rows import Window
+    from kitchensync.dataset.tables.step_rows import StepsClip
 
 
 @click.command()
@@ -113,7 +113,10 @@ def windows(
     """
     from kitchensync.dataset.tables.step_rows import windows as clips
 
-    sizes_wanted = _sizes(sizes)
+    words = [word.strip() for word in sizes.split(",")]
+    if not all(word.isdecimal() and 1 <= int(word) <= 1000 for word in words):
+        raise click.BadParameter(f"{sizes!r}: not numbers of steps, such as 2,3", param_hint="--sizes")
+    sizes_wanted = dict.fromkeys(map(int, words))
     if verified and asks:
         raise click.UsageError("--questions are not marked yet, --verified are; give one of them")
     if (by_model or show_requests) and not (asks or verified):
@@ -161,8 +164,8 @@ def windows(
         else:
             written = _in_parts(windows, parts, said, warnings) if parts else windows
     write_list(out, written, force=force)
-    words = f"{len(written):,} {'questions' if asks or verified else 'clips'} in {out}"
-    return answer({**said, "file": str(out)}, warnings, words, strict=strict)
+    told = f"{len(written):,} {'questions' if asks or verified else 'clips'} in {out}"
+    return answer({**said, "file": str(out)}, warnings, told, strict=strict)
 
 
 def _verified(
@@ -182,7 +185,7 @@ def _by_type(rows: list[Question]) -> dict[str, int]:
 
 
 def _in_parts(
-    rows: Sequence[Question | Window], split: Split, said: dict[str, Any], warnings: list[str]
+    rows: Sequence[Question | StepsClip], split: Split, said: dict[str, Any], warnings: list[str]
 ) -> list[dict[str, object]]:
     """Add its part to each row: no recording is in two. Those of recordings in no part are left out and counted."""
     part_of = {recording: part for part, recordings in split.items() for recording in recordings}
@@ -215,7 +218,9 @@ def _check(
     writer, judge = named_server("questions"), named_server("judge")
     sent = _sent(found, rows, warnings)
     guesses = asked(writer, {row["question_id"]: guess_prompt(row) for row in sent}, out, "guesses")
-    read = {name: guess for name, text in guesses.texts.items() if (guess := guess_of(text))}
+    read = {  # answers that can be shown to a judge
+        name: text for name, text in guesses.texts.items() if text and 0 < len(text.strip()) <= MOST_TEXT
+    }
     guessed = [row for row in sent if row["question_id"] in read]
     to_rate = {row["question_id"]: rating_prompt(row, read[row["question_id"]]) for row in guessed}
     ratings = asked(judge, to_rate, out, "ratings")
@@ -241,10 +246,3 @@ def _check(
 def _unread(rows: list[Question], check: Literal["commonsense", "evidence"]) -> int:
     said = [row["checks"][check] for row in rows if "checks" in row]
     return sum(one["response"] is not None and one["value"] is None for one in said)
-
-
-def _sizes(text: str) -> list[int]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and 1 <= int(word) <= 1000 for word in words):
-        raise click.BadParameter(f"{text!r}: not numbers of steps, such as 2,3", param_hint="--sizes")
-    return list(dict.fromkeys(map(int, words)))
