@@ -15,7 +15,7 @@ from registry import parser
 from kitchensync.calibration.estimate.board import Board
 from kitchensync.dataset.annotation.forms.elan import parse_elan, write_elan
 from kitchensync.dataset.annotation.forms.label_config import parse_labels, timeline_config
-from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark, steps_of
+from kitchensync.dataset.annotation.forms.marked_steps import Marked, TimedMark, steps_of
 from kitchensync.dataset.annotation.read_file import read_file
 from kitchensync.dataset.measures.cases import CaseReader
 from kitchensync.dataset.narration.spoken import parse as parse_spoken

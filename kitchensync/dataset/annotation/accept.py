@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from kitchensync.dataset.annotation.forms.frame_times import is_rate, region_of
-from kitchensync.dataset.annotation.forms.marked_steps import BOX, MarkedFilm, Uncounted, marked_frames
-from kitchensync.dataset.annotation.forms.narration import SpokenRegion, is_transcription, spoken_regions
+from kitchensync.dataset.annotation.forms.marked_steps import (
+    BOX,
+    MarkedFilm,
+    Uncounted,
+    marked_frames,
+    task_of_marks,
+)
+from kitchensync.dataset.annotation.forms.narration import LABELS, spoken_regions
 from kitchensync.dataset.annotation.forms.server_export import MOST_BYTES, Annotation, Task, parse_export
-from kitchensync.dataset.annotation.forms.timed_marks import task_of_marks
 from kitchensync.dataset.annotation.labels import labels_of
 from kitchensync.dataset.annotation.read_file import elan_marks
-from kitchensync.dataset.narration.narrations import keep_narrations
+from kitchensync.dataset.narration.narrations import NarratedVideo, Narration, keep_narrations
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.storage.recording_files.annotation_folder import (
     ACCEPTED,
@@ -61,11 +65,7 @@ def keep(recording: Path, task: Task, source: str) -> KeptVersions:
             "author": one.by,
             "was_cancelled": one.was_cancelled,
             "kept_utc_ns": time.time_ns(),
-            "film": {
-                "fps": task.fps,
-                "frames": task.frames,
-                "proxy_sha256": task.data.get("proxy_sha256"),
-            },
+            "film": {"fps": task.fps, "frames": task.frames, "proxy_sha256": task.data.get("proxy_sha256")},
             "raw": one.raw,
         }
         number, is_new = add_version(recording, content)
@@ -96,10 +96,14 @@ def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset
     """
     place = f"annotation {annotation}"
     number, version = _whole_version(own, annotation, films, place)
-    labels = _nodes(own)
+    labels = {label: node for node, label in labels_of(own.state["recording"]).items()}
+    findings: list[Uncounted] = []
+    film = MarkedFilm(own.frames.fps, len(own.frames), frozenset(labels))
+    frames = marked_frames(_annotation(version, place), film, findings, Reader(own.recording.id))
+    _refuse(findings)
     steps = [
         {"node": labels[label], "start_frame": start, "end_frame": end}
-        for label, spans in sorted(_frames(own, version, place, labels).items())
+        for label, spans in sorted(frames.items())
         for start, end in spans
     ]
     if not steps:
@@ -108,8 +112,12 @@ def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset
     touched = [int(node) for node, step in own.state["steps"].items() if step["state"] == "done"]
     with editing(own.recording.path):
         before = read_annotations(own.recording.path, ACCEPTED, ACCEPTED_SCHEMA)
-        if before is not None and before["version"] == number:
-            return before
+        earlier = []  # without its steps: those are in its version
+        if before is not None:
+            if before["version"] == number:
+                return before
+            kept = ("version", "annotation", "author", "accepted_utc_ns")
+            earlier = [*before["earlier"], {key: before[key] for key in kept}]
         content = {
             "schema": ACCEPTED_SCHEMA,
             "version": number,
@@ -121,7 +129,7 @@ def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset
             "frames": len(own.frames),
             "steps": sorted(steps, key=lambda one: (one["node"], one["start_frame"])),
             "touched_not_marked": sorted(node for node in touched if node not in done),
-            "earlier": _earlier(before),
+            "earlier": earlier,
         }
         write_annotations(own.recording.path, ACCEPTED, content)
     return content
@@ -135,70 +143,56 @@ def accept_narrations(own: OwnRecording, annotation: int) -> dict[str, Any] | No
     place = f"annotation {annotation}"
     _, version = _whole_version(own, annotation, frozenset(), place)
     one = _annotation(version, place)
-    if not is_transcription(one):
+    if not any(entry.get("type") == LABELS for entry in one.result):  # marks pictures, not seconds of sound
         return None
     findings: list[Uncounted] = []
-    nodes, fps = _nodes(own), own.frames.fps
+    nodes = {label: node for node, label in labels_of(own.state["recording"]).items()}
+    fps, most = own.frames.fps, len(own.frames) - 1
     said = spoken_regions(one, nodes, findings, Reader(own.recording.id))
     _refuse(findings)
     if not said:
         raise NotAcceptable(f"{place}: holds no text; accept another one")
-    film = {
+    film: NarratedVideo = {
         "fps": [fps.numerator, fps.denominator],
         "frames": len(own.frames),
         "sha256": version["film"]["proxy_sha256"],
     }
-    told = [_narration(region, nodes[region.label], own) for region in said]
+    told: list[Narration] = []
+    for region in said:
+        first, last = region_of(region.start_s, region.end_s, fps)
+        node = nodes[region.label]
+        told.append(
+            {
+                "narration": hashlib.sha256(f"{region.region} {node}".encode()).hexdigest()[:16],
+                "frame": min(first - 1, most),
+                "end_frame": min(last - 1, most),
+                "node": node,
+                "text": region.text,
+                "source": "typed",
+            }
+        )
     told.sort(key=itemgetter("frame", "narration"))
     kept = keep_narrations(own.recording.path, version["author"], film, told)
     return {"version": kept, "author": version["author"], "narrations": told}
-
-
-def _narration(region: SpokenRegion, node: int, own: OwnRecording) -> dict[str, Any]:
-    first, last = region_of(region.start_s, region.end_s, own.frames.fps)
-    most = len(own.frames) - 1
-    return {
-        "narration": hashlib.sha256(f"{region.region} {node}".encode()).hexdigest()[:16],
-        "frame": min(first - 1, most),
-        "end_frame": min(last - 1, most),
-        "node": node,
-        "text": region.text,
-        "source": "typed",
-    }
 
 
 def _whole_version(
     own: OwnRecording, annotation: int, films: frozenset[str], place: str
 ) -> tuple[int, dict[str, Any]]:
     """Return the newest version of an annotation that was finished, in our film. Raises NotAcceptable."""
-    number, version = _version(own.recording.path, annotation)
+    kept = versions(own.recording.path)
+    found = {number: one for number, one in kept.items() if one["annotation"] == annotation}
+    if not found:
+        known = ", ".join(sorted({str(one["annotation"]) for one in kept.values()})) or "none"
+        raise NotAcceptable(
+            f"{own.recording.path.name}: no annotation {annotation} is kept, there are: {known}; "
+            "run `kitchensync annotate pull`, or give the exported file with --file"
+        )
+    number, version = max(found.items())
     if version["was_cancelled"]:
         raise NotAcceptable(f"{place}: was cancelled by its annotator; accept another one")
     _check_film(own, version["film"], films, place)
     return number, version
-
-
-def _nodes(own: OwnRecording) -> dict[str, int]:
-    return {label: node for node, label in labels_of(own.state["recording"]).items()}
-
-
-def _version(recording: Path, annotation: int) -> tuple[int, dict[str, Any]]:
-    found = {number: one for number, one in versions(recording).items() if one["annotation"] == annotation}
-    if found:
-        return max(found.items())
-    known = ", ".join(sorted({str(one["annotation"]) for one in versions(recording).values()})) or "none"
-    raise NotAcceptable(
-        f"{recording.name}: no annotation {annotation} is kept, there are: {known}; "
-        "run `kitchensync annotate pull`, or give the exported file with --file"
-    )
-
-
-def _earlier(before: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """Return what was accepted before, without its steps: those are in its version."""
-    if before is None:
-        return []
-    kept = ("version", "annotation", "author", "accepted_utc_ns")
-    return [*before["earlier"], {key: before[key] for key in kept}]
 
 
 def _check_film(own: OwnRecording, film: dict[str, Any], films: frozenset[str], place: str) -> None:
@@ -220,18 +214,6 @@ def _check_film(own: OwnRecording, film: dict[str, Any], films: frozenset[str], 
             f"{place}: film of another hash: {film['proxy_sha256']} was never written of {own.recording.id}; "
             "annotate the film that `kitchensync annotate export` writes"
         )
-
-
-def _frames(
-    own: OwnRecording, version: dict[str, Any], place: str, labels: Iterable[str]
-) -> dict[str, list[tuple[int, int]]]:
-    """Return label -> first and last frame of every region. Raises NotAcceptable where one cannot count."""
-    findings: list[Uncounted] = []
-    one = _annotation(version, place)
-    film = MarkedFilm(own.frames.fps, len(own.frames), frozenset(labels))
-    found = marked_frames(one, film, findings, Reader(own.recording.id))
-    _refuse(findings)
-    return found
 
 
 def _annotation(version: dict[str, Any], place: str) -> Annotation:

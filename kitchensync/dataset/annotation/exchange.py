@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from kitchensync.dataset.annotation.accept import keep
 from kitchensync.dataset.annotation.forms.frame_times import is_rate
@@ -72,7 +71,10 @@ def _push_project(server: Server, wanted: list[tuple[Path, ServerTask]], made: P
         else:
             server.add_task(number, one.task)
             made.added.append(one.recording)
-        _note(path, server.url, one.project)
+        with editing(path):  # noted there, so that a task that was deleted is missed
+            places = _pushed_to(path)
+            if (place := {"server": server.url, "project": one.project}) not in places:
+                write_annotations(path, PUSHED, {"schema": PUSHED_SCHEMA, "places": [*places, place]})
 
 
 def _check_labels(project: Project, ours: ServerTask) -> None:
@@ -94,15 +96,7 @@ def _check_same(task: Task, ours: ServerTask) -> None:
         )
 
 
-def _note(recording: Path, url: str, project: str) -> None:
-    """Note in the recording where its task is, so that a deleted one is missed."""
-    with editing(recording):
-        places = _pushed_to(recording)
-        if (place := {"server": url, "project": project}) not in places:
-            write_annotations(recording, PUSHED, {"schema": PUSHED_SCHEMA, "places": [*places, place]})
-
-
-def _pushed_to(recording: Path) -> list[dict[str, Any]]:
+def _pushed_to(recording: Path) -> list[dict[str, str]]:
     return list((read_annotations(recording, PUSHED, PUSHED_SCHEMA) or {"places": []})["places"])
 
 
@@ -127,7 +121,10 @@ def pull(server: Server, wanted: list[tuple[Path, ServerTask]]) -> tuple[list[Pu
     for title in dict.fromkeys(one.project for _, one in wanted):
         mine = [pair for pair in wanted if pair[1].project == title]
         try:
-            tasks = _tasks(server, mine[0][1])
+            if (project := server.project(title)) is None:
+                raise ProjectDiffers(f"{server.url}: has no project {title!r}; push first")
+            _check_labels(project, mine[0][1])
+            tasks = {task.recording: task for task in server.tasks(project.id)}
         except (BadGraph, ProjectDiffers) as error:
             refused += [f"{path.name}: {error}" for path, _ in mine]
             continue
@@ -137,14 +134,6 @@ def pull(server: Server, wanted: list[tuple[Path, ServerTask]]) -> tuple[list[Pu
             except (BadGraph, ProjectDiffers) as error:
                 refused.append(f"{path.name}: {error}")
     return pulled, refused
-
-
-def _tasks(server: Server, ours: ServerTask) -> dict[str, Task]:
-    project = server.project(ours.project)
-    if project is None:
-        raise ProjectDiffers(f"{server.url}: has no project {ours.project!r}; push first")
-    _check_labels(project, ours)
-    return {task.recording: task for task in server.tasks(project.id)}
 
 
 def _pull_task(url: str, path: Path, one: ServerTask, task: Task | None) -> Pulled:

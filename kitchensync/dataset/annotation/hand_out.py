@@ -8,13 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from kitchensync.dataset.annotation.forms.elan import TIMES, write_elan
 from kitchensync.dataset.annotation.forms.frame_times import region_of
 from kitchensync.dataset.annotation.forms.label_config import audio_config, timeline_config
-from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, Spans
-from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark
+from kitchensync.dataset.annotation.forms.marked_steps import TIMELINE, Marked, Spans, TimedMark
 from kitchensync.dataset.annotation.labels import labels_of, touched_spans, version_of
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
 from kitchensync.operations.entries import counts
@@ -55,7 +54,7 @@ class ServerTask:
     config: bytes
     labels: tuple[str, ...]
     fps: Fraction
-    task: Task
+    task: TaskToAdd
     films: frozenset[str]
 
 
@@ -122,7 +121,11 @@ def handed_out(own: OwnRecording, choice: Choice) -> ServerTask:
             f"{own.recording.path}: its film was not written yet; run `kitchensync annotate export` first"
         )
     frozen = own.state["recording"]
-    labels = tuple(labels_of(frozen).values())
+    by_node = labels_of(frozen)
+    made = [error for error in own.state["errors"].values() if counts(error)]
+    errors = (f"{by_node[e['node']]}: {e['text'] or e['description']}" for e in made)  # type: ignore[index]
+    kind = {"timeline": "steps", "audio": "narration"}[choice.form]
+    labels = tuple(by_node.values())
     write = timeline_config if choice.form == "timeline" else audio_config
     data = {
         "video" if choice.form == "timeline" else "audio": films[-1]["address"],
@@ -132,11 +135,11 @@ def handed_out(own: OwnRecording, choice: Choice) -> ServerTask:
         "recording_id": own.recording.id,
         "recording_uuid": own.manifest["uuid"],
         "proxy_sha256": films[-1]["sha256"],
-        **({"errors": _errors(own)} if choice.shows_errors else {}),
+        **({"errors": "\n".join(errors) or "none"} if choice.shows_errors else {}),
     }
     return ServerTask(
         own.recording.id,
-        _project(version_of(frozen), choice),
+        f"{version_of(frozen)} {kind}{' with errors' if choice.shows_errors else ''}",
         write(labels, shows_errors=choice.shows_errors),
         labels,
         own.frames.fps,
@@ -168,50 +171,35 @@ def elan_files(own: OwnRecording) -> dict[str, bytes]:
     return {name: content, f"{name}{TIMES}": times}
 
 
-def _project(version: str, choice: Choice) -> str:
-    kind = {"timeline": "steps", "audio": "narration"}[choice.form]
-    return f"{version} {kind}{' with errors' if choice.shows_errors else ''}"
-
-
-def _errors(own: OwnRecording) -> str:
-    """Return what went wrong, a line each, for those who may see it."""
-    made = [error for error in own.state["errors"].values() if counts(error)]
-    labels = labels_of(own.state["recording"])
-    said = (f"{labels[e['node']]}: {e['text'] or e['description']}" for e in made)  # type: ignore[index]
-    return "\n".join(said) or "none"
-
-
 FORMS = ("timeline", "audio")
 MODEL = "step-events/1"
 """Who made the proposals: touches of the tablet."""
 
-Task = dict[str, Any]
+
+class TaskToAdd(TypedDict):
+    """A task as a server takes it, with proposals."""
+
+    data: dict[str, Any]
+    predictions: list[dict[str, Any]]
 
 
-def task_of(data: dict[str, Any], touched: Spans, fps: Fraction, form: str) -> Task:
+def task_of(data: dict[str, Any], touched: Spans, fps: Fraction, form: str) -> TaskToAdd:
     """Return a task as a server takes it; `data` holds `frames`, which no region passes."""
     frames = int(data["frames"])
-    result = [
-        {"id": f"touch-{label.partition(' ')[0]}-{number}"}
-        | (
-            _timeline(label, start_s, end_s, fps, frames)
-            if form == "timeline"
-            else _audio(label, start_s, end_s, float(frames / fps))
-        )
-        for label, spans in touched.items()
-        for number, (start_s, end_s) in enumerate(spans, 1)
-    ]
+    length_s = float(frames / fps)
+    result: list[dict[str, object]] = []
+    for label, spans in touched.items():
+        for number, (start_s, end_s) in enumerate(spans, 1):
+            region: dict[str, object] = {"id": f"touch-{label.partition(' ')[0]}-{number}"}
+            if form == "timeline":
+                start, end = (min(frame, frames) for frame in region_of(start_s, end_s, fps))
+                value = {"ranges": [{"start": start, "end": end}], TIMELINE: [label]}
+                region |= {"from_name": "step", "to_name": "video", "type": TIMELINE, "origin": "prediction"}
+                region["value"] = value
+            else:
+                said = {"start": start_s, "end": min(end_s, length_s), "channel": 0, "labels": [label]}
+                region |= {"from_name": "action", "to_name": "audio", "type": "labels"}
+                region |= {"original_length": length_s, "value": said}
+            result.append(region)
     proposal = [{"model_version": MODEL, "score": 1.0, "result": result}] if result else []
     return {"data": data, "predictions": proposal}
-
-
-def _timeline(label: str, start_s: float, end_s: float, fps: Fraction, frames: int) -> dict[str, Any]:
-    start, end = (min(frame, frames) for frame in region_of(start_s, end_s, fps))
-    value = {"ranges": [{"start": start, "end": end}], TIMELINE: [label]}
-    return {"from_name": "step", "to_name": "video", "type": TIMELINE, "origin": "prediction", "value": value}
-
-
-def _audio(label: str, start_s: float, end_s: float, length_s: float) -> dict[str, Any]:
-    value = {"start": start_s, "end": min(end_s, length_s), "channel": 0, "labels": [label]}
-    control = {"from_name": "action", "to_name": "audio", "type": "labels"}
-    return {**control, "original_length": length_s, "value": value}

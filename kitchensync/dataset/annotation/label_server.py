@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -42,7 +42,13 @@ class Server:
 
     def __init__(self, url: str, token_file: Path, transport: httpx.BaseTransport | None = None) -> None:
         """Take the address and the file that holds the token alone. Raises ServerRefused."""
-        self.url = _checked_url(url)
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+            raise ServerRefused(f"{url}: is no address of a server; give one such as http://127.0.0.1:8080")
+        if parts.scheme == "http" and not is_loopback_address(parts.hostname):
+            why = "the token would go over the network in the clear; give its https address"
+            raise ServerRefused(f"{url}: {why}")
+        self.url = url.rstrip("/")
         self._token = _token(token_file)
         self._access = ""
         self._client = httpx.Client(
@@ -89,7 +95,7 @@ class Server:
         ours = [one for one in found if isinstance(one, dict) and "recording_id" in (one.get("data") or ())]
         return tasks_of(ours, f"project {project}")
 
-    def add_task(self, project: int, task: dict[str, Any]) -> None:
+    def add_task(self, project: int, task: Mapping[str, object]) -> None:
         """Add a task with its proposals; what leaves this computer is noted before. Raises ServerRefused, OSError."""
         note_sent(
             urlsplit(self.url).hostname or "", json.dumps([task]).encode(), "a task of an annotation server"
@@ -159,18 +165,6 @@ class Server:
             raise ServerRefused(
                 f"{self.url}: answers no JSON to {path}; is it a Label Studio server?"
             ) from error
-
-
-def _checked_url(url: str) -> str:
-    """Return an address without its last slash; a token never goes over a network in the clear."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-        raise ServerRefused(f"{url}: is no address of a server; give one such as http://127.0.0.1:8080")
-    if parts.scheme == "http" and not is_loopback_address(parts.hostname):
-        raise ServerRefused(
-            f"{url}: the token would go over the network in the clear; give its https address"
-        )
-    return url.rstrip("/")
 
 
 def _token(path: Path) -> str:

@@ -21,13 +21,12 @@ def labels_of(frozen: Frozen) -> dict[int, str]:
     `frozen` is what was chosen before cooking; what was changed on purpose is not in these texts.
     """
     nodes = sorted(map(int, frozen["steps"]))
-    texts = {node: _words(Step(node, frozen["steps"][str(node)]["label"]).instruction) for node in nodes}
-    return {node: f"S{number:02} · {texts[node]}" for number, node in enumerate(nodes, 1)}
-
-
-def _words(text: str) -> str:
-    """Return a text in one line, without what XML cannot hold."""
-    return " ".join(_NO_LETTERS.sub(" ", text).split())
+    found = {}
+    for number, node in enumerate(nodes, 1):
+        text = Step(node, frozen["steps"][str(node)]["label"]).instruction
+        # In one line, without what XML cannot hold.
+        found[node] = f"S{number:02} · {' '.join(_NO_LETTERS.sub(' ', text).split())}"
+    return found
 
 
 def version_of(frozen: Frozen) -> str:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from kitchensync.dataset.checks.check_cards import check_cards
-from kitchensync.dataset.checks.check_entries import check_entries
-from kitchensync.dataset.checks.check_films import check_films
+from kitchensync.dataset.checks.check_entries import check_entries, check_lengths
+from kitchensync.dataset.checks.check_films import check_films, check_times
 from kitchensync.dataset.checks.check_graphs import check_graphs
 from kitchensync.dataset.checks.check_layout import TEXTS, check_layout
-from kitchensync.dataset.checks.check_lengths import check_lengths
 from kitchensync.dataset.checks.check_private import check_private
 from kitchensync.dataset.checks.check_splits import check_splits
-from kitchensync.dataset.checks.check_times import check_times
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck, ReleaseFaults, Tell
 from kitchensync.dataset.source.data_set import BESIDE
 from kitchensync.task_graphs.errors import RecipeError

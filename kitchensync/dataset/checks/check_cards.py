@@ -8,8 +8,7 @@ from typing import Any
 from kitchensync.dataset.checks.check_layout import CARDS, LICENCES, media_files
 from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
 from kitchensync.dataset.source.data_set import BESIDE, LINKS
-from kitchensync.dataset.source.data_set_folder import lacking_in
-from kitchensync.dataset.source.facts_beside import parse_fact
+from kitchensync.dataset.source.data_set_folder import lacking_in, parse_fact
 from kitchensync.dataset.source.sums import SUMS
 from kitchensync.shell.untrusted_json import parse_json
 from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_bytes
@@ -27,18 +26,15 @@ def check_cards(checked: DataSetUnderCheck) -> None:
             checked.found.differs(name, "", "the file", "no file")
     if not any(LICENCES.fullmatch(path.name) for path in checked.folder.iterdir()):
         checked.found.differs("LICENSE", "", "the file", "no file")
-    _readme(checked, checked.folder / README)
+    readme = checked.folder / README
+    if readme.is_file() and not read_bytes(readme, most_bytes=_MOST_CARD_BYTES).startswith(b"---\n"):
+        checked.found.differs(README, "line 1", "---, the head that the hub reads", "another line")
     _croissant(checked, checked.folder / CROISSANT)
     if LINKS in checked.texts:
         _links(checked)
     elif checked.is_own:
         checked.found.differs(LINKS, "", "the file", "no file")
     _beside(checked, checked.folder / BESIDE)
-
-
-def _readme(checked: DataSetUnderCheck, path: Path) -> None:
-    if path.is_file() and not read_bytes(path, most_bytes=_MOST_CARD_BYTES).startswith(b"---\n"):
-        checked.found.differs(README, "line 1", "---, the head that the hub reads", "another line")
 
 
 def _croissant(checked: DataSetUnderCheck, path: Path) -> None:

@@ -1,7 +1,9 @@
-"""Annotations: one form in all files, ids, texts, times within the film."""
+"""Annotations and tables of numbers: one form in all files, ids, texts, times within the film, lengths."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 import re
 from collections import Counter, defaultdict
@@ -25,7 +27,18 @@ SLACK_S = 0.05
 
 def check_entries(checked: DataSetUnderCheck) -> None:
     """Check every recording and entry, and that all files say the same of them."""
-    _forms(checked)
+    for name, text in format_annotations(checked.annotations).items():
+        if name == AVERAGES and checked.annotations.averages is not None:
+            continue  # see check_lengths
+        if name not in checked.texts:
+            checked.found.differs(name, "", "the file", "no file")
+        elif checked.texts[name] != text:
+            pairs = list(zip(checked.texts[name].split("\n"), text.split("\n"), strict=False))
+            line = next((n for n, (a, b) in enumerate(pairs, start=1) if a != b), len(pairs))
+            content = "the form and content of the other files"
+            checked.found.differs(name, f"line {line}", content, "other content")
+    for contrary in checked.annotations.contradictions:
+        checked.found.differs(ERRORS, contrary, "the steps of the other files", "other steps")
     for recording_id, count in Counter(checked.ids).items():
         if count > 1:
             checked.found.differs(ERRORS, recording_id, "one recording of an id", f"{count}")
@@ -37,28 +50,6 @@ def check_entries(checked: DataSetUnderCheck) -> None:
             checked.found.differs(ERRORS, one.recording_id, f"an id of recipe {one.activity_id}", "another")
         for place, entry in enumerate(one.entries):
             _entry(checked, one, place, entry, lengths.get(one.recording_id, math.nan))
-
-
-def _forms(checked: DataSetUnderCheck) -> None:
-    for name, text in format_annotations(checked.annotations).items():
-        if name == AVERAGES and checked.annotations.averages is not None:
-            continue  # see check_lengths.py
-        if name not in checked.texts:
-            checked.found.differs(name, "", "the file", "no file")
-        elif checked.texts[name] != text:
-            line = _first_other(checked.texts[name], text)
-            checked.found.differs(
-                name, f"line {line}", "the form and content of the other files", "other content"
-            )
-    for contrary in checked.annotations.contradictions:
-        checked.found.differs(ERRORS, contrary, "the steps of the other files", "other steps")
-
-
-def _first_other(text: str, other: str) -> int:
-    lines = zip(text.split("\n"), other.split("\n"), strict=False)
-    return next(
-        (n for n, (a, b) in enumerate(lines, start=1) if a != b), min(text.count("\n"), other.count("\n")) + 1
-    )
 
 
 def _entry(
@@ -92,11 +83,54 @@ def film_lengths(checked: DataSetUnderCheck) -> dict[str, float]:
     return {row[0]: float(row[-1]) for row in rows if re.fullmatch(r"[0-9]+(\.[0-9]+)?", row[-1])}
 
 
-def videos_table(checked: DataSetUnderCheck) -> dict[str, list[tuple[str, ...]]]:
-    """Return the rows of VIDEOS by recording id."""
+SAME = 1e-6
+
+
+def check_lengths(checked: DataSetUnderCheck) -> None:
+    """Check that the tables hold every recording once and agree with the annotations."""
     rows: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     for row in checked.annotations.videos[1:]:
         rows[row[0]].append(row)
     if VIDEOS in checked.texts and not checked.annotations.videos:
         checked.found.differs(VIDEOS, "", "rows", "an empty file")
-    return rows
+    for one in checked.annotations.recordings:
+        ours = rows.pop(one.recording_id, [])
+        if len(ours) != 1:
+            checked.found.differs(VIDEOS, one.recording_id, "one row", f"{len(ours)} rows")
+        for row in ours:
+            try:
+                stated = (int(row[1]), int(row[2]))
+                minutes, seconds = float(row[3]), float(row[4])
+            except (ValueError, IndexError):
+                got = ",".join(row[1:])[:80]
+                checked.found.differs(VIDEOS, row[0], "kitchen, person, minutes, seconds", got)
+                continue
+            if stated != (one.environment, one.person_id):
+                want = f"kitchen {one.environment}, person {one.person_id}"
+                checked.flaw(VIDEOS, row[0], want, f"kitchen {stated[0]}, person {stated[1]}")
+            if abs(minutes - seconds / 60) > 0.0051 or seconds <= 0:
+                checked.flaw(VIDEOS, row[0], f"{seconds / 60:.2f} minutes", row[3])
+    for other in rows:
+        checked.found.differs(VIDEOS, other, "no row", "a row of no recording")
+    _averages(checked)
+
+
+def _averages(checked: DataSetUnderCheck) -> None:
+    """Compare the published averages with those of the entries."""
+    if checked.annotations.averages is None:
+        return
+    sums: dict[str, list[float]] = {}
+    for one in checked.annotations.recordings:
+        lengths = sums.setdefault(str(one.activity_id), [])
+        lengths += [entry.end_s - entry.start_s for entry in one.entries if entry.performed]
+    for row in list(csv.reader(io.StringIO(checked.annotations.averages)))[1:]:
+        ours = sums.get(row[0]) if row else None
+        if not ours:
+            continue  # a ruler, the line of the whole set, or a recipe that is not in this part
+        mean = sum(ours) / len(ours)
+        try:
+            is_wrong = len(row) != 3 or abs(float(row[2]) - mean) > SAME
+        except ValueError:
+            is_wrong = True
+        if is_wrong:
+            checked.flaw(AVERAGES, f"recipe {row[0]}", f"{mean:.6f} s", row[-1])

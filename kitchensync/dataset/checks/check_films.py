@@ -1,4 +1,4 @@
-"""Films: they decode, are as long as stated, and hold neither place nor serial number."""
+"""Films decode, are as long as stated, hold neither place nor serial number; their times and tables hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ import av
 
 from kitchensync.dataset.checks.check_entries import SLACK_S, film_lengths
 from kitchensync.dataset.checks.check_layout import media_files
-from kitchensync.dataset.checks.release_faults import DataSetUnderCheck
+from kitchensync.dataset.checks.release_faults import DataSetUnderCheck, overlapping_blocks
+from kitchensync.dataset.data_set_cards.verify_data_set import (
+    BAD_FILE,
+    ERROR_ROWS,
+    FAIL,
+    LINKS,
+    UNCOVERED,
+    UNPROVEN,
+    RecordingFindings,
+    check_media,
+    read_facts,
+    read_links,
+    wrong_errors,
+)
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 
@@ -47,7 +60,8 @@ def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | N
         return
     if telling := sorted(key for key in facts if TELLING.search(key)):
         checked.found.names.append({"file": name, "found": telling[0]})
-    _place(checked, name, path)
+    if any(mark in block for block in overlapping_blocks(path, 8) for mark in PLACES):
+        checked.found.names.append({"file": name, "found": "a GPS record"})
     film_s = float(count / rate)
     if stated_s is None:
         checked.found.differs(name, f"{count} pictures", "a length in video_information.csv", "none")
@@ -55,11 +69,29 @@ def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | N
         checked.found.differs(name, f"{count} pictures", f"{stated_s} s", f"{film_s:.2f} s")
 
 
-def _place(checked: DataSetUnderCheck, name: str, path: Path) -> None:
-    kept = b""
-    with path.open("rb") as file:
-        while block := file.read(1 << 22):
-            if any(mark in kept + block for mark in PLACES):
-                checked.found.names.append({"file": name, "found": "a GPS record"})
-                return
-            kept = block[-8:]
+def check_times(checked: DataSetUnderCheck) -> None:
+    """Check the videos and tables of every recording of a lab's own data set.
+
+    An uncovered span is a warning, because the data set reports it correctly. Files that were not released, and so
+    cannot be checked, are no finding.
+    """
+    if not checked.is_own:
+        return
+    try:
+        links = read_links(checked.folder)
+    except BAD_FILE:
+        return  # see check_cards.py
+    for why in wrong_errors(checked.folder, checked.ids):
+        checked.found.differs(ERROR_ROWS, "", "errors of this data set, with times of its films", why)
+    facts = read_facts(checked.folder)
+    for recording_id, kinds in links.items():
+        proven = RecordingFindings(recording_id)
+        check_media(checked.folder, kinds, facts.get(recording_id, {}), proven, partial=True)
+        for status, why, kind in proven.findings:
+            if kind == UNPROVEN:
+                continue
+            file = kinds.get(why.partition(":")[0], LINKS)
+            if status == FAIL and kind != UNCOVERED:
+                checked.found.differs(file, recording_id, "times that hold", why)
+            else:
+                checked.found.warnings.append(f"{recording_id}: {why}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from kitchensync.dataset.checks.release_faults import ReleaseFaults
+from kitchensync.dataset.checks.release_faults import ReleaseFaults, overlapping_blocks
 from kitchensync.dataset.data_set_cards import card_facts, readme
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.manifest import Manifest, read_manifest
+from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import recordings_in
 
 SHORTEST = 5
@@ -22,44 +21,25 @@ def private_words(data: Path) -> frozenset[str]:
     found: set[str] = set()
     for recording in recordings_in(data):
         try:
-            found |= _words(read_manifest(recording)) | {str(recording.resolve())}
+            manifest = read_manifest(recording)
         except StorageError:
             continue
+        about = {str(manifest.get(key) or "") for key in ("uuid", "pseudonym", "place", "consent")} - {"none"}
+        for device in manifest.get("devices", {}).values():
+            address = str(device.get("address") or "")
+            about |= {str(device.get("serial") or ""), urlsplit(address).hostname or address}
+        found |= about | {str(recording.resolve())}
     return frozenset(word for word in found if len(word) >= SHORTEST)
-
-
-def _words(manifest: Manifest) -> set[str]:
-    about = {str(manifest.get(key) or "") for key in ("uuid", "pseudonym", "place", "consent")} - {"none"}
-    for device in manifest.get("devices", {}).values():
-        address = str(device.get("address") or "")
-        about |= {str(device.get("serial") or ""), urlsplit(address).hostname or address}
-    return about
-
-
-_BLOCK = 1 << 22
 
 
 def check_private(folder: Path, words: frozenset[str], found: ReleaseFaults) -> None:
     """Search for words as they are and as JSON writes them; those that every data set says tell nothing."""
-    wanted = {word: {word.encode(), json.dumps(word)[1:-1].encode()} for word in words - _of_all_cards(words)}
+    of_all = json.dumps([readme.PLACES, card_facts.texts(is_own=True, is_virtual=False)])
+    wanted = {word: {word.encode(), json.dumps(word)[1:-1].encode()} for word in words if word not in of_all}
+    longest = max((len(form) for forms in wanted.values() for form in forms), default=1)
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         name = path.relative_to(folder).as_posix()
         there = {word for word, forms in wanted.items() if any(form in name.encode() for form in forms)}
-        for block in _blocks(
-            path, max((len(form) for forms in wanted.values() for form in forms), default=1)
-        ):
+        for block in overlapping_blocks(path, longest):
             there |= {word for word in wanted.keys() - there if any(form in block for form in wanted[word])}
         found.names += [{"file": name, "found": word} for word in sorted(there)]
-
-
-def _of_all_cards(words: frozenset[str]) -> frozenset[str]:
-    said = json.dumps([readme.PLACES, card_facts.texts(is_own=True, is_virtual=False)])
-    return frozenset(word for word in words if word in said)
-
-
-def _blocks(path: Path, overlap: int) -> Iterator[bytes]:
-    kept = b""
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            yield kept + block
-            kept = block[-overlap:]

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from kitchensync.task_graphs.formats.annotations import Annotations
 
+_BLOCK = 1 << 22
 Tell = Callable[[str, int, int], None]
 """The film that is looked at, bytes of films done, bytes in all."""
+
+
+class Difference(TypedDict):
+    """What is not as it must be: where in which file, what is wanted, and what is there."""
+
+    file: str
+    where: str
+    want: object
+    got: object
 
 
 @dataclass
 class ReleaseFaults:
     """What differs (`file`, `where`, `want`, `got`), words found that must not leave, and known flaws of others."""
 
-    differences: list[dict[str, Any]] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
     names: list[dict[str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -53,3 +63,12 @@ class DataSetUnderCheck:
     def ids(self) -> list[str]:
         """Published ids of all recordings."""
         return [one.recording_id for one in self.annotations.recordings]
+
+
+def overlapping_blocks(path: Path, overlap: int) -> Iterator[bytes]:
+    """Yield a file in blocks, each with the last bytes of the one before it."""
+    kept = b""
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            yield kept + block
+            kept = block[-overlap:]

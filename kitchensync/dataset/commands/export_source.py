@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kitchensync.dataset.source.given_data import GivenData
     from kitchensync.dataset.tables.localization import Split
 
+_Row = TypeVar("_Row")
 CORRECTED = click.option(
     "--corrected",
     is_flag=True,
@@ -46,16 +47,12 @@ def rate(text: str) -> str:
     raise click.BadParameter(f"{text!r}: no number of pictures a second, such as 25 or 30000/1001")
 
 
-def _keep_reason(context: click.Context, parameter: click.Parameter, reason: str | None) -> None:
-    context.meta[REASON] = reason_given(context, parameter, reason)
-
-
 REASON = "kitchensync.without_consent"
 WITHOUT_CONSENT = click.option(
     "--without-consent",
     metavar="REASON",
     expose_value=False,
-    callback=_keep_reason,
+    callback=lambda context, *given: context.meta.update({REASON: reason_given(context, *given)}),
     help="Read recordings too to which nobody agreed; the reason is kept in their manifests.",
 )
 
@@ -113,11 +110,8 @@ def read_split(path: Path, found: GivenData) -> Split:
 
 
 def in_parts(
-    rows: list[dict[str, Any]],
-    part_of: Mapping[str, str],
-    recording_of: Callable[[dict[str, Any]], str],
-    warnings: list[str],
-) -> list[dict[str, Any]]:
+    rows: Sequence[_Row], part_of: Mapping[str, str], recording_of: Callable[[_Row], str], warnings: list[str]
+) -> list[_Row]:
     """Return the rows of recordings that are in a part, and warn of how many others there are."""
     inside = [row for row in rows if recording_of(row) in part_of]
     if len(inside) < len(rows):
@@ -125,7 +119,12 @@ def in_parts(
     return inside
 
 
-def write_list(out: Path, made: list[dict[str, Any]], *, force: bool) -> None:
+def not_here(absent: Sequence[str]) -> list[str]:
+    """Return a line about recordings whose films are not in the folder."""
+    return [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []
+
+
+def write_list(out: Path, made: Sequence[Mapping[str, object]], *, force: bool) -> None:
     """Write a list as JSON, one element a line. Raises OutputRefused."""
     with written(out, force=force) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         for number, one in enumerate(made):
@@ -133,7 +132,7 @@ def write_list(out: Path, made: list[dict[str, Any]], *, force: bool) -> None:
         file.write("\n]\n" if made else "[]\n")
 
 
-def answer(said: dict[str, Any], warnings: list[str], words: str, *, strict: bool) -> Answer:
+def answer(said: Mapping[str, object], warnings: list[str], words: str, *, strict: bool) -> Answer:
     """Answer with a status: WARN and a line for each thing that is not as it should be."""
     status = "WARN" if warnings else "PASS"
     lines = [f"WARN: {line}" for line in warnings]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
 from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
 from kitchensync.dataset.measures.cases import MOST_BYTES
-from kitchensync.dataset.measures.questioning import StopRule
+from kitchensync.dataset.measures.coherence import StopRule
 from kitchensync.dataset.measures.span_agreement import answered, overlapping
 from kitchensync.dataset.measures.span_agreement import summary as means
 from kitchensync.dataset.promqa.answer_judge import cases_of, judge_prompt, judged, score, verdicts_of
@@ -20,9 +20,6 @@ from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import check_output
 from kitchensync.task_graphs.formats.graph_files import read_bytes
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.measures.questioning import StopRule
 
 SUMMARY = click.option("--summary", is_flag=True, help="Print the means instead, one JSON object.")
 
@@ -93,31 +90,16 @@ def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bo
     Example:
       kitchensync measure coherence dialogs.json --summary
     """
-    from kitchensync.dataset.measures.coherence import answered, differ_from_paper, prove_the_opposite
+    from kitchensync.dataset.measures.coherence import answered, differ_from_paper, proven_by
     from kitchensync.dataset.measures.coherence import summary as means
 
     found = answered(_read(dialogs), dialogs.name, unsure, corrected=corrected, stop=stop)
-    known = {
-        "an unsure turn counts 0 and is the largest, as in the published code; --corrected leaves it out": (
-            differ_from_paper(found, unsure)
-        ),
-        "verifiability is negative, as in the published code; --corrected takes 0": prove_the_opposite(found),
-    }
-    warnings = [f"in {count} dialogs {why}" for why, count in known.items() if count and not corrected]
+    first = "an unsure turn counts 0 and is the largest, as in the published code; --corrected leaves it out"
+    second = "verifiability is negative, as in the published code; --corrected takes 0"
+    counts = {first: differ_from_paper(found, unsure), second: sum(value < 0 for value in proven_by(found))}
+    warnings = [f"in {count} dialogs {why}" for why, count in counts.items() if count and not corrected]
     said = {"schema": "measure-coherence/1", **means(found, corrected=corrected)} if summary else found
     return _answer(said, warnings)
-
-
-def _stop_rule(text: str | None) -> StopRule | None:
-    if text is None:
-        return None
-    try:
-        delta, epsilon = map(float, text.split(","))
-    except ValueError as error:
-        raise click.BadParameter(
-            f"{text!r}: not two numbers such as 0.05,0.1", param_hint="--stop"
-        ) from error
-    return StopRule(delta, epsilon)
 
 
 @measure.command(name="answers")
@@ -150,7 +132,6 @@ def answers_(
     Example:
       kitchensync measure answers cases.json --scale binary --out judged.json
     """
-    from kitchensync.dataset.examples.model_answers import ModelRequest
     from kitchensync.storage.consent import Purpose, require_consent_for_file
 
     if given is not None and show_requests:
@@ -168,7 +149,7 @@ def answers_(
         return answer(said, warnings, f"{said['read']} verdicts in {out}", strict=strict)
     require_consent_for_file(cases, Purpose.THIRD_PARTY_PROCESSING)
     server = named_server("judge")
-    requests = [ModelRequest(str(number), judge_prompt(case, scale)) for number, case in enumerate(found)]
+    requests = {str(number): judge_prompt(case, scale) for number, case in enumerate(found)}
     if show_requests:
         write_list(out, shown(server, requests), force=force)
         sent = {"would_send": {"host": server.host, "requests": len(requests)}, "file": str(out)}
@@ -199,3 +180,15 @@ def _read(path: Path) -> bytes:
 def _answer(said: Any, warnings: list[str]) -> Answer:
     lines = [f"WARN: {line}" for line in warnings]
     return Answer(said, lambda found: click.echo(json.dumps(found, indent=1, ensure_ascii=False)), lines)
+
+
+def _stop_rule(text: str | None) -> StopRule | None:
+    if text is None:
+        return None
+    try:
+        delta, epsilon = map(float, text.split(","))
+    except ValueError as error:
+        raise click.BadParameter(
+            f"{text!r}: not two numbers such as 0.05,0.1", param_hint="--stop"
+        ) from error
+    return StopRule(delta, epsilon)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +15,15 @@ from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording, given_path
 
 if TYPE_CHECKING:
-    from kitchensync.dataset.examples.model_answers import Answers, ModelRequest
+    from kitchensync.dataset.examples.model_answers import Answers, JsonSchema, RequestToSend
     from kitchensync.storage.options.endpoint import Endpoint
 
 FILE = click.argument("file", type=given_path(exists=True))
 SEED = click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed gives the same answer."
+)
+DRAW_SEED = click.option(
+    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
 )
 
 
@@ -54,22 +60,26 @@ def named_server(purpose: str) -> Endpoint:
     return found
 
 
-def asked(server: Endpoint, requests: list[ModelRequest], out: Path, what: str) -> Answers:
-    """Ask all; the answers are kept beside `out` as they come. Raises OutputRefused, OSError."""
-    from kitchensync.dataset.examples.model_answers import ENDING, ask_all
+def asked(
+    server: Endpoint, prompts: Mapping[str, str], out: Path, what: str, schema: JsonSchema | None = None
+) -> Answers:
+    """Ask all, by id; the answers are kept beside `out` as they come. Raises OutputRefused, OSError."""
+    from kitchensync.dataset.examples.model_answers import ENDING, ModelRequest, ask_all
 
+    requests = [ModelRequest(name, prompt, schema) for name, prompt in prompts.items()]
     with Bar(unit=what) as bar:
-        return ask_all(
-            server,
-            requests,
-            out.with_name(out.name + ENDING),
-            what,
-            lambda n: bar.show(n, len(requests), what),
-        )
+        tell = partial(bar.show, whole=len(requests), words=what)
+        return ask_all(server, requests, out.with_name(out.name + ENDING), what, tell)
 
 
-def shown(server: Endpoint, requests: list[ModelRequest]) -> list[dict[str, Any]]:
-    """Return what would be sent."""
-    from kitchensync.dataset.examples.model_answers import to_send
+def shown(
+    server: Endpoint, prompts: Mapping[str, str], schema: JsonSchema | None = None
+) -> list[RequestToSend]:
+    """Return what would be sent, by id of each prompt, and where; nothing is."""
+    from kitchensync.dataset.examples.model_answers import ModelRequest
 
-    return to_send(server, requests)
+    bodies = {name: ModelRequest(name, prompt, schema).body(server) for name, prompt in prompts.items()}
+    return [
+        {"host": server.host, "id": name, "bytes": len(body), "body": json.loads(body)}
+        for name, body in bodies.items()
+    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -59,7 +58,12 @@ def push(
     to = to.rstrip("/") if "://" in to else str(Path(to).absolute())
     if held.is_own:
         ids = [one.recording_id for one in held.annotations.recordings]
-        recordings, lacking = ask_for_all(ids, _numbering(folder, numbering), data)
+        table = numbering or folder.with_name(f"{folder.name}.numbering.json")
+        if not table.is_file():
+            why = "is not there, nobody knows which recordings these are; give --numbering"
+            raise BadGraph(str(table), "", why)
+        numbers = parse_numbering(table.read_text(encoding="utf-8"), table.name)
+        recordings, lacking = ask_for_all(ids, numbers, data)
         if lacking and not without_consent:
             raise NotAgreed(
                 f"{'; '.join(lacking[:3])}; make a data set without them, or say --without-consent"
@@ -77,12 +81,3 @@ def push(
         revisions = "; earlier revisions keep them" if to.startswith(HUB) else ""
         words += f"; {len(done.removed)} old ones removed: {', '.join(done.removed[:3])}{revisions}"
     return Answer(said, lambda _: click.echo(words), trouble if done.foreign else ())
-
-
-def _numbering(folder: Path, table: Path | None) -> Any:
-    path = table or folder.with_name(f"{folder.name}.numbering.json")
-    if not path.is_file():
-        raise BadGraph(
-            str(path), "", "is not there, nobody knows which recordings these are; give --numbering"
-        )
-    return parse_numbering(path.read_text(encoding="utf-8"), path.name)

@@ -6,7 +6,7 @@ import json
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -21,9 +21,6 @@ from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import write_into
 from kitchensync.task_graphs.formats.graph_files import read_text
 from kitchensync.task_graphs.formats.strict_json import Reader, load
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.splits.rule import Rule
 
 KINDS = ("environment", "person", "recipes", "recordings", "steps", "type")
 PLACE = "data_splits"
@@ -82,11 +79,15 @@ def split(
             "the published rule is not for your own data; give --ratio and --seed, or --rule"
         )
     recordings = list(data.annotations.recordings)
-    divided = divide(kind, recordings, chosen or _published())
+    divided = divide(kind, recordings, chosen or Rule("published"))
     found = look_over(divided, data)
     lists = {"combined": divided, "normal": normal_only(divided, recordings)}
     files = {} if found.faults else {f"{kind}_data_split_{name}.json": one for name, one in lists.items()}
-    write_into(out, {name: _text(one).encode() for name, one in files.items()}, force=force)
+    texts = {
+        name: json.dumps(one.parts if one.entries is None else one.entries).encode()
+        for name, one in files.items()
+    }
+    write_into(out, texts, force=force)
     if out.name == PLACE:
         refresh(out.parent, [f"{PLACE}/{name}" for name in files])
     warnings = found.warnings + given_set.warnings
@@ -100,14 +101,6 @@ def split(
     return Answer({**said, "written": sorted(files)}, partial(_show, out), failed=failed)
 
 
-def _text(divided: Any) -> str:
-    return json.dumps(divided.parts if divided.entries is None else divided.entries)
-
-
-def _published() -> Rule:
-    return Rule("published")
-
-
 def _rule(rule: str | None, ratio: str | None, seed: int | None, corrected: bool) -> Rule | None:
     if rule is not None and ratio is not None:
         raise click.UsageError("--rule and --ratio are two ways to say the same; give one of them")
@@ -119,21 +112,16 @@ def _rule(rule: str | None, ratio: str | None, seed: int | None, corrected: bool
             "--seed goes with --ratio, --corrected or --rule supplement; nothing else is drawn by lot"
         )
     if ratio is not None:
-        return Rule("ratio", ratio=_shares(ratio), seed=seed)
+        try:
+            shares = [Fraction(word.strip()) for word in ratio.split(",")]
+        except (ValueError, ZeroDivisionError):
+            shares = []
+        if len(shares) != 3 or min(shares) < 0 or sum(shares) != 1:
+            raise click.BadParameter(f"{ratio!r}: not three shares that add up to 1", param_hint="--ratio")
+        return Rule("ratio", ratio=(shares[0], shares[1], shares[2]), seed=seed)
     if rule is None:
         return Rule("published", seed=seed) if corrected else None
     return Rule(SUPPLEMENT, seed=seed) if rule == SUPPLEMENT else Rule("file", values=_values(Path(rule)))
-
-
-def _shares(text: str) -> tuple[Fraction, Fraction, Fraction]:
-    words = text.split(",")
-    try:
-        shares = [Fraction(word.strip()) for word in words]
-    except (ValueError, ZeroDivisionError):
-        shares = []
-    if len(shares) != 3 or min(shares) < 0 or sum(shares) != 1:
-        raise click.BadParameter(f"{text!r}: not three shares that add up to 1", param_hint="--ratio")
-    return shares[0], shares[1], shares[2]
 
 
 def _values(path: Path) -> dict[str, list[str]]:
@@ -143,12 +131,9 @@ def _values(path: Path) -> dict[str, list[str]]:
     found = read.object(load(read_text(path), path.name), "")
     read.known_keys(found, set(PARTS), "")
     return {
-        part: [_value(read, one, part) for one in read.array(values, part)] for part, values in found.items()
+        part: [str(one) if type(one) is int else read.text(one, part) for one in read.array(values, part)]
+        for part, values in found.items()
     }
-
-
-def _value(read: Any, value: Any, place: str) -> str:
-    return str(value) if type(value) is int else str(read.text(value, place))
 
 
 def _show(out: Path, said: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,10 +15,6 @@ from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.output_options import OutputFolder, output_file
 from kitchensync.storage.options.outputs import write_into, write_output
 from kitchensync.task_graphs.formats.graph_files import read_task_graphs
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.source.given_data import GivenData
-    from kitchensync.dataset.statistics.narrators import ReleasedNarration
 
 
 @click.command()
@@ -40,29 +36,24 @@ def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> 
     from kitchensync.dataset.statistics.statistics_page import as_page, as_tables
 
     found = given((folder,))
-    narrated = _narrated(folder, found)
-    said = {**statistics(found.data, _steps(folder, found), narrated), "warnings": found.warnings}
+    if found.own:
+        members = [one.member for one in found.own.values()]
+        steps = {member.annotated.graph_stem: len(member.cooked.steps) for member in members}
+        told = {name: one.member.cooked.narrated for name, one in found.own.items()}
+        narrated = {
+            name: [ReleasedNarration.model_validate(one) for one in rows]
+            for name, rows in told.items()
+            if rows
+        }
+    else:
+        steps = {stem: len(graph.steps) for stem, graph in read_task_graphs(folder).items()}
+        narrated = released_narrations_of(folder) if found.data.is_own else {}
+    said = {**statistics(found.data, steps, narrated), "warnings": found.warnings}
     if html is not None:
         write_output(html, as_page(said, folder.name).encode(), force=force)
     if tables is not None:
         write_into(tables, {name: text.encode() for name, text in as_tables(said).items()}, force=force)
     return Answer(said, _show)
-
-
-def _steps(folder: Path, found: GivenData) -> dict[str, int]:
-    """Return how many steps each recipe has, by the name of its graph's file."""
-    if found.own:
-        members = (one.member for one in found.own.values())
-        return {member.annotated.graph_stem: len(member.cooked.steps) for member in members}
-    return {stem: len(graph.steps) for stem, graph in read_task_graphs(folder).items()}
-
-
-def _narrated(folder: Path, found: GivenData) -> dict[str, list[ReleasedNarration]]:
-    """Return what people said of the films, by recording."""
-    if found.own:
-        told = {name: one.member.cooked.narrated for name, one in found.own.items()}
-        return {name: [ReleasedNarration(**one) for one in rows] for name, rows in told.items() if rows}
-    return released_narrations_of(folder) if found.data.is_own else {}
 
 
 def _show(said: dict[str, Any]) -> None:
@@ -85,10 +76,16 @@ def _show(said: dict[str, Any]) -> None:
         f"\n{done['segments']:,} segments in {done['videos']:,} films of {done['hours']} hours, "
         f"{done['segments_with_errors']:,} with errors"
     )
-    if told := said["narrations"]["narrations"]:
-        click.echo(
-            f"{told:,} narrations by {said['narrations']['speakers']} people; {_agreed(said['narrations'])}"
-        )
+    if (told := said["narrations"])["narrations"]:
+        agreed = "no moment was narrated by two"
+        if told["pairs"]:
+            shares = {word: told[f"same_{word}"] for word in ("verb", "noun")}
+            same = [
+                f"the same {word} in {share:.0%}, " for word, share in shares.items() if share is not None
+            ]
+            agreed = f"{told['pairs']:,} moments were narrated by two: {''.join(same)}"
+            agreed += f"word error rate (of the longer text) {told['word_error_rate']:.2f}"
+        click.echo(f"{told['narrations']:,} narrations by {told['speakers']} people; {agreed}")
     for about, found in said["sources"].items():
         if found["differ"]:
             click.echo(
@@ -98,13 +95,3 @@ def _show(said: dict[str, Any]) -> None:
         click.echo(line)
     if unknown := said["films_of_unknown_length"]:
         click.echo(f"{len(unknown)} films have no known length and count 0 hours: {', '.join(unknown[:5])}")
-
-
-def _agreed(narrations: dict[str, Any]) -> str:
-    if not narrations["pairs"]:
-        return "no moment was narrated by two"
-    named = {word: narrations[f"same_{word}"] for word in ("verb", "noun")}
-    same = [f"the same {word} in {share:.0%}" for word, share in named.items() if share is not None]
-    return f"{narrations['pairs']:,} moments were narrated by two: " + ", ".join(
-        [*same, f"word error rate (of the longer text) {narrations['word_error_rate']:.2f}"]
-    )

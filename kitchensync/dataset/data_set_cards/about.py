@@ -10,26 +10,21 @@ from typing import Any
 from kitchensync.task_graphs.errors import RecipeError
 
 RAI = (
-    "dataCollection",
-    "dataCollectionType",
-    "dataCollectionMissingData",
-    "dataCollectionRawData",
-    "dataCollectionTimeframe",
-    "dataImputationProtocol",
-    "dataManipulationProtocol",
-    "dataPreprocessingProtocol",
-    "dataAnnotationProtocol",
-    "dataAnnotationPlatform",
-    "dataAnnotationAnalysis",
-    "annotationsPerItem",
-    "annotatorDemographics",
-    "machineAnnotationTools",
-    "dataReleaseMaintenancePlan",
-    "personalSensitiveInformation",
-    "dataSocialImpact",
-    "dataBiases",
-    "dataLimitations",
-    "dataUseCases",
+    *("dataCollection", "dataCollectionType", "dataCollectionMissingData", "dataCollectionRawData"),
+    *(
+        "dataCollectionTimeframe",
+        "dataImputationProtocol",
+        "dataManipulationProtocol",
+        "dataPreprocessingProtocol",
+    ),
+    *("dataAnnotationProtocol", "dataAnnotationPlatform", "dataAnnotationAnalysis", "annotationsPerItem"),
+    *(
+        "annotatorDemographics",
+        "machineAnnotationTools",
+        "dataReleaseMaintenancePlan",
+        "personalSensitiveInformation",
+    ),
+    *("personalSensitiveInformation", "dataSocialImpact", "dataBiases", "dataLimitations", "dataUseCases"),
 )
 """The properties of Croissant's vocabulary for responsible AI, version 1.0."""
 

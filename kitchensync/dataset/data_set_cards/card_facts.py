@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from kitchensync.dataset.data_set_cards.about import About
+from kitchensync.dataset.source.data_set import ReleasedMember
 from kitchensync.dataset.source.data_set_folder import DataSet, lacking_in
 
 NOT_STATED = "not stated"
@@ -19,7 +19,7 @@ class Facts:
 
     about: About
     data: DataSet
-    members: list[dict[str, Any]]
+    members: list[ReleasedMember]
     hashes: Mapping[str, str]
     sizes: Mapping[str, int]
     is_virtual: bool = False
@@ -45,15 +45,11 @@ class Facts:
     def description(self) -> str:
         """What people said, else what is in it."""
         recordings = self.data.annotations.recordings
-        recipes = len({one.activity_id for one in recordings})
-        persons, kitchens = (
-            {getattr(one, key) for one in recordings} for key in ("person_id", "environment")
-        )
         counts = (
             (len(recordings), "recording"),
-            (recipes, "recipe"),
-            (len(persons), "person"),
-            (len(kitchens), "kitchen"),
+            (len({one.activity_id for one in recordings}), "recipe"),
+            (len({one.person_id for one in recordings}), "person"),
+            (len({one.environment for one in recordings}), "kitchen"),
         )
         made, cooked, cooks, places = (f"{count} {word}{'s' * (count != 1)}" for count, word in counts)
         counted = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from kitchensync.dataset.data_set_cards.card_facts import Facts
 from kitchensync.task_graphs.formats.annotations import VIDEOS
@@ -43,7 +42,7 @@ _OURS = ("citeAs", "column", "equivalentProperty", "extract", "field", "fileProp
          "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet",
          "references", "regex", "repeated", "replace", "samplingRate", "separator", "source", "subField",
          "transform")  # fmt: skip
-CONTEXT: dict[str, Any] = {
+CONTEXT: dict[str, object] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "sc": "https://schema.org/",
@@ -59,21 +58,18 @@ CONTEXT: dict[str, Any] = {
 
 
 def as_croissant(facts: Facts) -> str:
-    """Return the text of croissant.json."""
-    return json.dumps(_document(facts), indent=2, ensure_ascii=False) + "\n"
-
-
-def _document(facts: Facts) -> dict[str, Any]:
+    """Return the text of croissant.json; films, arrays and splits (made anew at will) are in SHA256SUMS only."""
     about = facts.about
     tables = {name: table for name, table in TABLES.items() if table[0] in facts.hashes}
-    said: dict[str, Any] = {
+    is_spdx = re.fullmatch(r"[A-Za-z0-9.+-]+", about.licence)
+    stated: dict[str, object] = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": re.sub(r"[^A-Za-z0-9._-]+", "-", facts.title).strip("-") or "data-set",
         "alternateName": facts.title,
         "description": facts.description,
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
-        "license": _licence(about.licence),
+        "license": f"https://spdx.org/licenses/{about.licence}.html" if is_spdx else about.licence,
         "url": about.url,
         "version": about.version,
         "datePublished": about.published,
@@ -81,36 +77,27 @@ def _document(facts: Facts) -> dict[str, Any]:
         "keywords": ["egocentric", "procedural", "cooking", "errors"],
         "creator": [{"@type": "sc:Organization", "name": name} for name in about.creators],
     }
-    said = {key: value for key, value in said.items() if value}
+    said = {key: value for key, value in stated.items() if value}
     said |= {f"rai:{name}": text for name, text in facts.rai().items()}
-    said["distribution"] = [_file(facts, path) for path in sorted(facts.hashes) if _is_listed(path)]
+    said["distribution"] = [
+        {
+            "@type": "cr:FileObject",
+            "@id": path,
+            "name": path,
+            "contentUrl": path,
+            "contentSize": f"{facts.sizes[path]} B",
+            "encodingFormat": FORMATS[path.rpartition(".")[2]],
+            "sha256": facts.hashes[path],
+        }
+        for path in sorted(facts.hashes)
+        if path.partition("/")[0] not in UNLISTED and path.rpartition(".")[2] in FORMATS
+    ]
     said["recordSet"] = [_record_set(name, *table) for name, table in tables.items()]
-    return said
+    return json.dumps(said, indent=2, ensure_ascii=False) + "\n"
 
 
-def _licence(spdx: str) -> str:
-    """Return the address of a licence's text; what is no SPDX id stays as it is."""
-    return f"https://spdx.org/licenses/{spdx}.html" if re.fullmatch(r"[A-Za-z0-9.+-]+", spdx) else spdx
-
-
-def _is_listed(path: str) -> bool:
-    """Return whether a file is listed by itself; films, arrays and splits (made anew at will) are in SHA256SUMS."""
-    return path.partition("/")[0] not in UNLISTED and path.rpartition(".")[2] in FORMATS
-
-
-def _file(facts: Facts, path: str) -> dict[str, Any]:
-    return {
-        "@type": "cr:FileObject",
-        "@id": path,
-        "name": path,
-        "contentUrl": path,
-        "contentSize": f"{facts.sizes[path]} B",
-        "encodingFormat": FORMATS[path.rpartition(".")[2]],
-        "sha256": facts.hashes[path],
-    }
-
-
-def _record_set(name: str, path: str, description: str, columns: dict[str, str]) -> dict[str, Any]:
+def _record_set(name: str, path: str, description: str, columns: dict[str, str]) -> dict[str, object]:
+    names = {column: f"{name}/{re.sub(r'[^a-z_]+', '_', column).strip('_')}" for column in columns}
     return {
         "@type": "cr:RecordSet",
         "@id": name,
@@ -119,15 +106,11 @@ def _record_set(name: str, path: str, description: str, columns: dict[str, str])
         "field": [
             {
                 "@type": "cr:Field",
-                "@id": f"{name}/{_plain(column)}",
-                "name": f"{name}/{_plain(column)}",
+                "@id": names[column],
+                "name": names[column],
                 "dataType": kind,
                 "source": {"fileObject": {"@id": path}, "extract": {"column": column}},
             }
             for column, kind in columns.items()
         ],
     }
-
-
-def _plain(column: str) -> str:
-    return re.sub(r"[^a-z_]+", "_", column).strip("_")

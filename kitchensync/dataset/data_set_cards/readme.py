@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from textwrap import indent
 
 from kitchensync.dataset.data_set_cards.card_facts import NOT_STATED, Facts
 from kitchensync.dataset.data_set_cards.data_dictionary import CONVENTIONS, PLACE
@@ -71,8 +73,23 @@ EXAMPLE = (
 
 def as_readme(facts: Facts) -> str:
     """Return the text of README.md."""
-    parts = [_head(facts), f"# {facts.title}\n", facts.description + "\n", *_body(facts)]
-    return "\n".join(parts)
+    # Every text of the head is written as JSON, which YAML reads.
+    entries = sum(len(one.entries) for one in facts.data.annotations.recordings)
+    size = next((name for most, name in SIZES if entries < most), "n>1M")
+    licence = facts.about.licence.lower()
+    other = f"license: other\nlicense_name: {json.dumps(facts.about.licence or NOT_STATED)}"
+    head = [
+        "---",
+        f"pretty_name: {json.dumps(facts.title)}",
+        f"license: {licence}" if licence in HUB_LICENCES else other,
+        "language:\n- en",
+        "task_categories:\n- video-classification",
+        "tags:\n- egocentric\n- procedural\n- cooking\n- errors\n- croissant",
+        f"size_categories:\n- {size}",
+        "configs:\n- config_name: steps\n  default: true\n  data_files: annotation_csv/step_annotations.csv",
+        "---\n",
+    ]
+    return "\n".join([*head, f"# {facts.title}\n", facts.description + "\n", *_body(facts)])
 
 
 def as_licence(facts: Facts) -> str:
@@ -84,27 +101,6 @@ def as_licence(facts: Facts) -> str:
     return f"{facts.title}{by}\n\nLicence: {about.licence}\nText: https://spdx.org/licenses/{about.licence}.html\n"
 
 
-def _head(facts: Facts) -> str:
-    """Return the head in YAML; every text is written as JSON, which YAML reads."""
-    entries = sum(len(one.entries) for one in facts.data.annotations.recordings)
-    size = next((name for most, name in SIZES if entries < most), "n>1M")
-    licence = facts.about.licence.lower()
-    lines = [
-        f"pretty_name: {json.dumps(facts.title)}",
-        *(
-            [f"license: {licence}"]
-            if licence in HUB_LICENCES
-            else ["license: other", f"license_name: {json.dumps(facts.about.licence or NOT_STATED)}"]
-        ),
-        "language:\n- en",
-        "task_categories:\n- video-classification",
-        "tags:\n- egocentric\n- procedural\n- cooking\n- errors\n- croissant",
-        f"size_categories:\n- {size}",
-        "configs:\n- config_name: steps\n  default: true\n  data_files: annotation_csv/step_annotations.csv",
-    ]
-    return "---\n" + "\n".join(lines) + "\n---\n"
-
-
 def _body(facts: Facts) -> Iterator[str]:
     yield "## What is in it\n"
     yield "| place | holds |\n|---|---|"
@@ -113,7 +109,8 @@ def _body(facts: Facts) -> Iterator[str]:
         if is_there or place in ALWAYS or (place in READERS and facts.holds_recordings):
             yield f"| `{place}` | {holds} |"
     if any(name.endswith(".npz") for name in facts.hashes):
-        yield from _conventions()
+        yield f"\n## Conventions\n\n`{PLACE}` has these, what every array means and the names of the joints.\n"
+        yield from (f"- **{name}**: {text}" for name, text in CONVENTIONS.items())
     if ERROR_ROWS in facts.hashes:
         yield "\n## Errors\n"
         yield f"Fields of each row of `{ERROR_ROWS}`, null where a value is not known:\n"
@@ -123,16 +120,18 @@ def _body(facts: Facts) -> Iterator[str]:
     yield from _recipes(facts)
     if timing := facts.timing():
         yield f"\n{timing} `verify.py` proves the first."
-    yield from _absent(facts)
-    yield from _lacking(facts)
-    yield from _hidden(facts)
+    yield from _gaps(facts)
     yield "\n## How it came about, and what to mind\n"
     for name, text in facts.rai().items():
-        yield f"- **{_words(name)}**: {text}"
+        words = re.sub("[A-Z]", lambda letter: f" {letter[0].lower()}", name)  # dataUseCases: data use cases
+        yield f"- **{words}**: {text}"
     yield "\n## Use\n"
     yield "    python download.py ADDRESS FOLDER\n    sha256sum -c SHA256SUMS\n"
     if facts.holds_recordings:
-        yield "Proved and read with `pip install numpy av`:\n\n    python verify.py\n\n" + _example(facts)
+        yield "Proved and read with `pip install numpy av`:\n\n    python verify.py\n"
+        first = min(one.recording_id for one in facts.data.annotations.recordings)
+        lines = [line for place, line in EXAMPLE if any(name.startswith(place) for name in facts.hashes)]
+        yield indent("\n".join(lines).format(first), "    ") + "\n"
     yield "Steps that were not done have the times -1. Ids such as `1_26` are `<recipe>_<number>`: of each 50"
     yield "numbers the first 25 were meant as correct, the others had planned errors.\n"
     yield "## Licence and citation\n"
@@ -146,20 +145,6 @@ def _body(facts: Facts) -> Iterator[str]:
     yield ""
 
 
-def _example(facts: Facts) -> str:
-    first = min(one.recording_id for one in facts.data.annotations.recordings)
-    lines = [line for place, line in EXAMPLE if any(name.startswith(place) for name in facts.hashes)]
-    return (
-        "\n".join("    " * bool(one) + one for line in lines for one in line.format(first).split("\n")) + "\n"
-    )
-
-
-def _conventions() -> Iterator[str]:
-    yield f"\n## Conventions\n\n`{PLACE}` has these, what every array means and the names of the joints.\n"
-    for name, text in CONVENTIONS.items():
-        yield f"- **{name}**: {text}"
-
-
 def _recipes(facts: Facts) -> Iterator[str]:
     recordings = facts.data.annotations.recordings
     for name in sorted({one.activity_name for one in recordings}):
@@ -169,22 +154,16 @@ def _recipes(facts: Facts) -> Iterator[str]:
         yield f"| {cell} | {len(ours)} | {sum(one.is_error for one in ours)} | {hours:.2f} |"
 
 
-def _absent(facts: Facts) -> Iterator[str]:
-    if found := facts.absent():
+def _gaps(facts: Facts) -> Iterator[str]:
+    """Yield what is absent, what is lacking for some entries, and what is hidden."""
+    if absent := facts.absent():
         yield "\nAbsent, and why:\n"
-        for kind, reasons in sorted(found.items()):
+        for kind, reasons in sorted(absent.items()):
             said = "; ".join(f"{why} ({count} recordings)" for why, count in sorted(reasons.items()))
             yield f"- `{kind}`: {said}"
-
-
-def _lacking(facts: Facts) -> Iterator[str]:
-    if found := facts.lacking():
+    if lacking := facts.lacking():
         yield "\nLacking, in time of the film; steps are counted from 1 as in `step_annotations`:\n"
-        for name, lines in found.items():
-            yield f"- `{name}`: {'; '.join(lines)}"
-
-
-def _hidden(facts: Facts) -> Iterator[str]:
+        yield from (f"- `{name}`: {'; '.join(lines)}" for name, lines in lacking.items())
     spans = {
         name: [f"{start:.1f} to {end:.1f}" for start, end in of.get("hidden_s", []) if start < end]
         for name, of in facts.data.facts.items()
@@ -194,8 +173,3 @@ def _hidden(facts: Facts) -> Iterator[str]:
         for name, found in spans.items():
             if found:
                 yield f"- `{name}`: {', '.join(found)}"
-
-
-def _words(name: str) -> str:
-    """Return `dataUseCases` as `data use cases`."""
-    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from kitchensync.dataset.data_set_cards import (
     data_dictionary,
@@ -17,6 +16,7 @@ from kitchensync.dataset.data_set_cards.card_facts import Facts
 from kitchensync.dataset.data_set_cards.croissant import as_croissant
 from kitchensync.dataset.data_set_cards.readme import READERS, as_licence, as_readme
 from kitchensync.dataset.pages.release_pages import render
+from kitchensync.dataset.source.data_set import ReleasedMember
 from kitchensync.dataset.source.data_set_folder import read_data_set
 from kitchensync.dataset.source.sums import SUMS, hashes_of, sums_of
 from kitchensync.sensors.gopro.files.media import open_container
@@ -32,7 +32,7 @@ SMALL_FILMS = ("gopro_360p", "gopro_720p")
 def write_cards(
     out: Path,
     about: About,
-    members: list[dict[str, Any]],
+    members: list[ReleasedMember],
     names: Iterable[str],
     *,
     is_virtual: bool,
@@ -42,7 +42,11 @@ def write_cards(
 
     Raises OutputRefused.
     """
-    pictures = _pictures(out, members)
+    pictures = {}
+    for member in members:
+        film = next((member["streams"][kind] for kind in SMALL_FILMS if kind in member["streams"]), None)
+        if film is not None and (out / film).is_file():
+            pictures[PREVIEW.format(member["published_id"])] = _middle(out / film)
     write_into(out, pictures, force=force)
     hashes = hashes_of(out, [*names, *pictures])
     sizes = {name: (out / name).stat().st_size for name in hashes}
@@ -65,16 +69,6 @@ def write_cards(
     write_into(out, {SUMS: sums.encode()}, force=force)
     written = [*hashes, *cards, SUMS]
     return len(written), sum((out / name).stat().st_size for name in written)
-
-
-def _pictures(out: Path, members: list[dict[str, Any]]) -> dict[str, bytes]:
-    """Return path -> JPEG of a picture from the middle of each small film."""
-    made = {}
-    for member in members:
-        film = next((member["streams"][kind] for kind in SMALL_FILMS if kind in member["streams"]), None)
-        if film is not None and (out / film).is_file():
-            made[PREVIEW.format(member["published_id"])] = _middle(out / film)
-    return made
 
 
 def _middle(film: Path) -> bytes:

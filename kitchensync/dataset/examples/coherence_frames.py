@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import floor
-from typing import Any
+from typing import Any, TypedDict
 
 import av
 import cv2
 import numpy as np
 
 from kitchensync.dataset.source.given_films import OpenFilm
-from kitchensync.dataset.tables.coherence_examples import STEP_S, Example, recording_of
+from kitchensync.dataset.tables.boundary_examples import BoundaryExample
+from kitchensync.dataset.tables.coherence_examples import STEP_S, StepExample, recording_of
 from kitchensync.sensors.shown_picture import even_width, shown_array, shown_size
 from kitchensync.storage.exports.film import numbered_pictures
 
@@ -52,36 +53,35 @@ def _looked_at(
         if wanted and (film.hidden is None or not film.hidden[number]):
             image = shown(picture)
             is_chosen = any(len(group.pictures) > 1 for group in wanted)
-            sharpness = _sharpness(image) if is_chosen else 0.0
+            sharpness = 0.0
+            if is_chosen:
+                grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+                sharpness = float(cv2.Laplacian(grey, cv2.CV_64F).var())
             for group in wanted:
                 group.look(number, image, sharpness)
     yield from open_groups
-
-
-def _sharpness(image: np.ndarray) -> float:
-    return float(cv2.Laplacian(cv2.cvtColor(image, cv2.COLOR_BGR2GRAY), cv2.CV_64F).var())
 
 
 def _jpeg(image: np.ndarray) -> bytes:
     return cv2.imencode(".jpg", image, _QUALITY)[1].tobytes()
 
 
-def sharpest_frames(film: OpenFilm, examples: list[Example]) -> Iterator[tuple[Example, str, float, bytes]]:
+def sharpest_frames(
+    film: OpenFilm, examples: list[StepExample]
+) -> Iterator[tuple[StepExample, str, float, bytes]]:
     """Yield (example, name of a file, second of the film, JPEG) for each half second that is to be seen."""
     rate = float(film.clip.rate)
-    for group in _looked_at(film, _groups(examples, rate), partial(shown_array, format="bgr24")):
-        if group.best is not None:
-            (example, number), (_, picture, image) = group.of, group.best
-            yield example, f"frame_{example['example_id']}_{number}.jpg", picture / rate, _jpeg(image)
-
-
-def _groups(examples: list[Example], rate: float) -> Iterator[_Group]:
+    groups = []
     for example in examples:
         first, behind = example["single_frame_range"]
         for number, start in enumerate(range(first, behind, GROUP)):
             samples = range(start, min(start + GROUP, behind))
             pictures = frozenset(int((example["from"] + STEP_S * one) * rate) for one in samples)
-            yield _Group((example, number), pictures)
+            groups.append(_Group((example, number), pictures))
+    for group in _looked_at(film, groups, partial(shown_array, format="bgr24")):
+        if group.best is not None:
+            (example, number), (_, picture, image) = group.of, group.best
+            yield example, f"frame_{example['example_id']}_{number}.jpg", picture / rate, _jpeg(image)
 
 
 HEIGHT = 360
@@ -95,6 +95,13 @@ Picture = tuple[str, int]
 """Recording and number of the picture."""
 
 
+class NamedPictures(TypedDict):
+    """What an example has of its pictures: their names, and their seconds of the film."""
+
+    frames: list[str]
+    frame_times: list[float]
+
+
 class BoundaryFrames:
     """The pictures of examples at boundaries, film by film; then which examples they leave out.
 
@@ -103,7 +110,7 @@ class BoundaryFrames:
     each moment the sharpest is taken, as the paper says.
     """
 
-    def __init__(self, rows: list[Example], *, corrected: bool) -> None:
+    def __init__(self, rows: list[BoundaryExample], *, corrected: bool) -> None:
         """Take the examples whose pictures are looked at."""
         self._rows, self._corrected = rows, corrected
         self._darkest = DARKEST * (BRIGHTEST if corrected else 1)
@@ -133,9 +140,9 @@ class BoundaryFrames:
                     self._likeness[start, end] = likeness(before[start], image)
             if here in first:
                 before[here] = image
-            yield _name(self._chosen[here]), _jpeg(image)
+            yield f"{recording}/{number:06d}.jpg", _jpeg(image)
 
-    def why_left_out(self, row: Example) -> str:
+    def why_left_out(self, row: BoundaryExample) -> str:
         """Return why an example's pictures do not show it; nothing where they do, or its films are not here."""
         if recording_of(row) in self._films:
             around = self._around(row)
@@ -154,18 +161,19 @@ class BoundaryFrames:
                 return IS_DARK
         return ""
 
-    def named(self, row: Example, folder: str) -> dict[str, Any]:
+    def named(self, row: BoundaryExample, folder: str) -> NamedPictures:
         """Return the name of an example's picture and its second of the film; none where the film is not here."""
         if row["recording"] not in self._films:
             return {"frames": [], "frame_times": []}
         shown, rate = self._chosen[self._shown(row)], self._films[row["recording"]][0]
-        return {"frames": [f"{folder}/{_name(shown)}"], "frame_times": [round(shown[1] / rate, 4)]}
+        name = f"{folder}/{shown[0]}/{shown[1]:06d}.jpg"
+        return {"frames": [name], "frame_times": [round(shown[1] / rate, 4)]}
 
-    def _around(self, row: Example) -> list[Picture]:
+    def _around(self, row: BoundaryExample) -> list[Picture]:
         start, end = row["step"]
         return [self._picture(recording_of(row), at_s) for at_s in (start, (start + end) / 2, end)]
 
-    def _shown(self, row: Example) -> Picture:
+    def _shown(self, row: BoundaryExample) -> Picture:
         return self._picture(row["recording"], row["time"])
 
     def _picture(self, recording: str, at_s: float) -> Picture:
@@ -191,7 +199,3 @@ def likeness(first: np.ndarray, second: np.ndarray) -> float:
     """Return the cosine of the pixels of two pictures of one size."""
     one, other = (image.astype(np.float32).ravel() for image in (first, second))
     return float(one @ other / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1.0))
-
-
-def _name(picture: Picture) -> str:
-    return f"{picture[0]}/{picture[1]:06d}.jpg"

@@ -13,13 +13,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from kitchensync.storage.copies.derived import will_write
 from kitchensync.storage.options.endpoint import Endpoint, NoAnswer, chat, chat_body
 from kitchensync.storage.options.outputs import check_place
 
 ENDING = ".answers.jsonl"
+JsonSchema = Mapping[str, object]
+
+
+class RequestToSend(TypedDict):
+    """What would be sent, and to whom."""
+
+    host: str
+    id: str
+    bytes: int
+    body: object
 
 
 @dataclass(frozen=True)
@@ -28,11 +38,11 @@ class ModelRequest:
 
     id: str
     prompt: str
-    schema: Mapping[str, Any] | None = None
+    schema: JsonSchema | None = None
 
     def body(self, endpoint: Endpoint) -> bytes:
         """Return what is sent."""
-        more: dict[str, Any] = {}
+        more: dict[str, object] = {}
         if self.schema is not None:
             form = {"name": "answer", "strict": True, "schema": self.schema}
             more["response_format"] = {"type": "json_schema", "json_schema": form}
@@ -48,7 +58,7 @@ class Answers:
     known: int = 0
     logs: set[str] = field(default_factory=set)
 
-    def counts(self, refused: int) -> dict[str, Any]:
+    def counts(self, refused: int) -> dict[str, object]:
         """Return counts that add up: asked = read + refused + failed."""
         failed = sum(self.failures.values())
         asked = len(self.texts)
@@ -86,7 +96,7 @@ def ask_all(
             if digest in known:
                 found.texts[request.id], found.known = known[digest], found.known + 1
                 continue
-            said: dict[str, Any] = {"id": request.id, "sha256": digest}
+            said: dict[str, str] = {"id": request.id, "sha256": digest}
             try:
                 text, log = chat(endpoint, body, what, environment)
                 found.logs |= {str(log)} if log else set()
@@ -112,12 +122,3 @@ def _known(journal: Path) -> dict[str, str]:
         if isinstance(said, dict) and isinstance(said.get("text"), str):
             found[said["sha256"]] = said["text"]
     return found
-
-
-def to_send(endpoint: Endpoint, requests: Iterable[ModelRequest]) -> list[dict[str, Any]]:
-    """Return what would be sent, and where; nothing is."""
-    return [
-        {"host": endpoint.host, "id": one.id, "bytes": len(body), "body": json.loads(body)}
-        for one in requests
-        if (body := one.body(endpoint))
-    ]

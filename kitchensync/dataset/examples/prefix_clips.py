@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
-from kitchensync.dataset.promqa.questions import seconds_of
+from kitchensync.dataset.promqa.questions import PromqaExample, seconds_of
 from kitchensync.dataset.source.given_films import open_film
 from kitchensync.storage.copies.derived import may_write
 from kitchensync.storage.exports.cut_films import (
@@ -23,7 +23,6 @@ from kitchensync.storage.exports.film import write_small_film
 from kitchensync.storage.options.outputs import write_into, written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from fractions import Fraction
 
     from kitchensync.dataset.source.given_data import GivenData
@@ -49,14 +48,19 @@ class PrefixWish:
         return self.out.with_suffix(".frames")
 
 
+class _OfPrefix(TypedDict, total=False):
+    clip_frames: int
+    last_frame_s: float
+    clip: str
+    frames: list[str]
+
+
 def picture_name(recording: str, number: int) -> str:
     """Name a picture of a film; clips that show it share it."""
     return f"{recording}/{number:06d}.jpg"
 
 
-def write_prefixes(
-    found: GivenData, recording: str, rows: Iterable[dict[str, Any]], wish: PrefixWish
-) -> bool:
+def write_prefixes(found: GivenData, recording: str, rows: Iterable[PromqaExample], wish: PrefixWish) -> bool:
     """Write what is wished of one recording, and name it in its rows; False where its film is not here.
 
     A row gets `clip`, `clip_frames`, `last_frame_s` and `frames`. Raises OutputRefused, UnreadableMedia.
@@ -67,18 +71,22 @@ def write_prefixes(
         if cut is None:
             return False
         film, fps, times = cut
-        by_end: dict[int, dict[str, Any]] = {}
+        by_end: dict[int, _OfPrefix] = {}
         wanted: set[int] = set()
         for row in rows:
             end_s = seconds_of(row["end_time"])
             if end_s not in by_end:
                 pictures = min(len(times), max(1, ceil(end_s * fps)))
-                said: dict[str, Any] = {
+                said: _OfPrefix = {
                     "clip_frames": pictures,
                     "last_frame_s": round(float((pictures - 1) / fps), 4),
                 }
                 if wish.clips:
-                    said["clip"] = _write_clip(film, times, pictures, f"{recording}_{end_s}", wish)
+                    clip = wish.out.with_suffix(".clips") / f"{recording}_{end_s}.mp4"
+                    if wish.force or not clip.exists() or count_pictures(clip) != pictures:
+                        with written(clip, force=wish.force, ending=".mp4") as part:
+                            write_beginning(film, part, times, pictures)
+                    said["clip"] = f"{clip.parent.name}/{clip.name}"
                 if wish.frames:
                     numbers = each_second(fps, pictures)
                     said["frames"] = [
@@ -86,7 +94,7 @@ def write_prefixes(
                     ]
                     wanted.update(numbers)
                 by_end[end_s] = said
-            row |= by_end[end_s]
+            row.update(by_end[end_s])
         for number, content in numbered_jpegs(film, wanted):
             write_into(wish.pictures, {picture_name(recording, number): content}, force=wish.force)
     return True
@@ -118,12 +126,3 @@ def _to_cut(
             yield small, fps, times_shown(small) or []
         finally:
             small.unlink(missing_ok=True)
-
-
-def _write_clip(film: Path, times: list[Fraction], pictures: int, name: str, wish: PrefixWish) -> str:
-    """Write a clip where it is not there already; return its name beside the list."""
-    clip = wish.out.with_suffix(".clips") / f"{name}.mp4"
-    if wish.force or not clip.exists() or count_pictures(clip) != pictures:
-        with written(clip, force=wish.force, ending=".mp4") as part:
-            write_beginning(film, part, times, pictures)
-    return f"{clip.parent.name}/{clip.name}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -53,11 +52,8 @@ def _windows(film: OpenFilm, extractor: Extractor, window_s: int) -> Iterator[tu
             yield current, np.stack(held)
             held = []
         current = window
-        held.append(_small(picture, extractor.height))
+        across, up = shown_size(picture.width, picture.height, picture.rotation)
+        width = max(1, round(across * extractor.height / up))
+        held.append(shown_array(picture, width=width, height=extractor.height))
     if held:
         yield current, np.stack(held)
-
-
-def _small(picture: Any, height: int) -> UInt8:
-    across, up = shown_size(picture.width, picture.height, picture.rotation)
-    return shown_array(picture, width=max(1, round(across * height / up)), height=height)

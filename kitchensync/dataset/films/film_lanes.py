@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ import numpy.typing as npt
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_container
 from kitchensync.sensors.shown_picture import even_width
-from kitchensync.shell.array_types import Mask
 
 if TYPE_CHECKING:
     from kitchensync.dataset.source.own_recording import OwnRecording
@@ -59,7 +57,8 @@ def motion_levels(own: OwnRecording) -> list[int]:
     except SensorError:
         return []
     mean = sums[:, 0] / np.maximum(sums[:, 1], 1)
-    mean[_hidden(own.hidden, own.frames.fps, count)] = 0
+    hidden_s = np.flatnonzero(own.hidden) / float(own.frames.fps)
+    mean[np.clip((hidden_s / EACH_S).astype(int), 0, count - 1)] = 0
     return _whole(mean / FASTEST_RAD_PER_S)
 
 
@@ -91,10 +90,3 @@ def _count(length_s: float) -> int:
 
 def _whole(levels: npt.NDArray[np.float64]) -> list[int]:
     return [int(one) for one in np.clip(levels * MOST, 0, MOST)]
-
-
-def _hidden(hidden: Mask, fps: Fraction, count: int) -> Mask:
-    """Return which values of a lane lie in hidden pictures, (count,)."""
-    found = np.zeros(count, bool)
-    found[np.clip((np.flatnonzero(hidden) / float(fps) / EACH_S).astype(int), 0, count - 1)] = True
-    return found

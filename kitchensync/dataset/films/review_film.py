@@ -14,26 +14,66 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kitchensync.dataset.annotation.labels import labels_of
 from kitchensync.dataset.films.film_lanes import EACH_S, motion_levels, sound_levels, thumbnails
-from kitchensync.dataset.films.front_film import write_front_film
 from kitchensync.dataset.narration.narrations import NARRATED, SUBMITTED
 from kitchensync.dataset.source.own_recording import NotSynchronized, OwnRecording
 from kitchensync.operations.entries import entries_of
 from kitchensync.operations.session_state import Frozen
 from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.mask_runs import marked_runs
-from kitchensync.shell.array_types import Mask
+from kitchensync.shell.array_types import Int64
 from kitchensync.shell.files_on_disk import file_sha256, matching
 from kitchensync.shell.process_apart import limit_memory
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.events import events_of
-from kitchensync.storage.exports.film import write_small_film
+from kitchensync.storage.exports.film import Progress, write_small_film
+from kitchensync.storage.exports.headset_film import HeadsetFilm, write_headset_film
 from kitchensync.storage.names import REVIEW
 from kitchensync.storage.options.outputs import write_output, written
-from kitchensync.storage.privacy import WRITERS
+from kitchensync.storage.privacy import WRITERS, in_pauses
+from kitchensync.storage.recording import StoredStream
+from kitchensync.storage.timeline.device_clock import HostClock
 from kitchensync.task_graphs.errors import RecipeError
+
+
+def write_front_film(own: OwnRecording, out: Path, tell: Progress) -> HeadsetFilm | None:
+    """Write the front camera's pictures as a film as long as the camera's; None where it saw nothing.
+
+    A picture that was taken in a pause, or further away than two of its pictures lie apart, is black.
+    Raises what reading a recording raises, OutputRefused.
+    """
+    stored = own.recording.stored
+    headset = stored.main_headset
+    host = own.recording.clock.host_clock(headset) if headset else None
+    fronts = (f"{headset}/{short}" for short, stream in STREAMS.items() if stream.is_front_camera)
+    name = next((name for name in fronts if name in stored.streams and len(stored[name]) > 1), "")
+    if host is None or not name:
+        return None
+    rows = rows_beside(own, stored[name], host)
+    with written(out, force=True, ending=".mp4") as part:
+        return write_headset_film(stored[name], rows, own.frames.fps, part, tell=tell)
+
+
+def rows_beside(own: OwnRecording, stream: StoredStream, host: HostClock) -> Int64:
+    """Return the row of a camera's stream that was taken nearest to each picture of the film, -1 for none."""
+    index = stream.index[:]
+    near_ns = index["host_ns"].astype(np.int64)
+    taken_ns = np.maximum.accumulate(
+        host.to_host_ns(index["device_ticks"].astype(np.int64), near_host_ns=near_ns)
+    )
+    wanted_ns = own.frames.capture_ns
+    later = np.clip(np.searchsorted(taken_ns, wanted_ns), 1, len(taken_ns) - 1)
+    is_earlier = wanted_ns - taken_ns[later - 1] <= taken_ns[later] - wanted_ns
+    rows = later - is_earlier
+    away_ns = np.abs(taken_ns[rows] - wanted_ns)
+    unseen = own.hidden | in_pauses(taken_ns, host.bound_ns, own.pauses)[rows]
+    return np.where(unseen | (away_ns > np.median(np.diff(taken_ns))), -1, rows)
+
 
 SCHEMA = "review-film/6"
 UNPLACED = 3
@@ -119,7 +159,7 @@ def make(recording: Path, height: int) -> None:
             "height": made.height,
             "steps": steps_of(own.state["recording"]),
             "touches": list(touches_of(own)),
-            "hidden": _runs(own.hidden),
+            "hidden": [[first, end - 1] for first, end in marked_runs(own.hidden)],
             "missing": list(made.missing),
             "lane_s": EACH_S,
             "sound": sound_levels(film, own.film_s),
@@ -156,11 +196,6 @@ def touches_of(own: OwnRecording) -> Iterable[dict[str, Any]]:
         doubt = round(float(told.beside.get("bound_s", 0) * own.frames.fps), 1)
         ends = {"start": start, "end": end, "ended_ns": touched_ns}
         yield {"node": told.node, **ends, "doubt": doubt, "begun": told.beside["start"]}
-
-
-def _runs(hidden: Mask) -> list[list[int]]:
-    """Return [first, last] of each run of hidden pictures."""
-    return [[first, end - 1] for first, end in marked_runs(hidden)]
 
 
 def _tell(done: int, whole: int) -> None:

@@ -1,27 +1,123 @@
-"""How relevant and informative the questions are by which a model decides whether a step was done without a mistake.
+"""How a dialog that decides whether a step was done without a mistake is led, and how good its questions are.
 
 `p` are probabilities, by an entailment model, that the step was successful, were the answer Yes or No; `prev_p` the
-same together with the earlier questions and answers. By the published code, not the paper, where both differ.
+same together with the earlier questions and answers. By the published code, not the paper, where both differ. An
+entailment model is whatever gives two scores of a hypothesis by a premise; none is part of this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict, cast
 
 from kitchensync.dataset.measures.cases import CaseReader
-from kitchensync.dataset.measures.questioning import (
-    CANDIDATE,
-    StopRule,
-    best_question,
-    best_threshold,
-    informativeness,
-)
+
+Entailment = Callable[[str, str], tuple[float, float]]
+"""Scores (logits) of contradiction and entailment of a hypothesis by a premise."""
+HYPOTHESIS = 'The procedure "{}" has been successfully completed.'
+CANDIDATE = ("prev_p_yes", "prev_p_no")
+"""What is known of a question that could be asked: the probability of success after either answer."""
+THRESHOLDS = tuple(hundredth / 100 for hundredth in range(1, 100))
+
+
+def informativeness(p: float) -> float:
+    """Return how little doubt an answer leaves, 0 to 1 bit: 1 - entropy."""
+    return 1.0 if p in (0, 1) else 1 - (-p * math.log2(p) - (1 - p) * math.log2(1 - p))
+
+
+def success_probability(model: Entailment, text: str, statements: Sequence[str]) -> float:
+    """Return how probable success of a step is after what was said; the neutral score is dropped."""
+    contradiction, entailment = model(" ".join(statements), HYPOTHESIS.format(text))
+    return 1 / (1 + math.exp(max(-700.0, min(700.0, contradiction - entailment))))
+
+
+def best_question(candidates: Sequence[Mapping[str, float]]) -> int | None:
+    """Return the place of the question with the largest relevance x best informativeness; of equals the first."""
+    values = [
+        abs(one["prev_p_yes"] - one["prev_p_no"]) * max(informativeness(one[key]) for key in CANDIDATE)
+        for one in candidates
+    ]
+    return max(range(len(values)), key=values.__getitem__) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class StopRule:
+    """A dialog ends after ten turns, or two changes below `delta` in a row, or within `epsilon` of certainty."""
+
+    delta: float
+    epsilon: float
+    most: int = 10
+
+    def iterations(self, success: Sequence[float]) -> int:
+        """Return after how many turns a dialog with these probabilities of success ends."""
+        small, before = 0, None
+        for turn, p in enumerate(success[: self.most], start=1):
+            small = small + 1 if before is not None and abs(p - before) < self.delta else 0
+            if small == 2 or p < self.epsilon or p > 1 - self.epsilon:
+                return turn
+            before = p
+        return min(len(success), self.most)
+
+
+def best_threshold(decided: Sequence[tuple[float, int]], *, by_accuracy: bool = False) -> float | None:
+    """Return the threshold of least FPR + FNR, of (probability of a mistake, label); None without both labels.
+
+    `by_accuracy`: that of most right decisions, as the paper says.
+    """
+    wrong = [p for p, label in decided if label]
+    right = [p for p, label in decided if not label]
+    if not wrong or not right:
+        return None
+
+    def errors(threshold: float) -> float:
+        false_alarms, missed = sum(p >= threshold for p in right), sum(p < threshold for p in wrong)
+        return false_alarms + missed if by_accuracy else false_alarms / len(right) + missed / len(wrong)
+
+    return min(THRESHOLDS, key=errors)
+
 
 UNSURE = 0.1
 THRESHOLD = 0.5
 PROBABILITIES = ("p_yes", "p_no", "prev_p_yes", "prev_p_no", "vqa")
-Turn = Mapping[str, Any]
+
+
+class Turn(TypedDict):
+    """A question that was asked: its answer, Yes or No, and probabilities, 0 to 1."""
+
+    answer: str
+    p_yes: float
+    p_no: float
+    prev_p_yes: float
+    prev_p_no: float
+    vqa: float
+    candidates: NotRequired[list[dict[str, float]]]
+
+
+class Measures(TypedDict):
+    """Measures of a dialog, of each turn, then of the whole."""
+
+    relevance: list[float]
+    informativeness: list[float]
+    reference_adjusted: list[float]
+    individual_informativeness: list[float]
+    example_relevance: float
+    example_informativeness: float
+    information_gain: float
+    decision: int
+    decision_error: float
+    best_questions: NotRequired[list[int | None]]
+    iterations: NotRequired[int]
+
+
+class Dialog(TypedDict):
+    """A dialog about a step; `label` 1 is a mistake, `success` the judged probability after each turn."""
+
+    turns: list[Turn]
+    success: list[float]
+    label: int
+    measures: Measures
 
 
 def relevance(turn: Turn) -> float:
@@ -38,13 +134,13 @@ def reference_adjusted(turn: Turn, label: int, unsure: float = UNSURE) -> float:
     """Return the informativeness, negative where the answer speaks against the label, 0 where it is unsure."""
     if is_unsure(turn, unsure):
         return 0.0
-    p = _answered(turn, "prev_p")
+    p = float(turn["prev_p_yes"] if turn["answer"] == "Yes" else turn["prev_p_no"])
     return informativeness(p) if (p < THRESHOLD) == bool(label) else -informativeness(p)
 
 
 def measures(
     turns: Sequence[Turn], success: Sequence[float], label: int, unsure: float, *, corrected: bool = False
-) -> dict[str, Any]:
+) -> Measures:
     """Return every measure of a dialog; `success`: the judged probability after each turn, `label` 1: a mistake.
 
     `corrected`: as the paper says, unsure turns have no part in `example_informativeness`, 0 where all are.
@@ -57,19 +153,21 @@ def measures(
     mistake = 1 - success[-1]
     return {
         "relevance": relevances,
-        "informativeness": [informativeness(_answered(turn, "prev_p")) for turn in turns],
+        "informativeness": [
+            informativeness(float(turn["prev_p_yes"] if turn["answer"] == "Yes" else turn["prev_p_no"]))
+            for turn in turns
+        ],
         "reference_adjusted": adjusted,
-        "individual_informativeness": [informativeness(_answered(turn, "p")) for turn in turns],
+        "individual_informativeness": [
+            informativeness(float(turn["p_yes"] if turn["answer"] == "Yes" else turn["p_no"]))
+            for turn in turns
+        ],
         "example_relevance": sum(relevances) / len(relevances),
         "example_informativeness": max(sure, default=0.0),
         "information_gain": informativeness(success[-1]),
         "decision": int(mistake >= THRESHOLD),
         "decision_error": abs(label - mistake),
     }
-
-
-def _answered(turn: Turn, kind: str) -> float:
-    return float(turn[f"{kind}_{str(turn['answer']).lower()}"])
 
 
 def answered(
@@ -79,15 +177,14 @@ def answered(
     *,
     corrected: bool = False,
     stop: StopRule | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Dialog]:
     """Return the dialogs of a file with `measures` at each. Raises BadGraph.
 
     A turn that has `candidates` gets the place of the best of them in `best_questions`; a stop rule, `iterations`.
     """
     read = CaseReader(name)
-    dialogs = read.cases(content)
-    for number, dialog in enumerate(dialogs):
-        _check(read, dialog, f"[{number}]")
+    dialogs = [_checked(read, one, f"[{number}]") for number, one in enumerate(read.cases(content))]
+    for dialog in dialogs:
         turns, success = dialog["turns"], dialog["success"]
         found = measures(turns, success, dialog["label"], unsure, corrected=corrected)
         if any("candidates" in turn for turn in turns):
@@ -98,7 +195,7 @@ def answered(
     return dialogs
 
 
-def differ_from_paper(dialogs: Iterable[Mapping[str, Any]], unsure: float = UNSURE) -> int:
+def differ_from_paper(dialogs: Iterable[Dialog], unsure: float = UNSURE) -> int:
     """Count the dialogs in which an unsure turn, counted 0 by the published code, is the maximum."""
     return sum(
         one["measures"]["example_informativeness"] == 0
@@ -109,7 +206,7 @@ def differ_from_paper(dialogs: Iterable[Mapping[str, Any]], unsure: float = UNSU
     )
 
 
-def _check(read: CaseReader, dialog: dict[str, Any], place: str) -> None:
+def _checked(read: CaseReader, dialog: dict[str, Any], place: str) -> Dialog:
     turns = read.array(dialog.get("turns"), f"{place}: turns")
     success = read.array(dialog.get("success"), f"{place}: success")
     if not turns or len(turns) != len(success):
@@ -128,24 +225,26 @@ def _check(read: CaseReader, dialog: dict[str, Any], place: str) -> None:
             for key in CANDIDATE:
                 read.number(one.get(key), f"{where}: candidates: {key}", most=1)
         read.number(judged, f"{place}: success[{number}]", most=1)
+    return cast(Dialog, dialog)
 
 
-def summary(dialogs: list[dict[str, Any]], *, corrected: bool = False) -> dict[str, Any]:
+def summary(dialogs: list[Dialog], *, corrected: bool = False) -> dict[str, float | None]:
     """Return the means over dialogs; consistency and verifiability count 0 where the decision is wrong.
 
     `best_threshold` is where FPR + FNR is least; of several the lowest. `corrected`: as the paper says, a dialog that
     informs against its label adds 0 to verifiability, and that threshold is the one of best accuracy.
     """
     found = [dialog["measures"] for dialog in dialogs]
-    right = _right(dialogs)
+    right = [dialog["measures"]["decision"] == dialog["label"] for dialog in dialogs]
     sound = [one["example_relevance"] * ok for one, ok in zip(found, right, strict=True)]
-    proven = [max(0.0, value) if corrected else value for value in _proven(dialogs)]
+    proven = [max(0.0, value) if corrected else value for value in proven_by(dialogs)]
     stopped = [one["iterations"] for one in found if "iterations" in one]
-    keys = ("example_relevance", "example_informativeness", "information_gain", "decision_error")
-    means = {key: _mean([one[key] for one in found]) for key in keys}
     return {
         "dialogs": len(found),
-        **means,
+        "example_relevance": _mean([one["example_relevance"] for one in found]),
+        "example_informativeness": _mean([one["example_informativeness"] for one in found]),
+        "information_gain": _mean([one["information_gain"] for one in found]),
+        "decision_error": _mean([one["decision_error"] for one in found]),
         "accuracy": _mean(right),
         "consistency": _mean(sound),
         "verifiability": _mean(proven),
@@ -156,22 +255,13 @@ def summary(dialogs: list[dict[str, Any]], *, corrected: bool = False) -> dict[s
     }
 
 
-def _right(dialogs: Sequence[Mapping[str, Any]]) -> list[bool]:
-    return [one["measures"]["decision"] == one["label"] for one in dialogs]
-
-
-def _proven(dialogs: Sequence[Mapping[str, Any]]) -> list[float]:
+def proven_by(dialogs: Sequence[Dialog]) -> list[float]:
     """Return what each dialog adds to verifiability: less than 0 where it informs against its label."""
-    found = [one["measures"] for one in dialogs]
     return [
-        one["example_relevance"] * one["example_informativeness"] * ok
-        for one, ok in zip(found, _right(dialogs), strict=True)
+        found["example_relevance"] * found["example_informativeness"] * (found["decision"] == one["label"])
+        for one in dialogs
+        for found in [one["measures"]]
     ]
-
-
-def prove_the_opposite(dialogs: Sequence[Mapping[str, Any]]) -> int:
-    """Count the dialogs that take something from verifiability, by the published code."""
-    return sum(value < 0 for value in _proven(dialogs))
 
 
 def _mean(values: Sequence[float]) -> float | None:

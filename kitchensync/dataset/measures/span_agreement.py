@@ -8,12 +8,36 @@ after it begins is dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from kitchensync.dataset.measures.cases import CaseReader
 
 Span = tuple[float, float]
-KEYS = ("iou", "iop", "iog")
+
+
+class SpanAgreement(TypedDict):
+    """How well spans agree, and how many predicted ones were `dropped`."""
+
+    iou: float
+    iop: float
+    iog: float
+    dropped: int
+
+
+class Prediction(TypedDict):
+    """The spans that a model or a person names; `answer` once they were measured."""
+
+    spans: list[list[float]]
+    answer: NotRequired[SpanAgreement]
+
+
+class SpanCase(TypedDict):
+    """A question with the true spans, seconds, and those of each model."""
+
+    truth: list[list[float]]
+    predictions: dict[str, Prediction]
+    question_id: NotRequired[str]
+    iou: NotRequired[float]
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
@@ -38,17 +62,16 @@ def common(first: Sequence[Span], second: Sequence[Span]) -> list[Span]:
     return [span for span in found if span[1] > span[0]]
 
 
-def agreement(predicted: Sequence[Span], true: Sequence[Span]) -> dict[str, Any]:
-    """Return `iou`, `iop`, `iog`, and how many predicted spans were `dropped`."""
+def agreement(predicted: Sequence[Span], true: Sequence[Span]) -> SpanAgreement:
+    """Compare two lists of spans."""
     ours, theirs = merged(predicted), merged(true)
     shared = length(common(ours, theirs))
     either = length(merged([*ours, *theirs]))
-    wholes = (either, length(ours), length(theirs))
-    values = dict(zip(KEYS, (shared / whole if whole else 0.0 for whole in wholes), strict=True))
-    return {**values, "dropped": sum(end <= start for start, end in predicted)}
+    iou, iop, iog = (shared / whole if whole else 0.0 for whole in (either, length(ours), length(theirs)))
+    return {"iou": iou, "iop": iop, "iog": iog, "dropped": sum(end <= start for start, end in predicted)}
 
 
-def answered(content: bytes, name: str) -> list[dict[str, Any]]:
+def answered(content: bytes, name: str) -> list[SpanCase]:
     """Return the cases of a file with `answer` at each prediction. Raises BadGraph."""
     read = CaseReader(name)
     cases = read.cases(content)
@@ -59,19 +82,16 @@ def answered(content: bytes, name: str) -> list[dict[str, Any]]:
             where = f"{place}: predictions: {model}"
             spans = _spans(read, read.object(body, where).get("spans"), f"{where}: spans")
             body["answer"] = agreement(spans, true)
-    return cases
+    return cast(list[SpanCase], cases)
 
 
-def overlapping(cases: Iterable[dict[str, Any]]) -> int:
+def overlapping(cases: Iterable[SpanCase]) -> int:
     """Count the lists whose spans overlap each other: the printed equation, without merging, differs there."""
     lists = [
         one for case in cases for one in (case["truth"], *(b["spans"] for b in case["predictions"].values()))
     ]
-    return sum(_overlap([(start, end) for start, end in one if end > start]) for one in lists)
-
-
-def _overlap(spans: Sequence[Span]) -> bool:
-    return length(merged(spans)) < length(spans) - 1e-9
+    valid = ([(start, end) for start, end in one if end > start] for one in lists)
+    return sum(length(merged(spans)) < length(spans) - 1e-9 for spans in valid)
 
 
 def _spans(read: CaseReader, value: Any, place: str) -> list[Span]:
@@ -81,16 +101,18 @@ def _spans(read: CaseReader, value: Any, place: str) -> list[Span]:
     return [(read.number(start, place), read.number(end, place)) for start, end in pairs]
 
 
-def summary(cases: list[dict[str, Any]]) -> dict[str, Any]:
+def summary(cases: list[SpanCase]) -> dict[str, dict[str, float]]:
     """Return the means by model, with how many samples they are over and how many spans were dropped."""
-    answers: dict[str, list[dict[str, Any]]] = {}
+    answers: dict[str, list[SpanAgreement]] = {}
     for case in cases:
         for model, body in case["predictions"].items():
             answers.setdefault(model, []).append(body["answer"])
     return {
         model: {
             "samples": len(found),
-            **{key: sum(one[key] for one in found) / len(found) for key in KEYS},
+            "iou": sum(one["iou"] for one in found) / len(found),
+            "iop": sum(one["iop"] for one in found) / len(found),
+            "iog": sum(one["iog"] for one in found) / len(found),
             "dropped": sum(one["dropped"] for one in found),
         }
         for model, found in answers.items()

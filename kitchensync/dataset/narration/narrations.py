@@ -9,12 +9,12 @@ from fractions import Fraction
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Required, TypedDict, cast
 
 from pydantic import Field
 
 from kitchensync.dataset.narration.sounds import narration_folder
-from kitchensync.dataset.narration.spoken import parse
+from kitchensync.dataset.narration.spoken import FineNarration, parse
 from kitchensync.operations.operation_kinds import Line, Strict
 from kitchensync.operations.session_state import Op
 from kitchensync.storage.recording_files.annotation_folder import editing, read_annotations, write_annotations
@@ -23,7 +23,39 @@ NARRATED, SUBMITTED = "narrate", "submit_narrations"
 """Kinds of the log: what one action says of a narration; that somebody is done."""
 Frame = Annotated[int, Field(ge=0, le=10_000_000)]
 Name = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-Narration = dict[str, Any]
+
+
+class Narration(TypedDict, total=False):
+    """What somebody said about a moment of the film, as it is kept; frames count from 0."""
+
+    narration: Required[str]
+    frame: Required[int]
+    end_frame: int
+    text: str
+    node: int
+    source: str
+    sha256: str
+    ending: str
+    sound: str
+    removed: bool
+
+
+class NarratedVideo(TypedDict):
+    """The film that was narrated: pictures a second as numerator and denominator, how many, its hash."""
+
+    fps: list[int]
+    frames: int
+    sha256: str | None
+
+
+class KeptNarrations(TypedDict):
+    """A version of what one person said."""
+
+    schema: str
+    author: str
+    kept_utc_ns: int
+    film: NarratedVideo
+    narrations: list[Narration]
 
 
 class NarrationChange(Strict):
@@ -41,12 +73,12 @@ class NarrationChange(Strict):
 
 def narrations_of(ops: Iterable[Op], actor: str) -> list[Narration]:
     """Return the narrations of one person in the order of the film."""
-    found: dict[str, Narration] = {}
+    found: dict[str, dict[str, Any]] = {}
     for op in ops:
         if op["kind"] == NARRATED and op["actor"] == actor:
             said = {key: value for key, value in op["body"].items() if value is not None}
             found[said["narration"]] = found.get(said["narration"], {}) | said
-    kept = (one for one in found.values() if not one.get("removed") and "frame" in one)
+    kept = (cast(Narration, one) for one in found.values() if not one.get("removed") and "frame" in one)
     return sorted(kept, key=lambda one: (one["frame"], one["narration"]))
 
 
@@ -55,7 +87,7 @@ def fine_grained(
     spans: Sequence[tuple[int, float, float]],
     steps: Mapping[int, str],
     fps: Fraction,
-) -> list[Narration]:
+) -> list[FineNarration]:
     """Return the narrations of one person with their times in seconds, verb, noun and step.
 
     `spans` are (node, from, to) of the steps. A narration lies in the step that was done when it was begun; where
@@ -63,7 +95,7 @@ def fine_grained(
     lasts to the next one, or to the end of its step.
     """
     begun_s = [float(one["frame"] / fps) for one in narrations]
-    found = []
+    found: list[FineNarration] = []
     for one, start_s, later_s in zip(narrations, begun_s, [*begun_s[1:], float("inf")], strict=True):
         at = [span for span in spans if span[1] <= start_s < span[2]]
         named = [one["node"]] if "node" in one else [node for node, *_ in at]
@@ -108,9 +140,10 @@ def _lot(seed: int, name: str) -> bytes:
 
 
 SCHEMA = "narrations/1"
+_FILE = "narration/narrations-{}.json"
 
 
-def keep_narrations(recording: Path, by: str, film: dict[str, Any], narrations: list[Narration]) -> int:
+def keep_narrations(recording: Path, by: str, film: NarratedVideo, narrations: list[Narration]) -> int:
     """Keep a person's narrations as the next version; the same again is none. Raises BadAnnotations, OSError."""
     with editing(recording):
         kept = _versions(recording)
@@ -120,13 +153,13 @@ def keep_narrations(recording: Path, by: str, film: dict[str, Any], narrations: 
         number = max(kept, default=0) + 1
         narration_folder(recording).mkdir(exist_ok=True)
         content = {"schema": SCHEMA, "author": by, "kept_utc_ns": time.time_ns(), "film": film}
-        write_annotations(recording, _name(number), {**content, "narrations": narrations})
+        write_annotations(recording, _FILE.format(number), {**content, "narrations": narrations})
         return number
 
 
 def released_narrations(
     recording: Path, frames: int, fps: Fraction, spans: list[tuple[int, float, float]], steps: dict[int, str]
-) -> dict[str, list[Narration]]:
+) -> dict[str, list[FineNarration]]:
     """Return the newest narrations by author, as a release holds them; those of another film are left out.
 
     Raises BadAnnotations, OSError.
@@ -139,14 +172,10 @@ def released_narrations(
     }
 
 
-def _name(number: int) -> str:
-    return f"narration/narrations-{number}.json"
-
-
-def _versions(recording: Path) -> dict[int, dict[str, Any]]:
-    found = {}
+def _versions(recording: Path) -> dict[int, KeptNarrations]:
+    found: dict[int, KeptNarrations] = {}
     for path in narration_folder(recording).glob("narrations-*.json"):
         number = path.stem.removeprefix("narrations-")
-        if number.isdecimal() and (content := read_annotations(recording, _name(int(number)), SCHEMA)):
-            found[int(number)] = content
+        if number.isdecimal() and (content := read_annotations(recording, _FILE.format(number), SCHEMA)):
+            found[int(number)] = cast(KeptNarrations, content)
     return dict(sorted(found.items()))

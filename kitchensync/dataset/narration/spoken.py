@@ -5,24 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypedDict
 
 from kitchensync.task_graphs.text.actions import ANY_VERB, action_of
 
 BEFORE = (
-    "in",
-    "into",
-    "on",
-    "onto",
-    "with",
-    "from",
-    "over",
-    "for",
-    "to",
-    "at",
-    "until",
-    "and",
-    "under",
-    "through",
+    *("in", "into", "on", "onto", "with", "from", "over", "for"),
+    *("to", "at", "until", "and", "under", "through"),
 )
 """Words that begin a part of a sentence that may be left out."""
 STARTING = ("i", "now", "then")
@@ -90,6 +79,18 @@ class Parsed:
     noun: str
 
 
+class FineNarration(TypedDict):
+    """What somebody said of the film: seconds, its words, and the step that it is about."""
+
+    start: float
+    end: float
+    text: str
+    verb: str
+    noun: str
+    step: int | None
+    source: str
+
+
 def number_in_words(number: int) -> str:
     """Return a number from 0 to 999,999 as it is spoken."""
     if number < 20:
@@ -107,16 +108,14 @@ def spoken_words(text: str) -> list[str]:
     """Return the words of a step as they are spoken, small letters, numbers and units in full."""
     found: list[str] = []
     for word in _WORD.findall(_PREFIX.sub("", text.strip())):
-        said = _spoken(word.lower())
+        word = word.lower()
+        if word.isdecimal():
+            said = number_in_words(int(word)) if len(word) < 7 else ""
+        else:
+            said = FRACTIONS.get(word) or UNITS.get(word) or ("" if "/" in word else word)
         is_one = found[-1:] in (["one"], ["half"]) and said in UNITS.values()
         found += (said.removesuffix("s") if is_one else said).split()
     return found
-
-
-def _spoken(word: str) -> str:
-    if word.isdecimal():
-        return number_in_words(int(word)) if len(word) < 7 else ""
-    return FRACTIONS.get(word) or UNITS.get(word) or ("" if "/" in word else word)
 
 
 def grammar_of(steps: Iterable[str], is_known: Callable[[str], bool]) -> SpokenGrammar:
@@ -127,23 +126,19 @@ def grammar_of(steps: Iterable[str], is_known: Callable[[str], bool]) -> SpokenG
         known = [word for word in words if is_known(word)]
         unknown |= dict.fromkeys(word for word in words if word not in known)
         if set(known) - {*FILLING}:
-            rules.append(_rule(known))
+            parts: list[list[str]] = [[]]
+            for word in known:
+                if parts[-1] and word in BEFORE:
+                    parts.append([])
+                parts[-1].append(word)
+            first, *others = (" ".join(f"[ {w} ]" if w in FILLING else w for w in part) for part in parts)
+            rules.append(" ".join([first, *(f"[ {part} ]" for part in others)]))
     if not rules:
         return SpokenGrammar("", tuple(unknown))
     said = " | ".join(dict.fromkeys(rules))
-    first = " | ".join(word for word in STARTING if is_known(word))
-    text = f"#JSGF V1.0;\ngrammar steps;\npublic <phrase> = {f'[ {first} ] ' if first else ''}( {said} );\n"
+    starting = " | ".join(word for word in STARTING if is_known(word))
+    text = f"#JSGF V1.0;\ngrammar steps;\npublic <phrase> = {f'[ {starting} ] ' if starting else ''}( {said} );\n"
     return SpokenGrammar(text, tuple(unknown))
-
-
-def _rule(words: list[str]) -> str:
-    parts: list[list[str]] = [[]]
-    for word in words:
-        if parts[-1] and word in BEFORE:
-            parts.append([])
-        parts[-1].append(word)
-    first, *others = [" ".join(f"[ {word} ]" if word in FILLING else word for word in part) for part in parts]
-    return " ".join([first, *(f"[ {part} ]" for part in others)])
 
 
 def parse(text: str, steps: Iterable[str]) -> Parsed:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from kitchensync.dataset.promqa.prefixes import BEFORE_ALL
-from kitchensync.dataset.promqa.questions import seconds_of
+from kitchensync.dataset.promqa.questions import BEFORE_ALL, PromqaExample, seconds_of
 
 BESIDE = ("clip", "clip_frames", "last_frame_s", "frames")
 """What a row has where films were written beside the list."""
 
 
-def is_of_assembly(row: Mapping[str, Any]) -> bool:
+def is_of_assembly(row: PromqaExample) -> bool:
     """Return whether an example was judged by the three criteria, has an answer, and follows some step."""
     judged = all("multimodal" in one for one in row["verification"]["judges"])
     return judged and bool(row["answers"]) and row["current_step"]["step_id"] != BEFORE_ALL
 
 
-def assembly_record(row: Mapping[str, Any], start_s: float) -> dict[str, Any]:
+def assembly_record(row: PromqaExample, start_s: float) -> dict[str, object]:
     """Return an example of that kind with the published keys; `start_s` is when the recording's first step began.
 
     A recipe takes the place of a toy. `multimodal` is true if most people who found the question valid say so;
@@ -35,5 +31,5 @@ def assembly_record(row: Mapping[str, Any], start_s: float) -> dict[str, Any]:
         "question_type": row["type"],
         "multimodal": 2 * sum(multimodal) > len(multimodal),
         "source": "machine" if "machine" in row["answer_tags"] else "human",
-        **{key: row[key] for key in BESIDE if key in row},
+        **{key: value for key, value in row.items() if key in BESIDE},
     }

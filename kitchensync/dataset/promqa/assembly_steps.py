@@ -1,16 +1,18 @@
-"""Steps of an assembled toy, read from the mistake files of Assembly101: a line a step, no header.
+"""Steps of an assembled toy, read from mistake files of Assembly101, and questions about them, drawn by a seed.
 
-`start,end,verb,this,that,label,remark`, start and end in pictures. Published files have lines that are otherwise:
-each is counted; one that cannot be read is no step, nothing is guessed.
+`start,end,verb,this,that,label,remark`, a line a step, no header, start and end in pictures. Published files have
+lines that are otherwise: each is counted; one that cannot be read is no step, nothing is guessed.
 """
 
 from __future__ import annotations
 
 import csv
+import random
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from kitchensync.dataset.promqa.questions import Targets
 from kitchensync.task_graphs.formats.assembly import ticks
@@ -22,7 +24,7 @@ VERBS = {"attach": "attach {} to {}", "detach": "detach {} from {}", "interior":
 SLIP = "interior"
 SCREWING = "screw"
 """Fine actions that begin so fasten with a screw."""
-KINDS = ("correct", "mistake", "correction")
+STEP_KINDS = ("correct", "mistake", "correction")
 REMARKS = ("", "wrong order", "wrong position", "shouldn't have happened", "previous one is a mistake")
 _FIELDS = 7
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -90,7 +92,7 @@ def _step(fields: list[str]) -> AssemblyStep | None:
     if len(fields) != _FIELDS or not all(_NUMBER.fullmatch(one) for one in fields[:2]):
         return None
     start, end, (verb, this, that, kind, remark) = int(fields[0]), int(fields[1]), fields[2:]
-    if verb not in VERBS or kind not in KINDS or not this or not that or end < start:
+    if verb not in VERBS or kind not in STEP_KINDS or not this or not that or end < start:
         return None
     return AssemblyStep(start / FPS, end / FPS, verb, this, that, kind, remark)
 
@@ -106,9 +108,28 @@ REMARKED = {
 """Kind of question -> the remark that answers it."""
 
 
+class AssemblyRow(TypedDict):
+    """A moment after a step; `end` and `free_s` in seconds. `kind` is there where rows were drawn by kind."""
+
+    toy: str
+    sequence: str
+    end: float
+    free_s: float | None
+    history: list[str]
+    current: str
+    label: str
+    next: list[str]
+    missing: list[str]
+    candidates: dict[str, list[str] | bool | None]
+    w_screw: bool | None
+    is_screwed: bool | None
+    irregular_lines: NotRequired[int]
+    kind: NotRequired[str]
+
+
 def assembly_rows(
     toy: str, sequence: str, steps: list[AssemblyStep], graph: Graph, screwing: list[Span] | None = None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[AssemblyRow]:
     """Yield the rows of a sequence; none in its first ten seconds, or where a later step is under way.
 
     `candidates` has the answer to each of eight kinds of question, None where the files do not tell it. `screwing`
@@ -118,15 +139,25 @@ def assembly_rows(
     fastened = {graph.by_node[node].label: ticked for node, ticked in ticks(graph).items()}
     history: list[str] = []
     for place, step in enumerate(steps):
-        _add(history, step)
-        if step.end_s - steps[0].start_s < SHORTEST_S or _is_under_way(step, steps[place + 1 :]):
+        if step.undoes is None:
+            history.append(step.text)
+        elif step.undoes in history:  # what is taken apart again takes back the latest that put it together
+            del history[len(history) - 1 - history[::-1].index(step.undoes)]
+        later = steps[place + 1 :]
+        is_under_way = any(max(step.start_s, one.start_s) < min(step.end_s, one.end_s) for one in later)
+        if step.end_s - steps[0].start_s < SHORTEST_S or is_under_way:
             continue
-        following, passed = _targets(targets, history)
+        texts = set(history)  # steps without edges are no part of it
+        done = frozenset(one.node for one in graph.nodes if one.label in texts or one.node == graph.start)
+        following, passed = (
+            [graph.by_node[node].label for node in nodes]
+            for nodes in (targets.next(done), targets.missing(done))
+        )
         yield {
             "toy": toy,
             "sequence": sequence,
             "end": step.end_s,
-            "free_s": _free_s(step, steps[place + 1 :]),
+            "free_s": min((one.start_s - step.end_s for one in later), default=None),
             "history": list(history),
             "current": step.text,
             "label": step.kind,
@@ -140,36 +171,47 @@ def assembly_rows(
                 "current_general": None,
             },
             "w_screw": fastened.get(step.text),
-            "is_screwed": None if screwing is None else _is_screwed(step, screwing),
+            "is_screwed": None
+            if screwing is None
+            else any(step.start_s <= start and end <= step.end_s for start, end in screwing),
         }
 
 
-def _free_s(step: AssemblyStep, later: list[AssemblyStep]) -> float | None:
-    """Return how long after a step nothing new begins; None after the last one."""
-    return min((one.start_s - step.end_s for one in later), default=None)
+KINDS = ("next", "missing", "order", "past", "misadjustment", "general", "location", "current_general")
+MOST_OF_SEQUENCE, MOST_OF_KIND = 2, 100
 
 
-def _is_screwed(step: AssemblyStep, screwing: list[Span]) -> bool:
-    """Return whether an action of screwing lies in a step."""
-    return any(step.start_s <= start and end <= step.end_s for start, end in screwing)
+def sample(rows: Iterable[AssemblyRow], seed: int, most: int = MOST_OF_KIND) -> list[AssemblyRow]:
+    """Draw a row with its `kind` for each question: at most two of a kind and sequence, `most` of a kind.
+
+    A mistake made in the last step itself comes first. A kind that a remark answers is asked where the remark stands.
+    """
+    chance = random.Random(seed)
+    rows = list(rows)
+    found: list[AssemblyRow] = []
+    for kind in KINDS:
+        by_sequence: dict[str, list[AssemblyRow]] = defaultdict(list)
+        for row in rows:
+            if row["candidates"][kind] is not False:
+                by_sequence[row["sequence"]].append(row)
+        drawn = []
+        for ours in by_sequence.values():
+            chance.shuffle(ours)
+            drawn += sorted(ours, key=lambda row: row["label"] != "mistake")[:MOST_OF_SEQUENCE]
+        chance.shuffle(drawn)
+        kept = sorted(drawn[:most], key=lambda row: (row["sequence"], row["end"]))
+        found += [{**row, "kind": kind} for row in kept]
+    return found
 
 
-def _add(history: list[str], step: AssemblyStep) -> None:
-    """Add a step to what was done; one that is taken apart again takes back the latest that put it together."""
-    if step.undoes is None:
-        history.append(step.text)
-    elif step.undoes in history:
-        del history[len(history) - 1 - history[::-1].index(step.undoes)]
+def shifted(rows: Iterable[AssemblyRow], most_s: float, seed: int) -> list[AssemblyRow]:
+    """Return rows whose film ends up to `most_s` later, never within the next step; the same for one seed.
 
-
-def _is_under_way(step: AssemblyStep, later: list[AssemblyStep]) -> bool:
-    return any(max(step.start_s, one.start_s) < min(step.end_s, one.end_s) for one in later)
-
-
-def _targets(targets: Targets, history: list[str]) -> tuple[list[str], list[str]]:
-    """Return the texts of what can come next and of what was passed over; steps without edges are no part of it."""
-    graph, texts = targets.graph, set(history)
-    done = frozenset(one.node for one in graph.nodes if one.label in texts or one.node == graph.start)
-    return tuple(  # type: ignore[return-value]
-        [graph.by_node[node].label for node in nodes] for nodes in (targets.next(done), targets.missing(done))
-    )
+    Rows have `free_s`: how long nothing new begins after their end, None at the end of a film.
+    """
+    found: list[AssemblyRow] = []
+    for row in rows:
+        free_s = most_s if row["free_s"] is None else min(most_s, row["free_s"])
+        chance = random.Random(f"{seed} {row['sequence']} {row['end']}")
+        found.append({**row, "end": row["end"] + chance.uniform(0, max(0.0, free_s))})
+    return found

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from statistics import mean
-from typing import Any
 
-Judged = Mapping[str, Any]
-"""What one person says of a question: `question` is whether it is valid, `answers` whether each answer is right."""
+from kitchensync.dataset.promqa.questions import KeptJudgement
 
 
-def agreement_of_judges(judged: Iterable[tuple[str, Sequence[Judged]]]) -> dict[str, dict[str, float | None]]:
+def agreement_of_judges(
+    judged: Iterable[tuple[str, Sequence[KeptJudgement]]],
+) -> dict[str, dict[str, float | None]]:
     """Return by kind of question, of its kind and judges each: equal words on questions, on answers; share approved.
 
     Shares of pairs of judges, over all questions of a kind; answers are compared where both hold the question valid.

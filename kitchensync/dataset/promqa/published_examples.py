@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TypedDict, cast
 
-from kitchensync.dataset.promqa.questions import Example
+from kitchensync.dataset.promqa.questions import PromqaExample
 from kitchensync.task_graphs.formats.strict_json import Reader, load
 
 _EDITED = {
@@ -22,20 +22,35 @@ _KEYS = (
 )
 
 
-def parse_examples(text: str, name: str) -> list[Example]:
+class DifferentExample(TypedDict):
+    """A published example that does not come out again: the keys that differ, and why as far as that is known."""
+
+    question_id: str
+    differs: list[str]
+    cause: str
+
+
+class Comparison(TypedDict):
+    """How many published examples come out again, and those that do not."""
+
+    equal: int
+    differences: list[DifferentExample]
+
+
+def parse_examples(text: str, name: str) -> list[PromqaExample]:
     """Return the examples of a published file. Raises BadGraph."""
     read = Reader(name)
     rows = [read.object(one, f"[{number}]") for number, one in enumerate(read.array(load(text, name), ""))]
     for number, row in enumerate(rows):
         for key in ("question_id", "recording_id", "type"):
             read.text(row.get(key), f"[{number}]: {key}")
-    return rows
+    return cast(list[PromqaExample], rows)
 
 
-def compared(published: Iterable[Example], made: Iterable[Example]) -> dict[str, Any]:
+def compared(published: Iterable[PromqaExample], made: Iterable[PromqaExample]) -> Comparison:
     """Return how many published examples come out again, and each that does not, with what differs and why."""
     ours = {one["question_id"]: one for one in made}
-    equal, differences = 0, []
+    equal, differences = 0, list[DifferentExample]()
     for one in published:
         found = ours.get(one["question_id"])
         keys = ["absent"] if found is None else [key for key in _KEYS if one.get(key) != found.get(key)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 
-from kitchensync.dataset.promqa.questions import KINDS, TAGS, Example
+from kitchensync.dataset.promqa.questions import KINDS, TAGS, PromqaExample
 
 MOST_WRONG_BEFORE, MOST_TARGETS = 5, 5
 SHARE_OF_TAGS = 8
@@ -14,7 +14,7 @@ CELLS = 4
 """Noisy or not, with a target or without."""
 
 
-def sample(found: list[Example], wanted: int, seed: int) -> list[Example]:
+def sample(found: list[PromqaExample], wanted: int, seed: int) -> list[PromqaExample]:
     """Draw `wanted` examples each of `next` and `missing`, an eighth of each other kind; fewer where there are not.
 
     Of these two kinds a quarter is drawn of each cell, noisy or not and with a target or none, and what is over of
@@ -24,32 +24,27 @@ def sample(found: list[Example], wanted: int, seed: int) -> list[Example]:
     chance = random.Random(seed)
     kept: set[str] = set()
     for kind in KINDS:
-        fitting = [one for one in found if one["type"] == kind and _is_small(one)]
+        fitting = [
+            one
+            for one in found
+            if one["type"] == kind
+            and sum("errors" in step for step in one["previous_steps"]) <= MOST_WRONG_BEFORE
+            and len(_targets(one)) <= MOST_TARGETS
+        ]
         chance.shuffle(fitting)
-        drawn = _of_tag(fitting, wanted) if kind in TAGS else _of_cells(fitting, wanted)
+        cells: dict[tuple[bool, bool], dict[str, PromqaExample]] = defaultdict(dict)
+        for one in fitting:
+            cells[one["is_noisy"], bool(_targets(one))].setdefault(one["recording_id"], one)
+        drawn = fitting[: -(-wanted // SHARE_OF_TAGS)]
+        if kind not in TAGS:
+            drawn = [
+                one
+                for place, cell in enumerate(cells.values())
+                for one in list(cell.values())[: -(-(wanted - place) // CELLS)]
+            ]
         kept.update(one["question_id"] for one in drawn)
     return [one for one in found if one["question_id"] in kept]
 
 
-def _of_tag(shuffled: list[Example], wanted: int) -> list[Example]:
-    return shuffled[: -(-wanted // SHARE_OF_TAGS)]
-
-
-def _of_cells(shuffled: list[Example], wanted: int) -> list[Example]:
-    cells: dict[tuple[bool, bool], dict[str, Example]] = defaultdict(dict)
-    for one in shuffled:
-        cells[one["is_noisy"], bool(_targets(one))].setdefault(one["recording_id"], one)
-    return [
-        one
-        for place, cell in enumerate(cells.values())
-        for one in list(cell.values())[: -(-(wanted - place) // CELLS)]
-    ]
-
-
-def _is_small(one: Example) -> bool:
-    wrong = sum("errors" in step for step in one["previous_steps"])
-    return wrong <= MOST_WRONG_BEFORE and len(_targets(one)) <= MOST_TARGETS
-
-
-def _targets(one: Example) -> list[object]:
+def _targets(one: PromqaExample) -> list[object]:
     return list(one.get("next_steps") or one.get("missing_steps") or [])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -52,8 +51,3 @@ def _clock(own: OwnRecording) -> dict[str, Any]:
         "capture_ns_and_utc_ns": anchors,
         "headset_bound_ns": None if host is None else host.bound_ns,
     }
-
-
-def as_text(told: dict[str, Any]) -> bytes:
-    """Return what is said as a file."""
-    return (json.dumps(told, indent=1) + "\n").encode()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.sensors.hololens.wire import is_tracked
 from kitchensync.shell.array_types import Int64
-from kitchensync.storage.exports.arrays_file import Blocks
+from kitchensync.storage.exports.arrays_file import ArraysFile, Blocks
+from kitchensync.storage.options.outputs import written
 from kitchensync.storage.privacy import Pauses, in_pauses
 from kitchensync.storage.reading.inertial import InertialClock, blocks_of_samples, inertial_clock
 from kitchensync.storage.reading.instants import Instants
@@ -172,6 +174,13 @@ class NothingThere(Exception):
     """A kind of data of which a recording holds nothing; the message says why."""
 
 
+def save_arrays(path: Path, made_of: str, arrays: Arrays, *, force: bool) -> None:
+    """Write a file of arrays, and what they were made of. Raises OutputRefused."""
+    with written(path, force=force) as part, ArraysFile(part, made_of) as file:
+        for name, values in arrays.items():
+            file.add(name, values)
+
+
 def frames_of(frames: HeadsetFrames, frame: Int64) -> Arrays:
     """Return what all files say of their frames."""
     return {"frame": frame, "capture_ns": frames.capture_ns[frame], "bound_ns": frames.bound_ns[frame]}
@@ -238,7 +247,11 @@ def records(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
     pose = _poses_beside(stream, beside.row[there])
     fields = dict(_fields(values))
     if values.dtype == spatial_input.DTYPE:
-        _blank_unseen(fields)
+        for part, bit in PARTS.items():  # the stale values of a part whose bit is not set
+            unseen = (fields["valid"] & bit) == 0
+            for name, field in fields.items():
+                if name.startswith(part) and field.dtype.kind == "f":
+                    field[unseen] = np.nan
     return {
         **frames_of(frames, beside.frame[there]),
         "sample_capture_ns": beside.taken_ns[there],
@@ -246,15 +259,6 @@ def records(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
         "world": frames.worlds(stream, beside.row[there]),
         **fields,
     }
-
-
-def _blank_unseen(fields: dict[str, npt.NDArray[Any]]) -> None:
-    """Put NaN for the stale values of each part whose bit is not set."""
-    for part, bit in PARTS.items():
-        unseen = (fields["valid"] & bit) == 0
-        for name, values in fields.items():
-            if name.startswith(part) and values.dtype.kind == "f":
-                values[unseen] = np.nan
 
 
 def _fields(values: npt.NDArray[np.void]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
@@ -280,6 +284,17 @@ def samples(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
         raise NothingThere("the frame index does not hold it") from None
     count = sum(len(block) for block in blocks_of_samples(stream))
     scale, shown = frames.recording.stored.si_scale(stream.name), np.flatnonzero(~frames.hidden)
+    sensor = frames.recording.stored.sensor(stream.name)
+    assert sensor is not None, "only a headset's streams are asked for"
+    is_turning = scale is not None and sensor.is_gyroscope
+    unit = "rad/s" if is_turning else str(sensor.details(Profile()).get("unit", ""))
+
+    def measured() -> Iterator[npt.NDArray[np.float32]]:
+        for taken_ns, block in _timed(frames, stream, clock):
+            xyz = block["xyz"] * np.float32(scale or 1.0)
+            xyz[in_pauses(taken_ns, frames.host.bound_ns, frames.pauses)] = np.nan
+            yield xyz
+
     return {
         **frames_of(frames, shown),
         "first": first[shown],
@@ -287,8 +302,8 @@ def samples(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
         "sample_capture_ns": Blocks(
             (count,), np.dtype("<i8"), (ns for ns, _ in _timed(frames, stream, clock))
         ),
-        "xyz": Blocks((count, 3), np.dtype("<f4"), _measured(frames, stream, clock, scale or 1.0)),
-        "unit": np.array(_unit(frames, stream, is_si=scale is not None)),
+        "xyz": Blocks((count, 3), np.dtype("<f4"), measured()),
+        "unit": np.array(unit),
     }
 
 
@@ -301,21 +316,6 @@ def _timed(
         ticks = clock.repair.ticks(block["vinyl_ns"], first_sample=done)
         yield frames.host.to_host_ns(ticks), block
         done += len(block)
-
-
-def _measured(
-    frames: HeadsetFrames, stream: StoredStream, clock: InertialClock, scale: float
-) -> Iterator[npt.NDArray[np.float32]]:
-    for taken_ns, block in _timed(frames, stream, clock):
-        xyz = block["xyz"] * np.float32(scale)
-        xyz[in_pauses(taken_ns, frames.host.bound_ns, frames.pauses)] = np.nan
-        yield xyz
-
-
-def _unit(frames: HeadsetFrames, stream: StoredStream, *, is_si: bool) -> str:
-    sensor = frames.recording.stored.sensor(stream.name)
-    assert sensor is not None, "only a headset's streams are asked for"
-    return "rad/s" if is_si and sensor.is_gyroscope else str(sensor.details(Profile()).get("unit", ""))
 
 
 def beside_of(frames: HeadsetFrames, short: str, stream: StoredStream) -> FrameSamples:

@@ -15,9 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from kitchensync.dataset.release.headset_frames import (
-    Arrays,
     Fill,
-    FrameSamples,
     HeadsetFrames,
     NothingThere,
     beside_of,
@@ -25,6 +23,7 @@ from kitchensync.dataset.release.headset_frames import (
     poses,
     records,
     samples,
+    save_arrays,
 )
 from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.headset_stream import DEPTH, RECORDS, SAMPLES, HeadsetStream
@@ -78,27 +77,25 @@ class SyncWriter:
         self._frame_table(result)
         for short, sensor in STREAMS.items():
             stream = self.frames.stream(short)
-            if stream is not None:
-                self._stream(short, sensor, stream, result)
-            elif sensor.is_default:
-                result.absent |= dict.fromkeys(_kinds(short, sensor), "nothing was recorded of it")
+            if stream is None:
+                if sensor.is_default:
+                    absent = (f"{PREFIX}_{kind}" for kind in _kinds(short, sensor))
+                    result.absent |= dict.fromkeys(absent, "nothing was recorded of it")
+            elif sensor.is_front_camera:
+                self._pictures(short, stream, result)
+                self._arrays(self._place(f"{short}_pose", f"{short}_pose"), short, stream, poses, result)
+            elif sensor.kind == DEPTH:
+                self._depth(short, stream, result)
+                self._arrays(self._place("depth_pose", f"{short}_pose"), short, stream, poses, result)
+            elif sensor.kind == SAMPLES:
+                self._arrays(self._place(f"imu_{short}", f"imu_{short}"), short, stream, samples, result)
+            elif sensor.is_head_pose:
+                self._arrays(self._place("spatial_pose", "spatial"), short, stream, records, result)
+            elif sensor.kind == RECORDS:
+                self._arrays(self._place(short, short), short, stream, records, result)
+            else:
+                result.absent[f"{PREFIX}_{short}"] = "the published form has no place for it"
         return result
-
-    def _stream(self, short: str, sensor: HeadsetStream, stream: StoredStream, result: Synced) -> None:
-        if sensor.is_front_camera:
-            self._pictures(short, stream, result)
-            self._arrays(self._place(f"{short}_pose", f"{short}_pose"), short, stream, poses, result)
-        elif sensor.kind == DEPTH:
-            self._depth(short, stream, result)
-            self._arrays(self._place("depth_pose", f"{short}_pose"), short, stream, poses, result)
-        elif sensor.kind == SAMPLES:
-            self._arrays(self._place(f"imu_{short}", f"imu_{short}"), short, stream, samples, result)
-        elif sensor.is_head_pose:
-            self._arrays(self._place("spatial_pose", "spatial"), short, stream, records, result)
-        elif sensor.kind == RECORDS:
-            self._arrays(self._place(short, short), short, stream, records, result)
-        else:
-            result.absent[f"{PREFIX}_{short}"] = "the published form has no place for it"
 
     def _place(self, folder: str, stem: str, ending: str = "npz") -> SyncFile:
         path = f"{FOLDER}/{folder}/{self.published_id}_{stem}.{ending}"
@@ -123,19 +120,12 @@ class SyncWriter:
     def _arrays(self, place: SyncFile, short: str, stream: StoredStream, fill: Fill, result: Synced) -> None:
         try:
             if not self._is_there(place, made_of(self.out / place.path)):
-                self._save(place, fill(self.frames, short, stream))
+                arrays = fill(self.frames, short, stream)
+                save_arrays(self.out / place.path, self._made_of, arrays, force=self.force)
         except NothingThere as error:
             result.absent[place.kind] = str(error)
         else:
             self._written(place, result)
-
-    def _save(self, place: SyncFile, arrays: Arrays) -> None:
-        with (
-            written(self.out / place.path, force=self.force) as part,
-            ArraysFile(part, self._made_of) as file,
-        ):
-            for name, values in arrays.items():
-                file.add(name, values)
 
     def _written(self, place: SyncFile, result: Synced) -> None:
         result.links[place.kind] = place.path
@@ -152,12 +142,8 @@ class SyncWriter:
             arrays["fps"] = np.array([self._fps.numerator, self._fps.denominator])
             if self.frames.film is not None:
                 number, taken_ns, bound_ns = self.frames.film_numbers
-                arrays |= {
-                    "film_frame": number,
-                    "film_capture_ns": taken_ns,
-                    "film_bound_ns": bound_ns,
-                }
-            self._save(place, arrays)
+                arrays |= {"film_frame": number, "film_capture_ns": taken_ns, "film_bound_ns": bound_ns}
+            save_arrays(self.out / place.path, self._made_of, arrays, force=self.force)
         result.links[place.kind] = place.path
         if untaken := self.frames.untaken():
             result.holes[place.kind] = untaken
@@ -212,23 +198,19 @@ class SyncWriter:
                 if not self._is_there(place, made_of(self.out / place.path)):
                     part = stack.enter_context(written(self.out / place.path, force=self.force))
                     files[name] = stack.enter_context(ArraysFile(part, self._made_of))
-            if files:
-                self._images(stream, beside, files)
+            there = []
+            for at, image in _rising(stream, beside.row) if files else ():
+                for name, file in files.items():
+                    file.add(f"{name}-{beside.frame[at]:06d}", getattr(image, IMAGES[name]))
+                there.append(at)
+                if at % 100 == 0:
+                    self.tell(at, len(beside.frame))
+            for file in files.values():
+                for name, values in frames_of(self.frames, beside.frame[there]).items():
+                    file.add(name, values)
+                file.add("sample_capture_ns", beside.taken_ns[there])
         for place in places.values():
             self._written(place, result)
-
-    def _images(self, stream: StoredStream, beside: FrameSamples, files: dict[str, ArraysFile]) -> None:
-        there = []
-        for place, image in _rising(stream, beside.row):
-            for name, file in files.items():
-                file.add(f"{name}-{beside.frame[place]:06d}", getattr(image, IMAGES[name]))
-            there.append(place)
-            if place % 100 == 0:
-                self.tell(place, len(beside.frame))
-        for file in files.values():
-            for name, values in frames_of(self.frames, beside.frame[there]).items():
-                file.add(name, values)
-            file.add("sample_capture_ns", beside.taken_ns[there])
 
 
 def _rising(stream: StoredStream, rows: Int64) -> Iterator[tuple[int, DepthFrame]]:
@@ -244,9 +226,9 @@ def _rising(stream: StoredStream, rows: Int64) -> Iterator[tuple[int, DepthFrame
 
 def _kinds(short: str, sensor: HeadsetStream) -> list[str]:
     if sensor.is_front_camera:
-        return [f"{PREFIX}_{short}_video", f"{PREFIX}_{short}_pose_npz"]
+        return [f"{short}_video", f"{short}_pose_npz"]
     if sensor.kind == DEPTH:
-        return [f"{PREFIX}_{short}_{name}_npz" for name in ("depth", "ab", "pose")]
+        return [f"{short}_{name}_npz" for name in ("depth", "ab", "pose")]
     if sensor.kind == SAMPLES:
-        return [f"{PREFIX}_imu_{short}_npz"]
-    return [f"{PREFIX}_spatial_npz" if sensor.is_head_pose else f"{PREFIX}_{short}"]
+        return [f"imu_{short}_npz"]
+    return ["spatial_npz" if sensor.is_head_pose else short]

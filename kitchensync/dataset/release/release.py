@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,11 +14,18 @@ from kitchensync.dataset.data_set_cards.about import About
 from kitchensync.dataset.data_set_cards.write_cards import write_cards
 from kitchensync.dataset.release.media_of_all import IN_THIS_PROCESS, MediaOrder, write_media
 from kitchensync.dataset.release.release_media import Tell
-from kitchensync.dataset.source.data_set import BESIDE, ERROR_ROWS, LINKS, Member, text_files
+from kitchensync.dataset.source.data_set import (
+    BESIDE,
+    ERROR_ROWS,
+    LINKS,
+    AbsentKind,
+    ReleasedMember,
+    text_files,
+)
 from kitchensync.dataset.source.data_set_folder import refuse_contradictions
 from kitchensync.dataset.source.numbering import Numbering
-from kitchensync.dataset.source.own_members import none_may, read_member
-from kitchensync.dataset.splits.rule import Divided, Rule, divide, normal_only
+from kitchensync.dataset.source.own_members import LeftOut, none_may, read_member
+from kitchensync.dataset.splits.rule import Rule, divide, normal_only
 from kitchensync.dataset.splits.split_kinds import PARTS, NoSuchSplit
 from kitchensync.storage.batch.runner import Workforce
 from kitchensync.storage.consent import Purpose, note_override
@@ -37,8 +44,8 @@ from kitchensync.task_graphs.formats.annotations import (
 class Released:
     """What came of it, recording by recording."""
 
-    members: list[dict[str, Any]] = field(default_factory=list)
-    left_out: list[dict[str, str]] = field(default_factory=list)
+    members: list[ReleasedMember] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
     not_agreed: list[str] = field(default_factory=list)
     "Recordings that were released without consent."
     no_splits: dict[str, str] = field(default_factory=dict)
@@ -61,9 +68,11 @@ def own_splits(
     made: dict[str, str] = {}
     kept: list[str] = []
     lacking: dict[str, str] = {}
+    all_ids = sorted(one.recording_id for one in recordings)
+    normal_ids = sorted(one.recording_id for one in recordings if not one.is_error)
     for kind in KINDS:
         names = [PLACE.format(kind, which) for which in ("combined", "normal")]
-        if all(_divides(out / name, ids) for name, ids in zip(names, _ids(recordings), strict=True)):
+        if _divides(out / names[0], all_ids) and _divides(out / names[1], normal_ids):
             kept += names
             continue
         try:
@@ -71,7 +80,8 @@ def own_splits(
         except NoSuchSplit as error:
             lacking[kind] = str(error)
         else:
-            made |= dict(zip(names, map(_text, (divided, normal_only(divided, recordings))), strict=True))
+            both = (divided, normal_only(divided, recordings))
+            made |= {name: json.dumps(one.parts) for name, one in zip(names, both, strict=True)}
     named = {*made, *kept}
     kept += [
         name
@@ -81,22 +91,13 @@ def own_splits(
     return made, kept, lacking
 
 
-def _ids(recordings: list[AnnotatedRecording]) -> Iterator[set[str]]:
-    yield {one.recording_id for one in recordings}
-    yield {one.recording_id for one in recordings if not one.is_error}
-
-
-def _divides(path: Path, ids: set[str]) -> bool:
+def _divides(path: Path, ids: list[str]) -> bool:
     try:
         found: Any = json.loads(path.read_text(encoding="utf-8"))
         lists: Mapping[str, list[str]] = {part: found[part] for part in PARTS}
-        return sorted(one for part in PARTS for one in lists[part]) == sorted(ids)
+        return sorted(one for part in PARTS for one in lists[part]) == ids
     except (OSError, ValueError, KeyError, TypeError):
         return False
-
-
-def _text(divided: Divided) -> str:
-    return json.dumps(divided.parts)
 
 
 Stated = Callable[[list[tuple[str, str]], list[str]], list[dict[str, Any]]]
@@ -133,15 +134,16 @@ def release(
     keep()
     times = {one.member.published_id: one.member.cooked.facts["step_times"] for one in ready}
     written = write_media(ready, order, crew, tell)
-    result.members = [said | {"step_times": times[said["published_id"]]} for said in written]
+    result.members = [{**said, "step_times": times[said["published_id"]]} for said in written]
     links = {said["published_id"]: said["streams"] for said in result.members}
-    members = [_with_lacking(one.member, said) for one, said in zip(ready, written, strict=True)]
+    members = []
+    for one, said in zip(ready, written, strict=True):
+        facts = one.member.cooked.facts | {"lacking": said["lacking"], "coverage": said["coverage"]}
+        members.append(replace(one.member, cooked=replace(one.member.cooked, facts=facts)))
     splits, kept, result.no_splits = own_splits(out, [member.annotated for member in members])
-    texts = (
-        text_files(members, numbering, _stated(members, stated))
-        | {LINKS: json.dumps(links, indent=4)}
-        | splits
-    )
+    recipes = [(member.cooked.recipe, member.cooked.title) for member in members]
+    lines = stated(recipes, [member.cooked.person for member in members])
+    texts = text_files(members, numbering, lines) | {LINKS: json.dumps(links, indent=4)} | splits
     write_into(out, {path: text.encode() for path, text in texts.items()}, force=force)
     names = [*texts, *kept, *(path for kinds in links.values() for path in kinds.values())]
     is_virtual = any(one.is_virtual for one in ready)
@@ -149,16 +151,6 @@ def release(
         out, about, result.members, names, is_virtual=is_virtual, force=force
     )
     return result
-
-
-def _with_lacking(member: Member, said: dict[str, Any]) -> Member:
-    facts = member.cooked.facts | {name: said[name] for name in ("lacking", "coverage")}
-    return replace(member, cooked=replace(member.cooked, facts=facts))
-
-
-def _stated(members: list[Member], stated: Stated) -> list[dict[str, Any]]:
-    cooked = [member.cooked for member in members]
-    return stated([(one.recipe, one.title) for one in cooked], [one.person for one in cooked])
 
 
 NOT_TAKEN = "films are not taken over; copy them, the checksums are of the files here"
@@ -188,8 +180,8 @@ def release_again(files: Mapping[str, bytes], out: Path, about: About, *, force:
     recordings = [one.recording_id for one in annotations.recordings]
     write_into(out, files, force=force)
     links = "" if LINKS in files else f"no {LINKS} came with it; "
-    absent: list[dict[str, Any]] = [{"kind": "gopro", "why": links + NOT_TAKEN}]
-    members = [
+    absent: list[AbsentKind] = [{"kind": "gopro", "why": links + NOT_TAKEN}]
+    members: list[ReleasedMember] = [
         {"recording": name, "published_id": name, "streams": {}, "absent": absent} for name in recordings
     ]
     count, size = write_cards(out, about, members, files, is_virtual=False, force=force)

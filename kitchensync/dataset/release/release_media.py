@@ -1,24 +1,27 @@
 """Films and synchronized data of one recording in a data set: what `--media` may name, and what is absent and why.
 
 A file has its name only when it is whole; one that was made of the same is left alone, so that a release goes on.
+The camera's own rotation stands beside its film, on the capture clock: a receiver proves the film's times by it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from kitchensync.dataset.release import calibration_files
 from kitchensync.dataset.release.calibration_files import calibration_of
-from kitchensync.dataset.release.film_motion import motion_of, motion_seconds
-from kitchensync.dataset.release.headset_frames import Arrays, Film, HeadsetFrames, NothingThere
+from kitchensync.dataset.release.headset_frames import Arrays, Film, HeadsetFrames, NothingThere, save_arrays
 from kitchensync.dataset.release.headset_sync import PREFIX, SyncWriter
-from kitchensync.dataset.source.data_set import GOPRO, MOTION
+from kitchensync.dataset.source.data_set import GOPRO, MOTION, AbsentKind
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
@@ -26,11 +29,76 @@ from kitchensync.sensors.gopro.mp4.join import join
 from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.copies.read_through import promised_hashes
 from kitchensync.storage.errors import StorageError, pass_on_trouble, words_of
-from kitchensync.storage.exports.arrays_file import ArraysFile, made_of
+from kitchensync.storage.exports.arrays_file import made_of
 from kitchensync.storage.exports.film import made_of_film, write_small_film
+from kitchensync.storage.frame_capture_times import film_host_ns
 from kitchensync.storage.options.outputs import OutputRefused, check_output, write_into, written
+from kitchensync.storage.privacy import in_pauses
+from kitchensync.storage.reading.alignments import BOUNDS, FilmClock, film_clocks
 from kitchensync.storage.reading.instants import NotIndexed
-from kitchensync.storage.timeline.film_times import FilmTimes
+
+if TYPE_CHECKING:
+    from kitchensync.sensors.gopro.files.media import GoProMedia
+
+
+def motion_of(own: OwnRecording) -> Arrays:
+    """Return the gyroscope of a camera's film, all aligned chapters one after another; NaN in a pause.
+
+    `sample_motion_s` (n,) is the second of the clip, `sample_capture_ns` (n,), `xyz` (n, 3) rad/s in the camera's
+    axes, `gyroscope_bound_ns` (3,) how far `sync` says both gyroscopes may be apart at start, middle and end (95 %).
+    Raises NothingThere, UnreadableMedia.
+    """
+    media_s, taken_ns, values, bounds_ms = [], [], [], []
+    for _, start_s, clock in _aligned(own):
+        host = own.recording.clock.host_clock(clock.headset)
+        track = clock.gyroscope()
+        found_ns = film_host_ns(own.recording.stored, own.camera, clock, host, track.t_s) if host else None
+        if found_ns is None or host is None or clock.errors is None:
+            continue
+        xyz = track.xyz.astype(np.float32)
+        xyz[in_pauses(found_ns, host.bound_ns, own.pauses)] = np.nan
+        media_s.append(track.t_s + start_s)
+        taken_ns.append(found_ns)
+        values.append(xyz)
+        bounds_ms.append([np.nan if bound is None else bound for bound in clock.errors.bound95_ms])
+    if not values:
+        raise NothingThere(own.frames.why or "no headset was there whose gyroscope it could be compared with")
+    stated_ms = [one for one in bounds_ms if len(one) == BOUNDS and np.isfinite(one).all()]
+    if not stated_ms:
+        raise NothingThere("`sync` states no bound of the gyroscopes")
+    worst_ms = np.max(np.array(stated_ms), axis=0)
+    return {
+        "sample_motion_s": np.concatenate(media_s),
+        "sample_capture_ns": np.concatenate(taken_ns),
+        "xyz": np.concatenate(values),
+        "gyroscope_bound_ns": np.rint(worst_ms * 1e6).astype(np.int64),
+        "unit": np.array("rad/s"),
+    }
+
+
+def motion_seconds(own: OwnRecording) -> npt.NDArray[np.float64]:
+    """Return where each picture of the film lies in the camera's own motion, (n,) seconds of the clip.
+
+    NaN where its chapter is not aligned.
+    """
+    found = np.full(len(own.clip.frame_times_s), np.nan)
+    for number, start_s, clock in _aligned(own):
+        chapter: GoProMedia = own.clip.chapters[number]
+        first = own.clip.first_frames[number]
+        here = slice(first, first + len(chapter.frame_times_s))
+        found[here] = chapter.frame_times_s + clock.picture_late_s + start_s
+    return found[own.clip.even_frames]
+
+
+def _aligned(own: OwnRecording) -> Iterator[tuple[int, float, FilmClock]]:
+    """Yield the number, the start in the clip (seconds) and the clock of each aligned chapter of the film."""
+    clocks = {
+        clock.file: clock for clock in film_clocks(own.recording.path, own.recording.stored.readable)[0]
+    }
+    for number, (start, chapter) in enumerate(zip(own.clip.starts_s, own.clip.chapters, strict=True)):
+        if chapter.path in clocks:
+            yield number, float(start), clocks[chapter.path]
+
 
 SMALL = {"360p": 360, "720p": 720}
 """Heights of the small films that may be asked for."""
@@ -73,7 +141,7 @@ class Media:
     """What was written: path by kind of link; why others are absent; frames that have none of a kind."""
 
     links: dict[str, str] = field(default_factory=dict)
-    absent: list[dict[str, str]] = field(default_factory=list)
+    absent: list[AbsentKind] = field(default_factory=list)
     holes: dict[str, int] = field(default_factory=dict)
 
     def lacks(self, kind: str, why: str) -> None:
@@ -101,7 +169,12 @@ class MediaWriter:
                 continue
             self.work.part = work_of((name,), len(self.own.frames))
             try:
-                self._kind(name, kind, made)
+                if name == ORIGINAL:
+                    self._original(kind, made)
+                elif name == HEADSET:
+                    self._synced(made)
+                else:
+                    self._small(name, kind, made)
             except OutputRefused:
                 raise
             except (SensorError, StorageError) as error:
@@ -115,14 +188,6 @@ class MediaWriter:
         for name in self.own.others:
             made.lacks(name, "the published form has one film and one headset a recording")
         return made
-
-    def _kind(self, name: str, kind: str, made: Media) -> None:
-        if name in SMALL:
-            self._small(name, kind, made)
-        elif name == ORIGINAL:
-            self._original(kind, made)
-        else:
-            self._synced(made)
 
     def _small(self, name: str, kind: str, made: Media) -> None:
         """Write a film of constant rate, and when each of its pictures was taken."""
@@ -149,8 +214,15 @@ class MediaWriter:
             made.lacks(kind, frames.why or "nothing tells when its pictures were taken")
             return
         if self._is_missing(path, made_of(self.out / path), source):
-            more: Arrays = {"hidden": self.own.hidden, "motion_s": motion_seconds(self.own)}
-            self._save(path, source, _arrays(frames) | more)
+            arrays: Arrays = {
+                "frame": np.arange(len(frames)),
+                "capture_ns": frames.capture_ns,
+                "bound_ns": frames.bound_ns,
+                "fps": np.array([frames.fps.numerator, frames.fps.denominator]),
+                "hidden": self.own.hidden,
+                "motion_s": motion_seconds(self.own),
+            }
+            save_arrays(self.out / path, source, arrays, force=self.force)
         made.links[kind] = path
 
     def _motion(self, made: Media) -> None:
@@ -158,34 +230,27 @@ class MediaWriter:
         path, source, kind = MOTION.format(self.published_id), self._made_of("motion"), "gopro_gyroscope_npz"
         try:
             if self._is_missing(path, made_of(self.out / path), source):
-                self._save(path, source, motion_of(self.own))
+                save_arrays(self.out / path, source, motion_of(self.own), force=self.force)
+            made.links[kind] = path
         except NothingThere as error:
             made.lacks(kind, str(error))
         except SensorError as error:
             pass_on_trouble(error)
             made.lacks(kind, words_of(error))
-        else:
-            made.links[kind] = path
 
     def _calibration(self, made: Media) -> None:
         """Write the constants of the headset's sensors, and what its clock is in UTC."""
         told, constants = calibration_of(self.own)
         stem = f"{calibration_files.FOLDER}/{self.published_id}"
         for short, arrays in constants.items():
-            path, source = f"{stem}_{short}.npz", _digest_of(arrays)
-            if self._is_missing(path, made_of(self.out / path), source):
-                self._save(path, source, arrays)
+            path, digest = f"{stem}_{short}.npz", hashlib.sha256()
+            for name, values in sorted(arrays.items()):
+                digest.update(f"{name} {values.dtype} {values.shape}".encode() + np.asarray(values).tobytes())
+            if self._is_missing(path, made_of(self.out / path), digest.hexdigest()):
+                save_arrays(self.out / path, digest.hexdigest(), arrays, force=self.force)
             made.links[f"calibration_{short}_npz"] = path
-        write_into(self.out, {f"{stem}.json": calibration_files.as_text(told)}, force=self.force)
+        write_into(self.out, {f"{stem}.json": (json.dumps(told, indent=1) + "\n").encode()}, force=self.force)
         made.links["calibration_json"] = f"{stem}.json"
-
-    def _save(self, path: str, source: str, arrays: Arrays) -> None:
-        with (
-            written(self.out / path, force=self.force) as part,
-            ArraysFile(part, source) as file,
-        ):
-            for name, values in arrays.items():
-                file.add(name, values)
 
     def _original(self, kind: str, made: Media) -> None:
         """Write the camera's film, each sample byte for byte, chapters joined, without place and serial number."""
@@ -255,13 +320,6 @@ class MediaWriter:
         return True
 
 
-def _digest_of(arrays: Arrays) -> str:
-    digest = hashlib.sha256()
-    for name, values in sorted(arrays.items()):
-        digest.update(f"{name} {values.dtype} {values.shape}".encode() + np.asarray(values).tobytes())
-    return digest.hexdigest()
-
-
 def _picture_sizes(paths: list[Path]) -> list[int]:
     """Return the bytes of every encoded picture: no two films have the same."""
     sizes: list[int] = []
@@ -269,12 +327,3 @@ def _picture_sizes(paths: list[Path]) -> list[int]:
         with open_media(path).container() as film:
             sizes += [entry.size for entry in film.streams.video[0].index_entries]
     return sizes
-
-
-def _arrays(frames: FilmTimes) -> Arrays:
-    return {
-        "frame": np.arange(len(frames)),
-        "capture_ns": frames.capture_ns,
-        "bound_ns": frames.bound_ns,
-        "fps": np.array([frames.fps.numerator, frames.fps.denominator]),
-    }

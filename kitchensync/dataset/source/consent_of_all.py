@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from kitchensync.dataset.source.given_data import GivenData
@@ -28,16 +29,17 @@ def ask_for_all(ids: Iterable[str], numbering: Numbering, data: Path) -> tuple[d
 
     No reason overrides what is raised: Withdrawn, and NotAgreed for a recording that is not below `data`.
     """
-    paths = _by_uuid(data)
+    paths = {}
+    for path in recordings_in(data):
+        with suppress(StorageError):  # who is looked for and not found is named
+            paths[str(read_manifest(path).get("uuid"))] = path
     uuids = {published: uuid for uuid, published in numbering.recordings.items()}
     found, lacking = dict[str, Path](), list[str]()
     for one in ids:
-        path = paths.get(uuids.get(one, ""))
-        if path is None:
-            raise NotAgreed(
-                f"{one}: its recording is not below {data}, nobody can ask for consent; give --data"
-            )
-        found[uuids[one]] = path
+        if uuids.get(one, "") not in paths:
+            why = f"its recording is not below {data}, nobody can ask for consent; give --data"
+            raise NotAgreed(f"{one}: {why}")
+        path = found[uuids[one]] = paths[uuids[one]]
         try:
             require_consent(path, Purpose.RELEASE_RAW)
         except NotPermitted as error:
@@ -61,16 +63,6 @@ def may_be_processed(found: GivenData) -> tuple[frozenset[str], list[str]]:
         except NotPermitted as error:
             lacking[one] = f"not sent: {error}"
     return ids - lacking.keys(), list(lacking.values())
-
-
-def _by_uuid(data: Path) -> dict[str, Path]:
-    found = {}
-    for path in recordings_in(data):
-        try:
-            found[str(read_manifest(path).get("uuid"))] = path
-        except StorageError:
-            continue  # who is looked for and not found is named
-    return found
 
 
 def keep_reason(journal: Path, reason: str, lacking: list[str]) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kitchensync.operations.entries import NOT_DONE_S, counts, done_instead, tagged
 from kitchensync.operations.reduce import reduce_log
-from kitchensync.operations.session_state import ErrorState, Op, State, StepState
+from kitchensync.operations.session_state import ErrorState, Op, State
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
 Errors = Mapping[str, ErrorState]
@@ -45,7 +45,8 @@ def _entry(entry: Entry, node: int, before: State, now: State, error_ids: Callab
     said = (done_instead(error, now["recording"]) for error in changed.values() if counts(error))
     texts = [text for text in said if text is not None]
     made = replace(entry, errors=errors, modified=texts[-1] if texts else entry.modified)
-    if entry.performed and _is_taken_back(now["steps"].get(str(node))):
+    step = now["steps"].get(str(node))
+    if entry.performed and (step is None or step["state"] == "skipped" or not step["runs"]):
         made = replace(made, start_s=NOT_DONE_S, end_s=NOT_DONE_S)
     return made
 
@@ -58,7 +59,3 @@ def _errors(known: Mapping[str, TaggedError], ours: Errors, changed: Errors) -> 
         elif key in ours:
             yield error
     yield from tagged([error for key, error in changed.items() if key not in known and counts(error)])
-
-
-def _is_taken_back(step: StepState | None) -> bool:
-    return step is None or step["state"] == "skipped" or not step["runs"]

@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
-from kitchensync.dataset.source.numbering import Numbering, merged
+from kitchensync.dataset.narration.spoken import FineNarration
+from kitchensync.dataset.source.numbering import Numbering, merged, number_of
 from kitchensync.operations.entries import EntryNotes
 from kitchensync.operations.error_rows import ErrorRow, details_of
+from kitchensync.operations.session_state import FrozenStep
 from kitchensync.task_graphs.categories import TAGS
 from kitchensync.task_graphs.formats.annotation_files import format_annotations
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Annotations
@@ -26,7 +28,61 @@ GOPRO = "captain_cook_4d/gopro/resolution_{}/{}_{}"
 """Films of a height, of a recording, its height behind its name; without ending."""
 MOTION = "captain_cook_4d/gopro/motion/{}_gyroscope.npz"
 """The camera's own rotation of a recording."""
-VIDEO_COLUMNS = ("recording_id", "environment_id", "person_id", "duration(min)", "duration(sec)")
+VIDEO_COLUMNS: tuple[str, ...] = (
+    "recording_id",
+    "environment_id",
+    "person_id",
+    "duration(min)",
+    "duration(sec)",
+)
+
+
+class SpokenNarration(FineNarration):
+    """A narration with the number of its speaker."""
+
+    speaker: int
+
+
+class AbsentKind(TypedDict):
+    """A kind of file that a recording lacks in a data set, and why."""
+
+    kind: str
+    why: str
+
+
+class ReleasedMember(TypedDict):
+    """What of a recording is in a data set: path by kind of file, and what is absent.
+
+    Of own recordings `holes` are frames that have none of a kind; those of the frames themselves were never taken
+    while the film ran.
+    """
+
+    recording: str
+    published_id: str
+    streams: dict[str, str]
+    absent: list[AbsentKind]
+    holes: NotRequired[dict[str, int]]
+    lacking: NotRequired[list[LackingRow]]
+    coverage: NotRequired[list[CoverageRow]]
+    step_times: NotRequired[str]
+
+
+class LackingRow(TypedDict):
+    """What a stream lacks: spans in seconds of the film, the entries that they touch from 0, both in words."""
+
+    stream: str
+    holes_s: list[list[float]]
+    entries: list[int]
+    said: str
+
+
+class CoverageRow(TypedDict):
+    """How much of the session a stream covers, all its holes, and how far apart its packets may be, seconds."""
+
+    stream: str
+    coverage: float
+    holes_s: list[list[float]]
+    step_s: float
 
 
 @dataclass(frozen=True)
@@ -39,12 +95,12 @@ class Cooked:
     person: str
     kitchen: str
     errors_planned: bool
-    steps: Mapping[str, Any]
+    steps: Mapping[str, FrozenStep]
     edges: list[list[int]]
     told: list[EntryNotes]
     film_s: float
     facts: dict[str, Any] = field(default_factory=dict)
-    narrated: list[dict[str, Any]] = field(default_factory=list)
+    narrated: list[SpokenNarration] = field(default_factory=list)
     "What people said about the film, with the number of each speaker."
     errors: list[ErrorRow] = field(default_factory=list)
     "Times in seconds of the film."
@@ -61,14 +117,14 @@ class Member:
 
 def numbered(cooked: Cooked, numbering: Numbering) -> Member:
     """Give a recording its published id, its recipe, person and kitchen their numbers."""
-    activity = numbering.activity(cooked.recipe)
+    activity = number_of(numbering.activities, cooked.recipe)
     published_id = numbering.recording(cooked.uuid, activity, errors_planned=cooked.errors_planned)
     annotated = AnnotatedRecording(
         published_id,
         activity,
         cooked.title,
-        numbering.person(cooked.person),
-        numbering.environment(cooked.kitchen),
+        number_of(numbering.persons, cooked.person),
+        number_of(numbering.environments, cooked.kitchen),
         tuple(told.entry for told in cooked.told),
     )
     return Member(published_id, cooked, annotated)
@@ -81,7 +137,7 @@ def text_files(
 
     `stated` are lines of what people say of recipes and participants.
     """
-    ordered = sorted(members, key=lambda member: _by_number(member.published_id))
+    ordered = sorted(members, key=lambda member: tuple(map(int, member.published_id.split("_"))))
     annotations = annotations_of(ordered, numbering)
     graphs = {f"task_graphs/{m.annotated.graph_stem}.json": graph_of(m.cooked) for m in ordered}
     lines = chain(chain.from_iterable(map(_beside, ordered)), stated)
@@ -89,29 +145,26 @@ def text_files(
     narrated = {m.published_id: m.cooked.narrated for m in ordered if m.cooked.narrated}
     spoken = {FINE_GRAINED: json.dumps(narrated, indent=4, ensure_ascii=False)} if narrated else {}
     errors = "".join(
-        json.dumps(row, ensure_ascii=False) + "\n" for row in chain.from_iterable(map(_errors, ordered))
+        json.dumps({**row, "recording": member.published_id}, ensure_ascii=False) + "\n"
+        for member in ordered
+        for row in member.cooked.errors
     )
     return format_annotations(annotations) | graphs | {BESIDE: beside, ERROR_ROWS: errors} | spoken
 
 
 def annotations_of(members: Sequence[Member], numbering: Numbering) -> Annotations:
     """Return the annotations of recordings in this order."""
+    videos = [VIDEO_COLUMNS]
+    for member in sorted(members, key=lambda m: m.published_id):
+        one, film_s = member.annotated, member.cooked.film_s
+        ids = (one.recording_id, str(one.environment), str(one.person_id))
+        videos.append((*ids, f"{film_s / 60:.2f}", f"{film_s:.2f}"))
     return Annotations(
         tuple(member.annotated for member in members),
         merged(numbering.steps),
         {tag: number for number, tag in enumerate(TAGS)},
-        (VIDEO_COLUMNS, *(_video(m) for m in sorted(members, key=lambda m: m.published_id))),
+        tuple(videos),
     )
-
-
-def _by_number(published_id: str) -> tuple[int, int]:
-    activity, _, number = published_id.partition("_")
-    return int(activity), int(number)
-
-
-def _video(member: Member) -> tuple[str, ...]:
-    one, film_s = member.annotated, member.cooked.film_s
-    return one.recording_id, str(one.environment), str(one.person_id), f"{film_s / 60:.2f}", f"{film_s:.2f}"
 
 
 def graph_of(cooked: Cooked) -> str:
@@ -121,11 +174,6 @@ def graph_of(cooked: Cooked) -> str:
     labels = steps | {node: START if node == 0 else END for node in ends}
     nodes = tuple(Step(node, labels[node]) for node in sorted(labels))
     return format_captaincook4d(Graph(cooked.recipe, nodes, tuple((u, v) for u, v in cooked.edges)))
-
-
-def _errors(member: Member) -> Iterator[ErrorRow]:
-    for row in member.cooked.errors:
-        yield {**row, "recording": member.published_id}
 
 
 def _beside(member: Member) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A data set on the disk, as splits and statistics read it: annotations, lengths of films, and what stands beside."""
+"""A data set on the disk, as splits and statistics read it: annotations, lengths of films, lines beside them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, FiniteFloat
+
 from kitchensync.dataset.source.data_set import BESIDE
-from kitchensync.dataset.source.facts_beside import parse_fact
 from kitchensync.shell.files_on_disk import check_plain
+from kitchensync.shell.untrusted_json import parse_object
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import COMPLETE, VIDEOS, Annotations
 from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_annotations, read_text
@@ -38,7 +40,13 @@ def read_data_set(folder: Path) -> DataSet:
     annotations = read_annotations(folder)
     refuse_contradictions(annotations, folder.name)
     beside = folder / BESIDE
-    lines = _lines(beside) if beside.exists() else []
+    text = read_text(beside, most_bytes=MAX_ANNOTATION_BYTES) if beside.exists() else ""
+    lines = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            lines.append(parse_fact(line))
+        except ValueError as error:
+            raise BadGraph(BESIDE, f"line {number}", "not a line that `release` writes") from error
     facts = {line["recording_id"]: line for line in lines if line["kind"] == "recording"}
     stated = [line for line in lines if line["kind"] in ("recipe", "participants")]
     return DataSet(annotations, _lengths(annotations), beside.exists(), facts, stated)
@@ -84,13 +92,47 @@ def _lengths(annotations: Annotations) -> dict[str, float]:
     return found
 
 
-def _lines(beside: Path) -> list[dict[str, Any]]:
-    """Read what stands beside the form: a line of a recording names it."""
-    found = []
-    text = read_text(beside, most_bytes=MAX_ANNOTATION_BYTES)
-    for number, line in enumerate(text.splitlines(), start=1):
-        try:
-            found.append(parse_fact(line))
-        except ValueError as error:
-            raise BadGraph(BESIDE, f"line {number}", "not a line that `release` writes") from error
-    return found
+class _Facts(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class LackingFact(_Facts):
+    """What a stream lacks, in words, and which entries that touches."""
+
+    said: str
+    entries: list[int]
+
+
+class AlignedFilm(_Facts):
+    """How far a film may be from its times; None where that is not known."""
+
+    said: str = ""
+    gyroscopes_within_ms: FiniteFloat | None
+    pictures_within_ms: FiniteFloat | None
+
+
+class FactLine(_Facts):
+    """A line of a recording, an entry, a recipe or the participants; other keys are free."""
+
+    kind: str
+    recording_id: str = ""
+    entry: int = -1
+    lacking: list[LackingFact] = []
+    alignment: list[AlignedFilm] = []
+    hidden_s: list[tuple[FiniteFloat, FiniteFloat]] = []
+    heating: list[str] = []
+    skills: list[str] = []
+    tools: list[str] = []
+    age: dict[str, int] = {}
+    cooks: dict[str, int] = {}
+    gender: dict[str, int] = {}
+    hand: dict[str, int] = {}
+
+
+def parse_fact(line: str) -> dict[str, Any]:
+    """Parse a line. Raises ValueError where it is none that `release` writes."""
+    said = parse_object(line)
+    FactLine.model_validate_json(line)
+    if said["kind"] in ("recording", "entry") and "recording_id" not in said:
+        raise ValueError("names no recording")
+    return said

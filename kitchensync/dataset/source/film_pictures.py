@@ -26,7 +26,7 @@ class FilmOf:
     def of(cls, table: Mapping[str, npt.NDArray[Any]]) -> FilmOf:
         """Take the table of a film: `fps`, `capture_ns` and `hidden`. Raises KeyError, ValueError, TypeError."""
         taken, hidden, fps = table["capture_ns"], table["hidden"], [int(part) for part in table["fps"]]
-        if not is_times(taken) or hidden.shape != taken.shape or hidden.dtype != bool:
+        if taken.ndim != 1 or taken.dtype != np.int64 or hidden.shape != taken.shape or hidden.dtype != bool:
             raise ValueError("`capture_ns` and `hidden` are not columns of int64 and bool")
         if len(fps) != 2 or min(fps) < 1:
             raise ValueError("`fps` is no rate")
@@ -36,8 +36,3 @@ class FilmOf:
         """Return the numbers of each `every`-th picture that is not hidden."""
         numbers = np.arange(0, self.pictures, every, dtype=np.int64)
         return numbers if self.hidden is None else numbers[~self.hidden[numbers]]
-
-
-def is_times(values: npt.NDArray[Any]) -> bool:
-    """Return whether these are times, (n,) int64, as every table has them."""
-    return values.ndim == 1 and values.dtype == np.int64

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kitchensync.dataset.source.data_set import GOPRO
 from kitchensync.dataset.source.film_pictures import FilmOf
@@ -20,9 +19,6 @@ from kitchensync.storage.exports.arrays_file import DAMAGED, open_arrays
 from kitchensync.storage.names import check_recording_id
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotations import VIDEOS
-
-if TYPE_CHECKING:
-    from kitchensync.sensors.gopro.files.clip import Clip
 
 FILM = GOPRO.format("360p", "{}", "360p") + ".mp4"
 TIMES = GOPRO.format("360p", "{}", "360p") + "_frames.npz"

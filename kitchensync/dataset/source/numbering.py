@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 from kitchensync.shell.untrusted_json import parse_json
@@ -29,28 +30,19 @@ class Numbering:
     persons: dict[str, int] = field(default_factory=dict)
     environments: dict[str, int] = field(default_factory=dict)
 
-    def activity(self, name: str) -> int:
-        """Return the number of a recipe."""
-        return _numbered(self.activities, name)
-
     def step(self, text: str) -> int:
         """Return the number of a step's text, the same in all recipes."""
-        return _numbered(self.steps, text)
-
-    def person(self, pseudonym: str) -> int:
-        """Return the number of a person."""
-        return _numbered(self.persons, pseudonym)
-
-    def environment(self, name: str) -> int:
-        """Return the number of a kitchen."""
-        return _numbered(self.environments, name)
+        return number_of(self.steps, text)
 
     def recording(self, uuid: str, activity: int, *, errors_planned: bool) -> str:
         """Return the published id of a recording."""
         if uuid not in self.recordings:
             taken = set(self.recordings.values())
-            numbers = (one for one in _numbers(errors_planned) if f"{activity}_{one}" not in taken)
-            self.recordings[uuid] = f"{activity}_{next(numbers)}"
+            # 1 to 25 and 1001 to 1025, 1051 to 1075 ...; 25 more where errors were planned.
+            bases = chain([0], count(_LATER, 2 * _HALF))
+            numbers = (base + _HALF * errors_planned + one for base in bases for one in range(1, _HALF + 1))
+            free = (one for one in numbers if f"{activity}_{one}" not in taken)
+            self.recordings[uuid] = f"{activity}_{next(free)}"
         return self.recordings[uuid]
 
     def as_text(self) -> str:
@@ -80,16 +72,9 @@ def _checked(table: Any, kind: type) -> dict[str, Any]:
     return table
 
 
-def _numbered(table: dict[str, int], key: str) -> int:
+def number_of(table: dict[str, int], key: str) -> int:
+    """Return the number of a name in a table; a new name gets the next one."""
     return table.setdefault(key, max(table.values(), default=0) + 1)
-
-
-def _numbers(errors_planned: bool) -> Any:
-    first = _HALF * errors_planned + 1
-    base = 0
-    while True:
-        yield from range(base + first, base + first + _HALF)
-        base = base + _LATER if base == 0 else base + 2 * _HALF
 
 
 def merged(mapping: Mapping[str, int]) -> dict[int, str]:

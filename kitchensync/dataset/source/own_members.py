@@ -5,19 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import TypedDict, cast
 
 from kitchensync.dataset.narration.narrations import released_narrations
-from kitchensync.dataset.source.data_set import Cooked, Member, numbered
-from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.dataset.source.data_set import Cooked, Member, SpokenNarration, numbered
+from kitchensync.dataset.source.numbering import Numbering, number_of
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
-from kitchensync.operations.entries import EntryNotes, entries_of
+from kitchensync.operations.entries import entries_of
 from kitchensync.operations.error_rows import error_rows
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.consent import Purpose, why_not
 from kitchensync.storage.errors import StorageError, pass_on_trouble, words_of
 
-LeftOut = dict[str, str]
+
+class LeftOut(TypedDict):
+    """A recording that may or can not be released, and why."""
+
+    recording: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,14 @@ def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
     """Return what was cooked in a recording, as it goes into a data set."""
     frozen, manifest = own.state["recording"], own.manifest
     told = entries_of(own.state, own.place, numbering.step, own.accepted)
+    spans = [(one.node, one.entry.start_s, one.entry.end_s) for one in told if one.entry.start_s >= 0]
+    steps = {int(node): step["text"] for node, step in frozen["steps"].items()}
+    said = released_narrations(own.recording.path, len(own.frames), own.frames.fps, spans, steps)
+    narrated: list[SpokenNarration] = [  # speakers get numbers as participants do
+        {**one, "speaker": number_of(numbering.persons, author)}
+        for author, rows in said.items()
+        for one in rows
+    ]
     return Cooked(
         uuid=cast(str, manifest["uuid"]),
         recipe=frozen["name"],
@@ -80,14 +93,5 @@ def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
             "alignment": own.alignment,
             "hidden_s": [[own.frames.place(at).film_s for at in pause] for pause in own.pauses],
         },
-        narrated=_narrated(own, told, numbering),
+        narrated=sorted(narrated, key=lambda one: (one["start"], one["end"])),
     )
-
-
-def _narrated(own: OwnRecording, told: list[EntryNotes], numbering: Numbering) -> list[dict[str, Any]]:
-    """Return what people said about the film, by time; speakers get numbers as participants do."""
-    spans = [(one.node, one.entry.start_s, one.entry.end_s) for one in told if one.entry.start_s >= 0]
-    steps = {int(node): step["text"] for node, step in own.state["recording"]["steps"].items()}
-    said = released_narrations(own.recording.path, len(own.frames), own.frames.fps, spans, steps)
-    found = [one | {"speaker": numbering.person(author)} for author, all_of in said.items() for one in all_of]
-    return sorted(found, key=lambda one: (one["start"], one["end"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,16 @@ from kitchensync.task_graphs.errors import RecipeError
 
 if TYPE_CHECKING:
     from kitchensync.sensors.gopro.files.clip import Clip
+
+
+class AlignmentRow(TypedDict):
+    """How well a file of the film was aligned, in numbers (milliseconds) and in words."""
+
+    film: str
+    status: str
+    gyroscopes_within_ms: float | None
+    pictures_within_ms: float | None
+    said: str
 
 
 class NotReleasable(RecipeError):
@@ -135,7 +145,7 @@ class OwnRecording:
         return capture_times(self.recording.stored, self.camera, self.clip).shown(self.clip.even_frames)
 
     @cached_property
-    def alignment(self) -> list[dict[str, Any]]:
+    def alignment(self) -> list[AlignmentRow]:
         """How well `sync` aligned each file of the film, in numbers and in words."""
         found = [read_alignment(path) for path in alignment_files(self.recording.path)]
         names = {f"{self.camera}/{chapter.path.name}" for chapter in self.clip.chapters}
@@ -189,6 +199,11 @@ class OwnRecording:
         """Return where a logged moment is in the film; the nearest end of it where the film does not show it."""
         return self.frames.place(host_ns, self._uncertainties_ns.get(host_ns, 0))
 
+    @cached_property
+    def _uncertainties_ns(self) -> dict[int, int]:
+        events = [event for writer in WRITERS for event in events_of(self.recording.path, writer)]
+        return {event["host_ns"]: int(event.get("uncertainty_ns") or 0) for event in events}
+
     def marked_place(self, film_s: float) -> FilmPlace:
         """Return the place of a moment of an error that annotators marked, exact to a frame.
 
@@ -196,8 +211,3 @@ class OwnRecording:
         """
         self._check_video(self.state["marked_video"], "moments of errors")
         return FilmPlace(film_s, float(1 / self.frames.fps))
-
-    @cached_property
-    def _uncertainties_ns(self) -> dict[int, int]:
-        events = [event for writer in WRITERS for event in events_of(self.recording.path, writer)]
-        return {event["host_ns"]: int(event.get("uncertainty_ns") or 0) for event in events}

@@ -31,15 +31,28 @@ class SplitFindings:
 def look_over(divided: Divided, data: DataSet) -> SplitFindings:
     """Judge a split: parts in numbers, disjoint, complete, shared; faults make it useless, warnings do not."""
     by_id = {one.recording_id: one for one in data.annotations.recordings}
-    shared, twice = _shared(divided, by_id), _twice(divided)
-    left_out = _left_out(divided, by_id)
+    shared: dict[str, list[Any]] = {}  # what the kind separates and two parts have in common
+    if value := SEPARATED.get(divided.kind):
+        held = {part: {value(by_id[one]) for one in divided.parts[part]} for part in PARTS}
+        shared = {f"{a},{b}": sorted(held[a] & held[b], key=str) for a, b in combinations(PARTS, 2)}
+    if divided.entries is None:
+        counts = Counter(one for ids in divided.parts.values() for one in ids)
+        twice = sorted(one for one, count in counts.items() if count > 1)
+        left_out = [one for one in by_id if one not in counts]
+    else:  # entries stand in one part each, and all of them in some part
+        places = Counter(
+            (one, place) for ids in divided.entries.values() for one, found in ids.items() for place in found
+        )
+        twice = sorted(f"{one}[{place}]" for (one, place), count in places.items() if count > 1)
+        counts = Counter(one for one, _ in places.elements())
+        left_out = [one for one, recording in by_id.items() if counts[one] != len(recording.entries)]
     faults = [f"{one} is in two parts" for one in twice]
     faults += [f"{pair.replace(',', ' and ')} share {divided.kind} {', '.join(map(str, values[:5]))}"
                for pair, values in shared.items() if "test" in pair and values]  # fmt: skip
     notes = [f"{pair.replace(',', ' and ')} share {divided.kind} {', '.join(map(str, values))}"
                 for pair, values in shared.items() if "test" not in pair and values]  # fmt: skip
     warnings: list[str] = []
-    missing = [one for one in left_out if not _left_on_purpose(divided, by_id[one])]
+    missing = [one for one in left_out if divided.kind != "type" or not by_id[one].is_error]
     if missing and divided.rule.name == "published" and divided.kind == "recipes":
         warnings.append(
             "the published set has three empty lists and no rule; give --rule FILE for lists with content"
@@ -60,48 +73,24 @@ def look_over(divided: Divided, data: DataSet) -> SplitFindings:
         "test_in_step_display": listed,
         "notes": notes,
     }
-    return SplitFindings(said, faults, warnings + displays + _unknown_lengths(data))
+    if without := [one for one in by_id if one not in data.lengths_s]:
+        displays.append(
+            f"{len(without)} films have no known length and count 0 hours: {', '.join(without[:5])}"
+        )
+    return SplitFindings(said, faults, warnings + displays)
 
 
-def _twice(divided: Divided) -> list[str]:
-    """Name what stands in two parts: recordings, or entries where these are divided."""
-    if divided.entries is None:
-        counts = Counter(one for ids in divided.parts.values() for one in ids)
-        return sorted(one for one, count in counts.items() if count > 1)
-    places = Counter(
-        (one, place) for ids in divided.entries.values() for one, found in ids.items() for place in found
-    )
-    return sorted(f"{one}[{place}]" for (one, place), count in places.items() if count > 1)
-
-
-def _left_out(divided: Divided, by_id: ById) -> list[str]:
-    """Name the recordings that are in no part, or of which an entry is in none."""
-    if divided.entries is None:
-        held = {one for ids in divided.parts.values() for one in ids}
-        return [one for one in by_id if one not in held]
-    counts = Counter(one for ids in divided.entries.values() for one, found in ids.items() for _ in found)
-    return [one for one, recording in by_id.items() if counts[one] != len(recording.entries)]
-
-
-def _left_on_purpose(divided: Divided, recording: AnnotatedRecording) -> bool:
-    return divided.kind == "type" and recording.is_error
-
-
-def _shared(divided: Divided, by_id: ById) -> dict[str, list[Any]]:
-    """Report what the kind separates and two parts have in common; entries are in one part each, see `_twice`."""
-    if divided.kind not in SEPARATED:
-        return {}
-    value = SEPARATED[divided.kind]
-    held = {part: {value(by_id[one]) for one in divided.parts[part]} for part in PARTS}
-    return {f"{a},{b}": sorted(held[a] & held[b], key=str) for a, b in combinations(PARTS, 2)}
-
-
-def _numbers(divided: Divided, part: str, data: DataSet, by_id: ById) -> dict[str, Any]:
+def _numbers(divided: Divided, part: str, data: DataSet, by_id: ById) -> dict[str, object]:
     ids = divided.parts[part]
     recordings = [by_id[one] for one in ids]
-    found: dict[str, Any] = {
+    if divided.entries is None:
+        seconds = sum(data.lengths_s.get(one, 0.0) for one in ids)
+    else:
+        done = (by_id[one].entries[n] for one, places in divided.entries[part].items() for n in places)
+        seconds = sum(entry.end_s - entry.start_s for entry in done if entry.performed)
+    found: dict[str, object] = {
         "recordings": len(ids),
-        "hours": round(_seconds(divided, part, data, by_id) / 3600, 4),
+        "hours": round(seconds / 3600, 4),
         "with_errors": sum(one.is_error for one in recordings),
         "recipes": len({one.activity_id for one in recordings}),
         "persons": len({one.person_id for one in recordings}),
@@ -110,19 +99,10 @@ def _numbers(divided: Divided, part: str, data: DataSet, by_id: ById) -> dict[st
     if divided.entries is not None:
         found["entries"] = sum(map(len, divided.entries[part].values()))
     if data.is_own:
-        found["displays"] = dict(Counter(_display(data, one) for one in ids))
+        found["displays"] = dict(
+            Counter(str(data.facts.get(one, {}).get("display", "unknown")) for one in ids)
+        )
     return found
-
-
-def _seconds(divided: Divided, part: str, data: DataSet, by_id: ById) -> float:
-    if divided.entries is None:
-        return sum(data.lengths_s.get(one, 0.0) for one in divided.parts[part])
-    done = ((by_id[one].entries[n]) for one, found in divided.entries[part].items() for n in found)
-    return sum(entry.end_s - entry.start_s for entry in done if entry.performed)
-
-
-def _display(data: DataSet, recording: str) -> str:
-    return str(data.facts.get(recording, {}).get("display", "unknown"))
 
 
 def _displays(divided: Divided, data: DataSet) -> tuple[list[str], list[str]]:
@@ -130,18 +110,12 @@ def _displays(divided: Divided, data: DataSet) -> tuple[list[str], list[str]]:
     if not data.is_own or not divided.parts["test"]:
         return [], []
     test = divided.parts["test"]
-    listed = [one for one in test if _display(data, one) == STEP_DISPLAY]
+    display = {one: str(data.facts.get(one, {}).get("display", "unknown")) for one in test}
+    listed = [one for one in test if display[one] == STEP_DISPLAY]
     warnings = [f"test recording {one} is in step display: text recognition could read the active step"
                 for one in listed]  # fmt: skip
-    if not any(_display(data, one) in ("paragraph", "hidden") for one in test):
+    if not {"paragraph", "hidden"} & set(display.values()):
         warnings.append(
             "no test recording is in paragraph or hidden display; record some, or choose another seed"
         )
     return listed, warnings
-
-
-def _unknown_lengths(data: DataSet) -> list[str]:
-    ids = (one.recording_id for one in data.annotations.recordings)
-    if without := [one for one in ids if one not in data.lengths_s]:
-        return [f"{len(without)} films have no known length and count 0 hours: {', '.join(without[:5])}"]
-    return []

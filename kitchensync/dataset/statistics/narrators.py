@@ -53,7 +53,10 @@ def agreement_of_narrators(narrated: Mapping[str, Sequence[ReleasedNarration]]) 
     `word_error_rate` is edits of words divided by the words of the longer text, over all pairs; `same_verb` and
     `same_noun` are shares of the pairs in which somebody names one. None where there is nothing to compare.
     """
-    people = {name: _by_person(all_of) for name, all_of in narrated.items()}
+    people: dict[str, dict[int, list[ReleasedNarration]]] = {name: {} for name in narrated}
+    for name, all_of in narrated.items():
+        for one in all_of:
+            people[name].setdefault(one.speaker, []).append(one)
     pairs, alone = list[_Pair](), 0
     for told in people.values():
         for first, second in combinations(told.values(), 2):
@@ -73,13 +76,6 @@ def agreement_of_narrators(narrated: Mapping[str, Sequence[ReleasedNarration]]) 
         "same_verb": _equal((one.verb, other.verb) for one, other in pairs),
         "same_noun": _equal((one.noun, other.noun) for one, other in pairs),
     }
-
-
-def _by_person(narrations: Sequence[ReleasedNarration]) -> dict[int, list[ReleasedNarration]]:
-    found: dict[int, list[ReleasedNarration]] = {}
-    for one in narrations:
-        found.setdefault(one.speaker, []).append(one)
-    return found
 
 
 def paired(first: Sequence[ReleasedNarration], second: Sequence[ReleasedNarration]) -> list[_Pair]:

@@ -14,7 +14,8 @@ from typing import Any
 
 from kitchensync.dataset.source.data_set_folder import DataSet
 from kitchensync.dataset.statistics.narrators import ReleasedNarration, agreement_of_narrators
-from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
+from kitchensync.dataset.tables.step_rows import done_in_order
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 WINDOWS = (2, 3, 4, 5)
 HALF = 25
@@ -73,24 +74,20 @@ def _normal_and_errors(data: DataSet, recordings: Recordings, places: int) -> di
 
 def _errors(recordings: Recordings) -> dict[str, Any]:
     """Count tags: every use (a tag may stand twice at an entry), entries and recordings that have it."""
-    entries = [entry for one in recordings for entry in one.entries]
+    uses, entries, of_recordings = Counter[str](), Counter[str](), Counter[str]()
     per_recipe: dict[str, Counter[str]] = {}
     for one in recordings:
-        per_recipe.setdefault(one.activity_name, Counter()).update(
-            chain.from_iterable(map(_tags, one.entries))
-        )
+        tags = [[error.tag for error in entry.errors] for entry in one.entries]
+        per_recipe.setdefault(one.activity_name, Counter()).update(chain.from_iterable(tags))
+        uses.update(chain.from_iterable(tags))
+        entries.update(chain.from_iterable(map(set, tags)))
+        of_recordings.update(set(chain.from_iterable(tags)))
     return {
-        "uses": _falling(Counter(chain.from_iterable(map(_tags, entries)))),
-        "entries": _falling(Counter(chain.from_iterable(set(_tags(entry)) for entry in entries))),
-        "recordings": _falling(
-            Counter(chain.from_iterable({t for e in one.entries for t in _tags(e)} for one in recordings))
-        ),
+        "uses": _falling(uses),
+        "entries": _falling(entries),
+        "recordings": _falling(of_recordings),
         "per_recipe": {name: dict(counts) for name, counts in sorted(per_recipe.items())},
     }
-
-
-def _tags(entry: Entry) -> list[str]:
-    return [error.tag for error in entry.errors]
 
 
 def _falling(counts: Counter[str]) -> dict[str, int]:
@@ -135,7 +132,7 @@ def _windows(recordings: Recordings, size: int) -> dict[str, Any]:
     """Count clips of so many segments in a row, by time, and their seconds from the first start to the last end."""
     lengths = []
     for one in recordings:
-        done = sorted((entry for entry in one.entries if entry.performed), key=lambda e: (e.start_s, e.end_s))
+        done = done_in_order(one)
         for first in range(len(done) - size + 1):
             clip = done[first : first + size]
             lengths.append(max(entry.end_s for entry in clip) - clip[0].start_s)
@@ -164,8 +161,11 @@ def _sources(data: DataSet, recordings: Recordings) -> dict[str, Any]:
     """Count the same by two sources: who cooked, and whether errors were meant and made."""
     table = {row[0]: row for row in data.annotations.videos[1:]}
     both = [(one, table[one.recording_id]) for one in recordings if one.recording_id in table]
+    ids = {one.recording_id: one.recording_id.partition("_")[::2] for one in recordings}
     planned = {
-        one.recording_id: number for one in recordings if (number := _script(one.recording_id)) is not None
+        one: (int(number) - 1) % (2 * HALF) >= HALF
+        for one, (activity, number) in ids.items()
+        if activity.isdecimal() and number.isdecimal()
     }
     return {
         "person": {
@@ -175,10 +175,10 @@ def _sources(data: DataSet, recordings: Recordings) -> dict[str, Any]:
         },
         "errors": {
             "made, by the annotations": sum(one.is_error for one in recordings if one.recording_id in planned),
-            "planned, by the script number": sum(_is_planned(number) for number in planned.values()),
+            "planned, by the script number": sum(planned.values()),
             "differ": [
                 one.recording_id for one in recordings
-                if one.recording_id in planned and one.is_error != _is_planned(planned[one.recording_id])
+                if one.recording_id in planned and one.is_error != planned[one.recording_id]
             ],
         },
     }  # fmt: skip
@@ -186,12 +186,3 @@ def _sources(data: DataSet, recordings: Recordings) -> dict[str, Any]:
 
 def _counted(values: Iterable[int]) -> dict[str, int]:
     return {str(value): count for value, count in sorted(Counter(values).items())}
-
-
-def _script(recording_id: str) -> int | None:
-    activity, _, number = recording_id.partition("_")
-    return int(number) if activity.isdecimal() and number.isdecimal() else None
-
-
-def _is_planned(number: int) -> bool:
-    return (number - 1) % (2 * HALF) >= HALF

@@ -32,35 +32,19 @@ def _bar(name: str, first: float, second: float) -> dict[str, Any]:
 
 def as_tables(said: dict[str, Any]) -> dict[str, str]:
     """Return file name -> text of each table."""
+    recipes, errors = said["table11"]["rows"].items(), said["figure19"]
+    columns = ("steps", "normal", "normal_hours", "error", "error_hours")
+    uses = [
+        (tag, uses, errors["entries"][tag], errors["recordings"][tag]) for tag, uses in errors["uses"].items()
+    ]
+    of_recipes = [(name, *one) for name, counts in errors["per_recipe"].items() for one in counts.items()]
+    stated = [(name, *one) for name, counts in said["stated"].items() for one in counts.items()]
+    windows = [(size, row["clips"], row["seconds"]) for size, row in said["windows"].items()]
+    rows = [(name, *(row[column] for column in columns)) for name, row in recipes]
     return {
-        "recipes.csv": csv_text(
-            ("recipe", "steps", "normal", "normal_hours", "error", "error_hours"),
-            (
-                (name, row["steps"], row["normal"], row["normal_hours"], row["error"], row["error_hours"])
-                for name, row in said["table11"]["rows"].items()
-            ),
-        ),
-        "errors.csv": csv_text(
-            ("category", "uses", "entries", "recordings"),
-            (
-                (tag, uses, said["figure19"]["entries"][tag], said["figure19"]["recordings"][tag])
-                for tag, uses in said["figure19"]["uses"].items()
-            ),
-        ),
-        "errors_by_recipe.csv": csv_text(
-            ("recipe", "category", "uses"),
-            (
-                (recipe, tag, uses)
-                for recipe, counts in said["figure19"]["per_recipe"].items()
-                for tag, uses in counts.items()
-            ),
-        ),
-        "stated.csv": csv_text(
-            ("of", "word", "count"),
-            ((name, word, n) for name, counts in said["stated"].items() for word, n in counts.items()),
-        ),
-        "windows.csv": csv_text(
-            ("segments", "clips", "seconds"),
-            ((size, row["clips"], row["seconds"]) for size, row in said["windows"].items()),
-        ),
+        "recipes.csv": csv_text(("recipe", *columns), rows),
+        "errors.csv": csv_text(("category", "uses", "entries", "recordings"), uses),
+        "errors_by_recipe.csv": csv_text(("recipe", "category", "uses"), of_recipes),
+        "stated.csv": csv_text(("of", "word", "count"), stated),
+        "windows.csv": csv_text(("segments", "clips", "seconds"), windows),
     }

@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from kitchensync.dataset.source.data_set_folder import DataSet
 from kitchensync.task_graphs.errors import BadGraph
-from kitchensync.task_graphs.formats.annotations import VIDEOS, AnnotatedRecording, Entry
+from kitchensync.task_graphs.formats.annotations import VIDEOS, AnnotatedRecording
 from kitchensync.task_graphs.formats.strict_json import Reader, load
 
 SPLIT_FILE = re.compile(r"([a-z]+)_data_split_(combined|normal)\.json")
@@ -70,37 +69,33 @@ class Localization:
         database = {
             one: self._recording(by_id[one], SUBSETS[part]) for part, ids in split.items() for one in ids
         }
-        return json.dumps({"version": self._version, "database": database}, indent=4)
-
-    @property
-    def _version(self) -> str:
         known = max(self.data.annotations.step_texts, default=0) + 1
-        name = "KitchenSync" if self.data.is_own else "CaptainCook"
-        classes = known if self.data.is_own else PUBLISHED_CLASSES
-        return f"{name}Dataset-{self.fps_words}fps-{classes}Steps"
+        name, classes = ("KitchenSync", known) if self.data.is_own else ("CaptainCook", PUBLISHED_CLASSES)
+        version = f"{name}Dataset-{self.fps_words}fps-{classes}Steps"
+        return json.dumps({"version": version, "database": database}, indent=4)
 
-    def _recording(self, one: AnnotatedRecording, subset: str) -> dict[str, Any]:
+    def _recording(self, one: AnnotatedRecording, subset: str) -> dict[str, object]:
         if one.recording_id not in self.data.lengths_s:
             raise BadGraph(VIDEOS, one.recording_id, "the length of its film is not known; add its line")
         return {
             "subset": subset,
             "duration": self.data.lengths_s[one.recording_id],
             "fps": self.fps,
-            "annotations": [self._entry(entry) for entry in one.entries if self._stays(entry)],
+            "annotations": [
+                {
+                    "label": entry.description,
+                    "segment": [float(entry.start_s), float(entry.end_s)],
+                    "segment(frames)": [
+                        float(math.floor(entry.start_s * self.fps)),
+                        float(math.ceil(entry.end_s * self.fps)),
+                    ],
+                    "label_id": entry.step_id,
+                    "has_error": bool(entry.errors),
+                }
+                for entry in one.entries
+                if entry.performed or not self.drop_missing
+            ],
             "has_error": self.drop_missing and one.is_error,
-        }
-
-    def _stays(self, entry: Entry) -> bool:
-        return entry.performed or not self.drop_missing
-
-    def _entry(self, entry: Entry) -> dict[str, Any]:
-        frames = (math.floor(entry.start_s * self.fps), math.ceil(entry.end_s * self.fps))
-        return {
-            "label": entry.description,
-            "segment": [float(entry.start_s), float(entry.end_s)],
-            "segment(frames)": [float(frame) for frame in frames],
-            "label_id": entry.step_id,
-            "has_error": bool(entry.errors),
         }
 
 

@@ -37,7 +37,15 @@ class SubSegments:
     def rows(self, one: AnnotatedRecording) -> Iterator[Row]:
         """Yield the rows of a recording, step by step in the order of the entries."""
         for entries in self._joined(one):
-            starts = [start for entry in entries if entry.performed for start in self._starts(entry)]
+            starts: list[Seconds] = []
+            for entry in (entry for entry in entries if entry.performed):
+                if self.by_segment:
+                    count = math.ceil((entry.end_s - entry.start_s) / self.window_s)
+                    starts += [entry.start_s + self.window_s * number for number in range(count)]
+                else:
+                    first, behind = entry.start_s / self.window_s, entry.end_s / self.window_s
+                    grid = range(math.floor(first), math.ceil(behind))
+                    starts += [self.window_s * number for number in grid]
             if self.task == "eer":
                 starts = starts[: len(starts) // 2]
             label = self.label(entries)
@@ -62,13 +70,6 @@ class SubSegments:
             found.setdefault(entry.step_id, []).append(entry)
         ordered = [entry.step_id for entry in one.entries if entry.performed]
         return [found[step_id] for step_id in dict.fromkeys(ordered)]
-
-    def _starts(self, entry: Entry) -> list[Seconds]:
-        if self.by_segment:
-            count = math.ceil((entry.end_s - entry.start_s) / self.window_s)
-            return [entry.start_s + self.window_s * number for number in range(count)]
-        first, behind = math.floor(entry.start_s / self.window_s), math.ceil(entry.end_s / self.window_s)
-        return [self.window_s * number for number in range(first, behind)]
 
     def overruled(self, one: AnnotatedRecording) -> int:
         """Count the entries whose own label is another than the one that their step's last entry gives them."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TypedDict
 
 from kitchensync.dataset.source.data_set_folder import DataSet
 from kitchensync.task_graphs.categories import CATEGORIES, TAG_OF_COLUMN
-from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, Seconds
 from kitchensync.task_graphs.model import Step
 from kitchensync.task_graphs.text.spans import pieces
 
@@ -29,15 +29,39 @@ def done_in_order(one: AnnotatedRecording) -> list[Entry]:
     return sorted(done, key=lambda entry: (entry.start_s, entry.end_s))
 
 
-def key_steps(one: AnnotatedRecording) -> dict[str, Any]:
+class KeyStep(TypedDict):
+    """A step that was done, with its times in seconds of the film."""
+
+    step_id: int
+    node: int | None
+    text: str
+    start: Seconds
+    end: Seconds
+
+
+class KeySteps(TypedDict):
+    """The steps of a recording in the order in which they were done."""
+
+    recording: str
+    activity_id: int
+    activity_name: str
+    keysteps: list[KeyStep]
+
+
+def key_steps(one: AnnotatedRecording) -> KeySteps:
     """Return the steps of a recording in the order in which they were done, with times."""
     return {
         "recording": one.recording_id,
         "activity_id": one.activity_id,
         "activity_name": one.activity_name,
         "keysteps": [
-            {"step_id": entry.step_id, "node": entry.node, "text": instruction(entry)}
-            | {"start": entry.start_s, "end": entry.end_s}
+            {
+                "step_id": entry.step_id,
+                "node": entry.node,
+                "text": instruction(entry),
+                "start": entry.start_s,
+                "end": entry.end_s,
+            }
             for entry in done_in_order(one)
         ],
     }
@@ -51,11 +75,35 @@ def instruction(entry: Entry) -> str:
 LONG_S = 120.0
 SIZES = (2, 3, 4, 5)
 """How many steps in a row are a clip."""
-Window = dict[str, Any]
 
 
-def windows(one: AnnotatedRecording, size: int) -> Iterator[Window]:
-    """Yield the clips of `size` steps of a recording; `errors`, `spans` and `objects` are lists, one a step."""
+class ErrorText(TypedDict):
+    """An error of a step: its published category, and what was done instead."""
+
+    tag: str
+    description: str
+
+
+class StepsClip(TypedDict):
+    """A clip of some steps in a row; seconds of the film; lists have one element a step.
+
+    `objects` are the ingredients and tools that the texts name, each once.
+    """
+
+    id: str
+    recording: str
+    start: Seconds
+    end: Seconds
+    step_ids: list[int]
+    nodes: list[int | None]
+    texts: list[str]
+    spans: list[list[Seconds]]
+    errors: list[list[ErrorText]]
+    objects: list[list[str]]
+
+
+def windows(one: AnnotatedRecording, size: int) -> Iterator[StepsClip]:
+    """Yield the clips of `size` steps of a recording."""
     done = done_in_order(one)
     for first in range(len(done) - size + 1):
         steps = done[first : first + size]
@@ -68,22 +116,26 @@ def windows(one: AnnotatedRecording, size: int) -> Iterator[Window]:
             "nodes": [step.node for step in steps],
             "texts": [step.description for step in steps],
             "spans": [[step.start_s, step.end_s] for step in steps],
-            "errors": [_errors(step) for step in steps],
-            "objects": [_objects(step) for step in steps],
+            "errors": [texts_of(step) for step in steps],
+            "objects": [
+                list(
+                    dict.fromkeys(
+                        name.lower()
+                        for kind in ("ingredient", "tool")
+                        for name in pieces(step.description, kind)
+                    )
+                )
+                for step in steps
+            ],
         }
 
 
-def _errors(step: Entry) -> list[dict[str, str]]:
+def texts_of(step: Entry) -> list[ErrorText]:
+    """Return the errors of an entry as rows hold them."""
     return [{"tag": error.tag, "description": error.description} for error in step.errors]
 
 
-def _objects(step: Entry) -> list[str]:
-    """Return the ingredients and tools that a step names, by the rules for texts of recipes; each once."""
-    named = (*pieces(step.description, "ingredient"), *pieces(step.description, "tool"))
-    return list(dict.fromkeys(name.lower() for name in named))
-
-
-def counted(found: list[Window]) -> dict[str, Any]:
+def counted(found: list[StepsClip]) -> dict[str, float]:
     """Return how many clips there are, their seconds together, and how many are longer than two minutes."""
     lengths = [window["end"] - window["start"] for window in found]
     long = sum(length > LONG_S for length in lengths)
@@ -94,35 +146,48 @@ STEP = "Did the person perform the step {step} from the recipe {recipe}?"
 CATEGORY = "In the step {step} from the recipe {recipe}, did the person {about}?"
 
 
-def prompts(one: AnnotatedRecording, *, categories: bool) -> Iterator[dict[str, Any]]:
+class Prompt(TypedDict):
+    """A question about a step, with its right answer; without times it is about the whole film."""
+
+    recording: str
+    entry: int
+    step_id: int
+    node: int | None
+    text: str
+    start: Seconds | None
+    end: Seconds | None
+    kind: str
+    question: str
+    answer: str
+
+
+def prompts(one: AnnotatedRecording, *, categories: bool) -> Iterator[Prompt]:
     """Yield one question a step, or the seven about categories: a step has an error where one answer is Yes.
 
     `start` and `end` are None where the step was not done: the question is then about the whole film.
     """
     for place, entry in enumerate(one.entries):
-        for kind, question, answer in _asked(entry, one.activity_name, categories):
+        words = {"step": instruction(entry), "recipe": one.activity_name}
+        asked = [("step", STEP.format(**words), entry.performed and not entry.errors)]
+        if categories:
+            asked = [
+                (kind.column, CATEGORY.format(**words, about=kind.deed), entry.has_tag(kind.tag))
+                for kind in CATEGORIES
+                if kind.column
+            ]
+        for kind, question, answer in asked:
             yield {
                 "recording": one.recording_id,
                 "entry": place,
                 "step_id": entry.step_id,
                 "node": entry.node,
-                "text": instruction(entry),
+                "text": words["step"],
                 "start": entry.start_s if entry.performed else None,
                 "end": entry.end_s if entry.performed else None,
                 "kind": kind,
                 "question": question,
                 "answer": "Yes" if answer else "No",
             }
-
-
-def _asked(entry: Entry, recipe: str, categories: bool) -> Iterator[tuple[str, str, bool]]:
-    words = {"step": instruction(entry), "recipe": recipe}
-    if not categories:
-        yield "step", STEP.format(**words), entry.performed and not entry.errors
-        return
-    for one in CATEGORIES:
-        if one.column:
-            yield one.column, CATEGORY.format(**words, about=one.deed), entry.has_tag(one.tag)
 
 
 ROUNDING_S = 0.01

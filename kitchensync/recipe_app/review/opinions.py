@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from kitchensync.dataset.tables.coherence_examples import Example
+from kitchensync.dataset.tables.coherence_examples import StepExample
 from kitchensync.operations.operation_kinds import Line, Strict
 from kitchensync.recipe_app.review.judged_answers import AnswerForm, Answers, agreement_of_answers
 from kitchensync.recipe_app.review.rounds import Review
@@ -48,7 +48,7 @@ class QuestionAnswer(Strict):
     informativeness: Measured = None
 
 
-def steps_to_decide(examples: Iterable[Example]) -> list[Item]:
+def steps_to_decide(examples: Iterable[StepExample]) -> list[Item]:
     """Return an item for each example; `hidden` is what nobody may know who decides."""
     return [
         {

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from kitchensync.dataset.promqa.questions import Example, Targets, examples, seconds_of
+from kitchensync.dataset.promqa.questions import PromqaExample, Targets, examples, seconds_of
 from kitchensync.dataset.source.data_set import graph_of, numbered
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import cooked_of
@@ -71,8 +71,8 @@ def questions_of(own: OwnRecording, written: Sequence[Written] = ()) -> dict[str
     }
 
 
-def _item(row: Example, name: str, question: str, written: Sequence[Written], targets: Targets) -> Item:
-    answers = [step["description"] for step in row.get(f"{row['type']}_steps", [])]
+def _item(row: PromqaExample, name: str, question: str, written: Sequence[Written], targets: Targets) -> Item:
+    answers = [step["description"] for step in row.get("next_steps") or row.get("missing_steps") or []]
     if "error_description" in row:
         answers = [row["error_description"]]
     sources: dict[str, list[str]] = {}
@@ -82,7 +82,8 @@ def _item(row: Example, name: str, question: str, written: Sequence[Written], ta
     if len(sources) > MOST_OFFERED:
         raise BadOperation("a question has more answers than people can judge")
     told = [one.generation for one in written if one.generation]
-    done = {step["step_id"] for step in (*row["previous_steps"], row["current_step"])}
+    steps = (*row["previous_steps"], row["current_step"])
+    done = {node for step in steps if (node := step["step_id"]) is not None}
     before = frozenset(done if targets.graph.start is None else {*done, targets.graph.start})
     known = {tag: category for category, tag in enumerate(TAGS)}
     found: dict[str, set[int]] = {}

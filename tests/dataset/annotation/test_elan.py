@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from kitchensync.cli import main
 from kitchensync.dataset.annotation.forms.elan import TIMES, parse_elan, write_elan
-from kitchensync.dataset.annotation.forms.timed_marks import Marked, TimedMark, task_of_marks
+from kitchensync.dataset.annotation.forms.marked_steps import Marked, TimedMark, task_of_marks
 
 MINUTE_NS = 60 * 10**9
 

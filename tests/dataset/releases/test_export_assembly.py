@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typed_commands import typed
 
-from kitchensync.dataset.promqa.assembly_sampling import KINDS, sample
+from kitchensync.dataset.promqa.assembly_steps import KINDS, sample
 
 SEQUENCE = "nusar-2021_action_both_9012-a16_9012_user_id_2021-02-01_162904"
 NODES = {

@@ -23,9 +23,8 @@ from typed_commands import typed
 
 from kitchensync.dataset.examples.coherence_frames import IS_ALIKE, IS_DARK, BoundaryFrames
 from kitchensync.dataset.source.given_films import OpenFilm
-from kitchensync.dataset.tables.boundary_examples import boundary_examples
+from kitchensync.dataset.tables.boundary_examples import actions_of, boundary_examples
 from kitchensync.dataset.tables.coherence_examples import examples
-from kitchensync.dataset.tables.step_actions import actions_of
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.exports.film import FilmWriter

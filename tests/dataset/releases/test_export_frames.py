@@ -26,7 +26,7 @@ from typed_commands import typed
 
 from kitchensync.cli import main
 from kitchensync.dataset.features import film_windows
-from kitchensync.dataset.features.histograms import Histograms
+from kitchensync.dataset.features.extractor import Histograms
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.exports.film import FilmWriter
 from kitchensync.virtual_kitchen.kitchen import Kitchen

@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typed_commands import typed
 
-from kitchensync.dataset.measures.coherence import measures
-from kitchensync.dataset.measures.questioning import (
+from kitchensync.dataset.measures.coherence import (
     StopRule,
     best_question,
     best_threshold,
+    measures,
     success_probability,
 )
 from kitchensync.dataset.measures.span_agreement import agreement

@@ -4,13 +4,36 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from statistics import median
+from typing import TypedDict
 
 Span = Sequence[float]
 Spans = Mapping[str, Sequence[Span]]
 
 
-def agreement(first: Spans, second: Spans, duration_s: float | None = None) -> dict[str, Any]:
+class BoundaryError(TypedDict):
+    """How far two people are apart at the start or end of a step."""
+
+    label: str
+    boundary: str
+    error_s: float
+
+
+class SpanErrors(TypedDict):
+    """How well two annotations agree, times in seconds; None where there is nothing to compare."""
+
+    labels: int
+    labels_on_both_sides: int
+    boundaries: int
+    boundary_error_median_s: float | None
+    boundary_error_p95_s: float | None
+    boundary_error_max_s: float | None
+    mean_iou: float | None
+    kappa: float | None
+    by_boundary: list[BoundaryError]
+
+
+def agreement(first: Spans, second: Spans, duration_s: float | None = None) -> SpanErrors:
     """Compare two annotations, label -> spans [from, to) in seconds, of a film of `duration_s`.
 
     Boundaries are compared where both have one span of a label: median, 95th percentile (nearest rank), largest.
@@ -18,34 +41,25 @@ def agreement(first: Spans, second: Spans, duration_s: float | None = None) -> d
     """
     labels = sorted({*first, *second})
     shared = [label for label in labels if first.get(label) and second.get(label)]
-    boundaries = [one for label in shared for one in _boundaries(label, first[label], second[label])]
+    boundaries: list[BoundaryError] = [
+        {"label": label, "boundary": name, "error_s": abs(x - y)}
+        for label in shared
+        if len(first[label]) == len(second[label]) == 1
+        for name, x, y in zip(("start", "end"), first[label][0], second[label][0], strict=True)
+    ]
     errors = sorted(one["error_s"] for one in boundaries)
     overlaps = [_overlap(first.get(label, ()), second.get(label, ())) for label in labels]
     return {
         "labels": len(labels),
         "labels_on_both_sides": len(shared),
         "boundaries": len(errors),
-        "boundary_error_median_s": _median(errors),
+        "boundary_error_median_s": median(errors) if errors else None,
         "boundary_error_p95_s": errors[-(-95 * len(errors) // 100) - 1] if errors else None,
         "boundary_error_max_s": errors[-1] if errors else None,
         "mean_iou": sum(overlaps) / len(overlaps) if overlaps else None,
         "kappa": kappa(first, second, duration_s),
         "by_boundary": boundaries,
     }
-
-
-def _boundaries(label: str, first: Sequence[Span], second: Sequence[Span]) -> list[dict[str, Any]]:
-    if len(first) != 1 or len(second) != 1:
-        return []
-    pairs = zip(("start", "end"), first[0], second[0], strict=True)
-    return [{"label": label, "boundary": name, "error_s": abs(x - y)} for name, x, y in pairs]
-
-
-def _median(ordered: list[float]) -> float | None:
-    if not ordered:
-        return None
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _overlap(first: Sequence[Span], second: Sequence[Span]) -> float:

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from kitchensync.dataset.annotation.forms.label_config import parse_xml
-from kitchensync.dataset.annotation.forms.timed_marks import NOBODY, Marked, TimedMark
+from kitchensync.dataset.annotation.forms.marked_steps import NOBODY, Marked, TimedMark
 from kitchensync.shell.untrusted_json import BadJson, parse_object
 from kitchensync.task_graphs.errors import BadGraph
 
@@ -31,15 +31,28 @@ def write_elan(marked: Marked, film: str, *, utc_s: int) -> tuple[bytes, bytes]:
     """Return an .eaf and its nanoseconds; `film` is the path of the film from where the .eaf lies."""
     ordered = sorted(marked.marks, key=lambda one: (one.start_ns, one.end_ns))
     numbered = [(f"a{number}", one) for number, one in enumerate(ordered, 1)]
-    root = Element("ANNOTATION_DOCUMENT", AUTHOR="", DATE=_date(utc_s), FORMAT="3.0", VERSION="3.0")
+    date = datetime.fromtimestamp(utc_s, UTC).isoformat()
+    root = Element("ANNOTATION_DOCUMENT", AUTHOR="", DATE=date, FORMAT="3.0", VERSION="3.0")
     root.set(_SCHEMA_PLACE, "http://www.mpi.nl/tools/elan/EAFv3.0.xsd")
     header = SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
     SubElement(header, "MEDIA_DESCRIPTOR", MEDIA_URL=film, RELATIVE_MEDIA_URL=film, MIME_TYPE="video/mp4")
     for name, text in ((PROXY, marked.proxy_sha256 or ""), ("lastUsedAnnotationId", str(len(numbered)))):
         SubElement(header, "PROPERTY", NAME=name).text = text
-    slots = _slots(root, numbered)
+    order, slots = SubElement(root, "TIME_ORDER"), dict[tuple[str, int], str]()
+    ends = sorted(
+        (_ms(one.start_ns, one.end_ns)[side], number, side) for number, one in numbered for side in (0, 1)
+    )
+    for place, (at_ms, number, side) in enumerate(ends, 1):
+        SubElement(order, "TIME_SLOT", TIME_SLOT_ID=f"ts{place}", TIME_VALUE=str(at_ms))
+        slots[number, side] = f"ts{place}"
     for name, tier in _tiers(numbered):
-        _write_tier(root, name, tier, slots)
+        by = tier[0][1].by if tier else ""
+        made = SubElement(root, "TIER", TIER_ID=name, LINGUISTIC_TYPE_REF="step", ANNOTATOR=by)
+        for number, one in tier:
+            inner = SubElement(SubElement(made, "ANNOTATION"), "ALIGNABLE_ANNOTATION", ANNOTATION_ID=number)
+            for side in (0, 1):
+                inner.set(f"TIME_SLOT_REF{side + 1}", slots[number, side])
+            SubElement(inner, "ANNOTATION_VALUE").text = one.label
     SubElement(root, "LINGUISTIC_TYPE", LINGUISTIC_TYPE_ID="step", TIME_ALIGNABLE="true",
                GRAPHIC_REFERENCES="false")  # fmt: skip
     indent(root)
@@ -48,33 +61,14 @@ def write_elan(marked: Marked, film: str, *, utc_s: int) -> tuple[bytes, bytes]:
     return tostring(root, encoding="utf-8", xml_declaration=True) + b"\n", times.encode()
 
 
-def _date(utc_s: int) -> str:
-    return datetime.fromtimestamp(utc_s, UTC).isoformat()
-
-
 def _ms(start_ns: int, end_ns: int) -> tuple[int, int]:
     """Return whole milliseconds; ELAN knows no annotation without length."""
     start = _round(start_ns)
     return start, max(start + 1, _round(end_ns))
 
 
-def _span(one: TimedMark) -> tuple[int, int]:
-    return _ms(one.start_ns, one.end_ns)
-
-
 def _round(ns: int) -> int:
     return (ns + _NS_IN_MS // 2) // _NS_IN_MS
-
-
-def _slots(root: Element, numbered: list[tuple[str, TimedMark]]) -> dict[tuple[str, int], str]:
-    """Write all time slots in order of time; return the name of each annotation's start (0) and end (1)."""
-    order = SubElement(root, "TIME_ORDER")
-    ends = sorted((_span(one)[side], number, side) for number, one in numbered for side in (0, 1))
-    found = {}
-    for place, (at_ms, number, side) in enumerate(ends, 1):
-        SubElement(order, "TIME_SLOT", TIME_SLOT_ID=f"ts{place}", TIME_VALUE=str(at_ms))
-        found[number, side] = f"ts{place}"
-    return found
 
 
 def _tiers(numbered: list[tuple[str, TimedMark]]) -> Iterable[tuple[str, list[tuple[str, TimedMark]]]]:
@@ -84,7 +78,12 @@ def _tiers(numbered: list[tuple[str, TimedMark]]) -> Iterable[tuple[str, list[tu
         for number, one in numbered:
             if one.by != by:
                 continue
-            free = (tier for tier in tiers if not tier or _span(tier[-1][1])[1] <= _span(one)[0])
+            start_ms = _ms(one.start_ns, one.end_ns)[0]
+            free = (
+                tier
+                for tier in tiers
+                if not tier or _ms(tier[-1][1].start_ns, tier[-1][1].end_ns)[1] <= start_ms
+            )
             tier = next(free, None)
             if tier is None:
                 tiers.append(tier := [])
@@ -93,49 +92,39 @@ def _tiers(numbered: list[tuple[str, TimedMark]]) -> Iterable[tuple[str, list[tu
             yield " ".join(["steps of", by, *([str(place)] if place > 1 else [])]), tier
 
 
-def _write_tier(
-    root: Element, name: str, tier: list[tuple[str, TimedMark]], slots: dict[tuple[str, int], str]
-) -> None:
-    by = tier[0][1].by if tier else ""
-    made = SubElement(root, "TIER", TIER_ID=name, LINGUISTIC_TYPE_REF="step", ANNOTATOR=by)
-    for number, one in tier:
-        inner = SubElement(SubElement(made, "ANNOTATION"), "ALIGNABLE_ANNOTATION", ANNOTATION_ID=number)
-        for side in (0, 1):
-            inner.set(f"TIME_SLOT_REF{side + 1}", slots[number, side])
-        SubElement(inner, "ANNOTATION_VALUE").text = one.label
-
-
 def parse_elan(content: bytes, times: bytes | None, name: str) -> Marked:
     """Read an .eaf, its nanoseconds too where they are there. Raises BadGraph."""
     root = parse_xml(content, name)
     if root.tag != "ANNOTATION_DOCUMENT":
         raise BadGraph(name, "", "is no ELAN file")
-    exact = _exact(times, f"{name}{TIMES}") if times else {}
+    exact = _exact_ns(times, f"{name}{TIMES}") if times else {}
     slots = {
         str(slot.get("TIME_SLOT_ID")): _whole(slot.get("TIME_VALUE"), "TIME_SLOT", name)
         for slot in root.iter("TIME_SLOT")
     }
-    film = _film(root)
+    # The descriptor of the film: that of a sound file beside it may have a time origin of its own.
+    media = list(root.iter("MEDIA_DESCRIPTOR"))
+    films = (one for one in media if one.get("MIME_TYPE", "").startswith("video"))
+    film = next(films, media[0] if media else Element("MEDIA_DESCRIPTOR"))
     origin_ns = (_whole(film.get("TIME_ORIGIN"), "TIME_ORIGIN", name) or 0) * _NS_IN_MS
     marks, untimed = [], []
     for tier in root.iter("TIER"):
         times_ms = slots | _divided(tier, slots)
         for one in tier.iter("ALIGNABLE_ANNOTATION"):
-            mark = _mark(one, tier, times_ms, exact, origin_ns)
-            if mark is None:
-                untimed.append(_place(one))
-            else:
-                marks.append(mark)
+            place = f"annotation {one.get('ANNOTATION_ID', '?')}"
+            start, end = (times_ms.get(str(one.get(f"TIME_SLOT_REF{side}"))) for side in (1, 2))
+            if start is None or end is None:
+                untimed.append(place)
+                continue
+            ns = exact.get(str(one.get("ANNOTATION_ID")))
+            if ns is None or _ms(*ns) != (start, end):
+                ns = [start * _NS_IN_MS, end * _NS_IN_MS]
+            label = (one.findtext("ANNOTATION_VALUE") or "").strip()
+            by = tier.get("ANNOTATOR") or tier.get("PARTICIPANT") or NOBODY
+            marks.append(TimedMark(label, ns[0] + origin_ns, ns[1] + origin_ns, by, place))
     stem = PurePosixPath(unquote(film.get("MEDIA_URL", ""))).stem or name.removesuffix(".eaf")
     proxy = next((one.text for one in root.iter("PROPERTY") if one.get("NAME") == PROXY), None)
     return Marked(stem, tuple(marks), proxy or None, tuple(untimed))
-
-
-def _film(root: Element) -> Element:
-    """Return the descriptor of the film; that of a sound file beside it may have a time origin of its own."""
-    media = list(root.iter("MEDIA_DESCRIPTOR"))
-    films = (one for one in media if one.get("MIME_TYPE", "").startswith("video"))
-    return next(films, media[0] if media else Element("MEDIA_DESCRIPTOR"))
 
 
 def _divided(tier: Element, slots: dict[str, int | None]) -> dict[str, int]:
@@ -156,10 +145,6 @@ def _divided(tier: Element, slots: dict[str, int | None]) -> dict[str, int]:
     return found
 
 
-def _place(one: Element) -> str:
-    return f"annotation {one.get('ANNOTATION_ID', '?')}"
-
-
 def _whole(text: str | None, place: str, name: str) -> int | None:
     if text is None:
         return None
@@ -168,26 +153,7 @@ def _whole(text: str | None, place: str, name: str) -> int | None:
     return int(text)
 
 
-def _mark(
-    one: Element,
-    tier: Element,
-    slots: dict[str, int | None],
-    exact: dict[str, list[int]],
-    origin_ns: int,
-) -> TimedMark | None:
-    """Return an annotation in time of the film, at which ELAN's time 0 is `origin_ns`; None where it has no time."""
-    start, end = (slots.get(str(one.get(f"TIME_SLOT_REF{side}"))) for side in (1, 2))
-    if start is None or end is None:
-        return None
-    ns = exact.get(str(one.get("ANNOTATION_ID")))
-    if ns is None or _ms(*ns) != (start, end):
-        ns = [start * _NS_IN_MS, end * _NS_IN_MS]
-    label = (one.findtext("ANNOTATION_VALUE") or "").strip()
-    by = tier.get("ANNOTATOR") or tier.get("PARTICIPANT") or NOBODY
-    return TimedMark(label, ns[0] + origin_ns, ns[1] + origin_ns, by, _place(one))
-
-
-def _exact(content: bytes, name: str) -> dict[str, list[int]]:
+def _exact_ns(content: bytes, name: str) -> dict[str, list[int]]:
     try:
         found: Any = parse_object(content).get("ns")
     except BadJson as error:

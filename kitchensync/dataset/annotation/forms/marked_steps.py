@@ -1,14 +1,14 @@
-"""The regions of an export as spans of steps in seconds; what cannot count is named, with its place."""
+"""The regions of an export, or marks in seconds, as spans of steps; what cannot count is named, with its place."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypedDict
 
-from kitchensync.dataset.annotation.forms.agreement_of_people import agreement
-from kitchensync.dataset.annotation.forms.frame_times import span_s
-from kitchensync.dataset.annotation.forms.server_export import Annotation, Task
+from kitchensync.dataset.annotation.forms.agreement_of_people import SpanErrors, agreement
+from kitchensync.dataset.annotation.forms.frame_times import region_of, span_s
+from kitchensync.dataset.annotation.forms.server_export import Annotation, Task, tasks_of
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.strict_json import Reader
 
@@ -36,6 +36,25 @@ class MarkedFilm:
     labels: frozenset[str] | None
 
 
+class SaidFinding(TypedDict):
+    """What does not count, as JSON."""
+
+    word: str
+    where: str
+
+
+class SaidSteps(TypedDict):
+    """What was marked in a film, as JSON; seconds."""
+
+    annotators: dict[str, Spans]
+    prediction: Spans
+    problems: list[str]
+    findings: list[SaidFinding]
+    ignored_annotations: list[int]
+    empty_annotations: list[int]
+    agreement: SpanErrors | None
+
+
 @dataclass
 class Steps:
     """What was marked in one film: spans by person, those of the prediction, and what was left out."""
@@ -48,7 +67,7 @@ class Steps:
     ignored: list[int] = field(default_factory=list)
     empty: list[int] = field(default_factory=list)
 
-    def said(self, duration_s: float | None) -> dict[str, Any]:
+    def said(self, duration_s: float | None) -> SaidSteps:
         """Return it as an object of JSON."""
         people = list(self.annotators.values())
         return {
@@ -79,20 +98,17 @@ def read_steps(task: Task, film: MarkedFilm, read: Reader) -> Steps:
         elif not one.result:
             steps.empty.append(one.id)
         else:
-            _add(one, film, steps, read)
+            if one.by in steps.annotators:  # the later one counts
+                steps.findings.append(Uncounted("two annotations by one person", one.place))
+                steps.ignored.append(steps.annotation_of[one.by])
+            spans = _spans(one, film, steps.findings, read)
+            steps.annotators[one.by], steps.annotation_of[one.by] = spans, one.id
+            if any(entry.get("type") == TIMELINE for entry in one.result):
+                lacking = [label for label in steps.prediction if label not in spans]
+                steps.findings += [
+                    Uncounted("step without region", f"{one.place} {label}") for label in lacking
+                ]
     return steps
-
-
-def _add(one: Annotation, film: MarkedFilm, steps: Steps, read: Reader) -> None:
-    """Add what a person marked; of two annotations by one person the later one counts."""
-    if one.by in steps.annotators:
-        steps.findings.append(Uncounted("two annotations by one person", one.place))
-        steps.ignored.append(steps.annotation_of[one.by])
-    spans = _spans(one, film, steps.findings, read)
-    steps.annotators[one.by], steps.annotation_of[one.by] = spans, one.id
-    if any(entry.get("type") == TIMELINE for entry in one.result):
-        lacking = [label for label in steps.prediction if label not in spans]
-        steps.findings += [Uncounted("step without region", f"{one.place} {label}") for label in lacking]
 
 
 def _spans(one: Annotation, film: MarkedFilm, findings: list[Uncounted], read: Reader) -> Spans:
@@ -110,13 +126,19 @@ def marked_frames(
             continue
         place = f"{one.place} region {entry.get('id', '?')}"
         try:
-            labels, ranges = _region(entry.get("value"), place, read)
+            value = read.object(entry.get("value"), place)
+            labels = [read.text(label, place) for label in read.array(value.get(TIMELINE, []), place)]
+            listed = [read.object(found, place) for found in read.array(value.get("ranges") or [], place)]
+            ranges = [
+                (_frame(found.get("start"), place, read), _frame(found.get("end"), place, read))
+                for found in listed
+                if found.get("enabled") is not False
+            ]
         except BadGraph:
             findings.append(Uncounted("unreadable region", place))
             continue
-        if not entry["value"].get("ranges"):
-            is_box = "sequence" in entry["value"]
-            findings.append(Uncounted(BOX if is_box else "region without ranges", place))
+        if not listed:
+            findings.append(Uncounted(BOX if "sequence" in value else "region without ranges", place))
         for start, end in ranges:
             if word := _wrong(start, end, labels, film):
                 findings.append(Uncounted(word, place))
@@ -124,17 +146,6 @@ def marked_frames(
             for label in labels:
                 spans.setdefault(label, []).append((start, end))
     return {label: sorted(found) for label, found in spans.items()}
-
-
-def _region(found: Any, place: str, read: Reader) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return labels, and first and last frame of each range. Raises BadGraph."""
-    value = read.object(found, place)
-    labels = [read.text(label, place) for label in read.array(value.get(TIMELINE, []), place)]
-    spans = [read.object(one, place) for one in read.array(value.get("ranges") or [], place)]
-    counted = [one for one in spans if one.get("enabled") is not False]
-    return labels, [
-        (_frame(one.get("start"), place, read), _frame(one.get("end"), place, read)) for one in counted
-    ]
 
 
 def _frame(value: Any, place: str, read: Reader) -> int:
@@ -152,3 +163,71 @@ def _wrong(start: int, end: int, labels: list[str], film: MarkedFilm) -> str:
     if start < 1:
         return "region before the first frame"
     return "region past the end" if film.frames is not None and end > film.frames else ""
+
+
+NOBODY = "unknown"
+"""Who marked what a file names nobody for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimedMark:
+    """One span of a film with its label, and who marked it."""
+
+    label: str
+    start_ns: int
+    end_ns: int
+    by: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Marked:
+    """All marks of one recording; `proxy_sha256` where the file says which film they are of.
+
+    `untimed` names the annotations that have no time.
+    """
+
+    recording: str
+    marks: tuple[TimedMark, ...]
+    proxy_sha256: str | None = None
+    untimed: tuple[str, ...] = ()
+
+
+def steps_of(marked: Marked, labels: frozenset[str] | None) -> Steps:
+    """Return the spans by person, and what does not count."""
+    steps = Steps()
+    steps.findings += [Uncounted("no time", place) for place in marked.untimed]
+    for one in sorted(marked.marks, key=lambda mark: mark.start_ns):
+        mine = steps.annotators.setdefault(one.by, {})
+        if not one.label:
+            steps.findings.append(Uncounted("region without label", one.place))
+        elif labels is not None and one.label not in labels:
+            steps.findings.append(Uncounted("unknown label", one.place))
+        elif one.end_ns < one.start_ns:
+            steps.findings.append(Uncounted("end before start", one.place))
+        else:
+            mine.setdefault(one.label, []).append((one.start_ns / 1e9, one.end_ns / 1e9))
+    return steps
+
+
+def task_of_marks(marked: Marked, fps: Fraction, frames: int) -> Task:
+    """Return marks as a task: one annotation a person, numbered from 1 in the order of their names."""
+    regions: dict[str, list[dict[str, object]]] = {one.by: [] for one in marked.marks}
+    for one in marked.marks:
+        start, end = region_of(Fraction(one.start_ns, 10**9), Fraction(one.end_ns, 10**9), fps)
+        end = end if one.end_ns >= one.start_ns else start - 1
+        value = {"ranges": [{"start": start, "end": end}], TIMELINE: [one.label] if one.label else []}
+        ns = [one.start_ns, one.end_ns]
+        regions[one.by].append({"id": one.place, "type": TIMELINE, "value": value, "ns": ns})
+    annotations = [
+        {"id": number, "completed_by": person, "result": regions[person]}
+        for number, person in enumerate(sorted(regions), 1)
+    ]
+    data = {
+        "recording_id": marked.recording,
+        "fps": float(fps),
+        "frames": frames,
+        "proxy_sha256": marked.proxy_sha256,
+    }
+    (task,) = tasks_of([{"data": data, "annotations": annotations}], marked.recording)
+    return task

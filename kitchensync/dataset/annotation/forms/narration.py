@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from kitchensync.dataset.annotation.forms.marked_steps import Uncounted
 from kitchensync.dataset.annotation.forms.server_export import Annotation, Task
@@ -13,7 +13,16 @@ from kitchensync.task_graphs.formats.strict_json import Reader
 LABELS, TEXT = "labels", "textarea"
 
 
-def read_narration(task: Task, findings: list[Uncounted], read: Reader) -> dict[str, Any]:
+class LabelNarration(TypedDict):
+    """What was said of a step: its span, seconds, and its words; `asr_text` is what a program heard there."""
+
+    span: list[float]
+    text: str
+    asr_text: NotRequired[str]
+    further: NotRequired[list[LabelNarration]]
+
+
+def read_narration(task: Task, findings: list[Uncounted], read: Reader) -> dict[str, LabelNarration]:
     """Return label -> span and text of the last annotation that was not cancelled. Raises BadGraph.
 
     `asr_text` is what a program had heard there. Further regions of one label are named and stand in `further`.
@@ -23,10 +32,25 @@ def read_narration(task: Task, findings: list[Uncounted], read: Reader) -> dict[
         return {}
     heard = _texts(task.prediction, read) if task.prediction is not None else {}
     texts = _texts(done[-1], read)
-    found: dict[str, Any] = {}
+    found: dict[str, LabelNarration] = {}
     for entry in done[-1].result:
-        if entry.get("type") == LABELS:
-            _add(entry, done[-1].place, (texts, heard), (found, findings), read)
+        if entry.get("type") != LABELS:
+            continue
+        start, end, labels, wrong = _region(entry, done[-1].place, read)
+        place = f"{done[-1].place} region {entry.get('id', '?')}"
+        if wrong:
+            findings.append(Uncounted(wrong, place))
+            continue
+        region = str(entry.get("id"))
+        said: LabelNarration = {"span": [start, end], "text": texts.get(region, "")}
+        if region in heard:
+            said["asr_text"] = heard[region]
+        for label in labels:
+            if label in found:
+                findings.append(Uncounted("label twice", place))
+                found[label].setdefault("further", []).append(said)
+            else:
+                found[label] = said
     return found
 
 
@@ -39,11 +63,6 @@ class SpokenRegion:
     start_s: float
     end_s: float
     text: str
-
-
-def is_transcription(one: Annotation) -> bool:
-    """Return whether an annotation writes down what was said: it marks seconds of sound, not pictures."""
-    return any(entry.get("type") == LABELS for entry in one.result)
 
 
 def spoken_regions(
@@ -70,42 +89,10 @@ def _region(entry: dict[str, Any], place: str, read: Reader) -> tuple[float, flo
     value = read.object(entry.get("value"), place)
     start, end = _second(value.get("start"), place, read), _second(value.get("end"), place, read)
     labels = [read.text(one, place) for one in read.array(value.get(LABELS, []), place)]
-    return start, end, labels, _wrong(start, end, labels, entry.get("original_length"))
-
-
-def _add(
-    entry: dict[str, Any],
-    place: str,
-    words: tuple[dict[str, str], dict[str, str]],
-    into: tuple[dict[str, Any], list[Uncounted]],
-    read: Reader,
-) -> None:
-    start, end, labels, wrong = _region(entry, place, read)
-    place = f"{place} region {entry.get('id', '?')}"
-    found, findings = into
-    if wrong:
-        findings.append(Uncounted(wrong, place))
-        return
-    texts, heard = words
-    region = str(entry.get("id"))
-    said: dict[str, Any] = {"span": [start, end], "text": texts.get(region, "")}
-    if region in heard:
-        said["asr_text"] = heard[region]
-    for label in labels:
-        if label in found:
-            findings.append(Uncounted("label twice", place))
-            found[label].setdefault("further", []).append(said)
-        else:
-            found[label] = said
-
-
-def _wrong(start: float, end: float, labels: list[str], length_s: Any) -> str:
-    if not labels:
-        return "region without label"
-    if end < start:
-        return "end before start"
-    is_known = type(length_s) in (int, float)
-    return "region past the end" if is_known and end > length_s else ""
+    length_s: Any = entry.get("original_length")
+    is_late = type(length_s) in (int, float) and end > length_s
+    wrong = "end before start" if end < start else "region past the end" if is_late else ""
+    return start, end, labels, wrong if labels else "region without label"
 
 
 def _texts(one: Annotation, read: Reader) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +13,6 @@ from kitchensync.task_graphs.formats.strict_json import Reader, refuse_half_lett
 MOST_BYTES = 256 << 20
 OF_FILM = ("fps", "frames", "proxy_sha256")
 """What a task says of its film."""
-Result = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -24,7 +22,7 @@ class Annotation:
     id: int
     by: str
     was_cancelled: bool
-    result: Result
+    result: list[dict[str, Any]]
     place: str
     raw: dict[str, Any] = field(default_factory=dict)
 
@@ -93,34 +91,27 @@ def _task(value: Any, place: str, read: Reader) -> Task:
     one = read.object(value, place)
     if "data" not in one:
         why = "is in the form JSON_MIN, which drops predictions and what was cancelled; export as JSON"
-        raise read.fail(place, why if _is_flat(one) else "has no data")
+        is_flat = {"annotation_id", "annotator", "recording_id", "video", "video_url"} & one.keys()
+        raise read.fail(place, why if is_flat else "has no data")
     place = f"task {one.get('id', place[5:])}"
     data = read.object(one["data"], f"{place} data")
     frames = data.get("frames")
     fps = data.get("fps")
+    drafts = []  # what people left unsubmitted: changes of an annotation, or the beginning of one
+    for found in read.array(one.get("drafts") or [], f"{place} drafts"):
+        draft = read.object(found, f"{place} draft")
+        if regions := len(read.array(draft.get("result") or [], f"{place} draft")):
+            drafts.append(Draft(str(draft.get("user", "")), regions, f"{place} draft {draft.get('id', '?')}"))
     return Task(
         id=read.whole(one.get("id", 0), f"{place} id"),
         recording=read.label(data.get("recording_id", data.get("title")), f"{place} recording_id"),
         frames=None if frames is None else read.whole(frames, f"{place} frames"),
-        fps=_number(fps, f"{place} fps", read) if fps is not None else None,
+        fps=None if fps is None else _rate(fps, f"{place} fps", read),
         annotations=tuple(_many(one, "annotations", place, read)),
         prediction=next(iter(_many(one, "predictions", place, read)), None),
         data=data,
-        drafts=tuple(_drafts(one, place, read)),
+        drafts=tuple(drafts),
     )
-
-
-def _drafts(task: dict[str, Any], place: str, read: Reader) -> Iterator[Draft]:
-    """Yield what people left unsubmitted: changes of an annotation, or the beginning of one."""
-    for value in read.array(task.get("drafts") or [], f"{place} drafts"):
-        one = read.object(value, f"{place} draft")
-        regions = len(read.array(one.get("result") or [], f"{place} draft"))
-        if regions:
-            yield Draft(str(one.get("user", "")), regions, f"{place} draft {one.get('id', '?')}")
-
-
-def _is_flat(one: dict[str, Any]) -> bool:
-    return bool({"annotation_id", "annotator", "recording_id", "video", "video_url"} & one.keys())
 
 
 def _many(task: dict[str, Any], key: str, place: str, read: Reader) -> list[Annotation]:
@@ -143,7 +134,7 @@ def _annotation(value: Any, place: str, read: Reader) -> Annotation:
     return Annotation(number, str(by), one.get("was_cancelled") is True, result, place, one)
 
 
-def _number(value: Any, place: str, read: Reader) -> float:
+def _rate(value: Any, place: str, read: Reader) -> float:
     if type(value) in (int, float) and 1 <= value <= MOST_FPS:
         return float(value)
     raise read.fail(place, f"not a number of frames a second, 1 to {MOST_FPS}")

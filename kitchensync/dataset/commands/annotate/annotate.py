@@ -8,25 +8,14 @@ import click
 
 from kitchensync.shell.lazy_group import LazyGroup, Table
 
+_HERE = "dataset.commands.annotate.annotate"
 VERBS: Table = {
-    "export": (
-        "dataset.commands.annotate.annotate_export:export",
-        "Write films, labels and proposals for an annotation server.",
-    ),
-    "push": ("dataset.commands.annotate.annotate_server:push", "Add tasks to a Label Studio server."),
-    "pull": (
-        "dataset.commands.annotate.annotate_server:pull",
-        "Download what people marked on the server.",
-    ),
-    "read": ("dataset.commands.annotate.annotate_read:read", "Read the export of an annotation tool."),
-    "agree": (
-        "dataset.commands.annotate.annotate_read:agree",
-        "Show how well each pair of annotators agrees.",
-    ),
-    "accept": (
-        "dataset.commands.annotate.annotate_accept:accept",
-        "Accept an annotation as the step times of a recording.",
-    ),
+    "export": (f"{_HERE}_export:export", "Write films, labels and proposals for an annotation server."),
+    "push": (f"{_HERE}_server:push", "Add tasks to a Label Studio server."),
+    "pull": (f"{_HERE}_server:pull", "Download what people marked on the server."),
+    "read": (f"{_HERE}_read:read", "Read the export of an annotation tool."),
+    "agree": (f"{_HERE}_read:agree", "Show how well each pair of annotators agrees."),
+    "accept": (f"{_HERE}_accept:accept", "Accept an annotation as the step times of a recording."),
 }
 
 

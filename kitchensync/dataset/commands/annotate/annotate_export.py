@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -116,36 +116,27 @@ def export(
                 left_out[path.name] = error
     if not made:
         raise next(iter(left_out.values()))
-    write_into(out, files or _files(made), force=force)
+    by_version: dict[str, list[ServerTask]] = {}
+    for one in made:
+        by_version.setdefault(one.project.partition(" ")[0], []).append(one)
+    for version, mine in by_version.items() if form != "elan" else ():
+        tasks = json.dumps([one.task for one in mine], indent=1, ensure_ascii=False) + "\n"
+        files |= {f"{version}/config.xml": mine[0].config, f"{version}/tasks.json": tasks.encode()}
+    write_into(out, files, force=force)
     said = {
-        "tasks": [_said(one) for one in made],
+        "tasks": [
+            {
+                "recording": one.recording,
+                "version": one.project.partition(" ")[0],
+                "frames": one.task["data"]["frames"],
+                "fps": str(one.fps),
+                "proxy_sha256": one.task["data"]["proxy_sha256"],
+                "predictions": sum(len(proposal["result"]) for proposal in one.task["predictions"]),
+            }
+            for one in made
+        ],
         "left_out": [{"recording": name, "why": str(error)} for name, error in left_out.items()],
         "folder": str(out),
     }
     notes = [f"{name} left out: {error}" for name, error in left_out.items()]
     return answer(said, notes, f"{len(made)} recordings in {out}", strict=False)
-
-
-def _files(made: list[ServerTask]) -> dict[str, bytes]:
-    files: dict[str, bytes] = {}
-    for folder in {_folder(one) for one in made}:
-        mine = [one for one in made if _folder(one) == folder]
-        tasks = json.dumps([one.task for one in mine], indent=1, ensure_ascii=False) + "\n"
-        files |= {f"{folder}/config.xml": mine[0].config, f"{folder}/tasks.json": tasks.encode()}
-    return files
-
-
-def _folder(one: ServerTask) -> str:
-    return one.project.partition(" ")[0]
-
-
-def _said(one: ServerTask) -> dict[str, Any]:
-    predictions = one.task["predictions"]
-    return {
-        "recording": one.recording,
-        "version": _folder(one),
-        "frames": one.task["data"]["frames"],
-        "fps": str(one.fps),
-        "proxy_sha256": one.task["data"]["proxy_sha256"],
-        "predictions": len(predictions[0]["result"]) if predictions else 0,
-    }

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kitchensync.dataset.annotation.forms.agreement_of_people import Spans, agreement
+from kitchensync.dataset.annotation.forms.agreement_of_people import SpanErrors, Spans, agreement
 from kitchensync.dataset.annotation.forms.frame_times import MOST_FPS
 from kitchensync.dataset.annotation.read_file import read_file
 from kitchensync.dataset.commands.export_source import STRICT, answer, rate
@@ -65,17 +65,14 @@ def read(file: Path, config: Path | None, fps: Fraction | None, strict: bool) ->
         for name, said in found["recordings"].items()
         for one in said["findings"]
     ]
-    other = found.pop("other_rates")
-    warnings += [f"{name}: region at another rate: its task does not say {found['fps']}" for name in other]
-    return answer(found, warnings, _words(found), strict=strict)
-
-
-def _words(found: dict[str, Any]) -> str:
+    rate_says = f"region at another rate: its task does not say {found['fps']}"
+    warnings += [f"{name}: {rate_says}" for name in found["other_rates"]]
     lines = [f"{len(found['recordings'])} recordings, {found['fps'] or 'no'} frames a second"]
     for name, said in found["recordings"].items():
         people = ", ".join(f"{who}: {len(spans)} steps" for who, spans in said["annotators"].items())
         lines.append(f"  {name}: {people or 'nobody marked steps'}; {len(said['audio'])} narrations")
-    return "\n".join(lines)
+    answered = {"fps": found["fps"], "recordings": found["recordings"]}
+    return answer(answered, warnings, "\n".join(lines), strict=strict)
 
 
 @click.command()
@@ -94,35 +91,32 @@ def agree(files: tuple[Path, ...], config: Path | None, fps: Fraction | None) ->
     Example:
       kitchensync annotate agree tasks.json --config config.xml --fps 30000/1001
     """
-    from kitchensync.dataset.commands.annotate.annotate_read import pairs_of
-
     return Answer({"pairs": pairs_of(files, config, fps)}, _show)
 
 
 def _show(said: Any) -> None:
     figures = ("boundary_error_median_s", "boundary_error_p95_s", "boundary_error_max_s", "mean_iou", "kappa")
     columns = ("recording", "first", "second", "median s", "95 % s", "largest s", "IoU", "kappa")
-    names = [[pair["recording"], pair["first"], pair["second"]] for pair in said["pairs"]]
     rows = [
-        [*name, *(_cell(pair[f]) for f in figures)] for name, pair in zip(names, said["pairs"], strict=True)
+        [
+            *(pair["recording"], pair["first"], pair["second"]),
+            *("-" if pair[figure] is None else f"{pair[figure]:.3f}" for figure in figures),
+        ]
+        for pair in said["pairs"]
     ]
     show_table(columns, rows, left=3)
 
 
-def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+class AgreementOfPair(SpanErrors):
+    """How well two people agree about a recording."""
+
+    recording: str
+    first: str
+    second: str
 
 
-class NothingToCompare(RecipeError):
-    """No film that two people marked."""
-
-    def __init__(self, files: Sequence[Path]) -> None:
-        names = ", ".join(path.name for path in files)
-        super().__init__(f"{names}: no film was marked by two people; give the exports of both")
-
-
-def pairs_of(files: Sequence[Path], config: Path | None, fps: Fraction | None) -> list[dict[str, Any]]:
-    """Return the agreement of every two people by recording. Raises BadGraph, NothingToCompare.
+def pairs_of(files: Sequence[Path], config: Path | None, fps: Fraction | None) -> list[AgreementOfPair]:
+    """Return the agreement of every two people by recording. Raises BadGraph, RecipeError for none.
 
     A person is named by file and number where there are several files.
     """
@@ -132,11 +126,12 @@ def pairs_of(files: Sequence[Path], config: Path | None, fps: Fraction | None) -
             for person, spans in said["annotators"].items():
                 name = person if len(files) == 1 else f"{path.name}:{person}"
                 found.setdefault(recording, []).append((name, spans, said["duration_s"]))
-    pairs = [
+    pairs: list[AgreementOfPair] = [
         {"recording": recording, "first": one[0], "second": other[0], **agreement(one[1], other[1], one[2])}
         for recording, people in found.items()
         for one, other in combinations(people, 2)
     ]
     if not pairs:
-        raise NothingToCompare(files)
+        names = ", ".join(path.name for path in files)
+        raise RecipeError(f"{names}: no film was marked by two people; give the exports of both")
     return pairs

@@ -19,7 +19,6 @@ from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecordi
 
 if TYPE_CHECKING:
     from kitchensync.dataset.annotation.hand_out import ServerTask
-    from kitchensync.storage.consent import Purpose
 
 
 def _of_server(command: Callable[..., Any]) -> Callable[..., Any]:

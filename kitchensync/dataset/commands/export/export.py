@@ -12,51 +12,28 @@ import click
 
 from kitchensync.shell.lazy_group import LazyGroup, Table
 
+_HERE = "dataset.commands.export.export"
 FORMS: Table = {
     "localization": (
-        "dataset.commands.export.export_localization:localization",
+        f"{_HERE}_localization:localization",
         "When each step was done, by film and part (JSON).",
     ),
-    "seconds": (
-        "dataset.commands.export.export_seconds:seconds",
-        "One row a second of each step, with or without error (CSV).",
-    ),
-    "steps": (
-        "dataset.commands.export.export_steps:steps",
-        "One row a step: its segment and its errors (CSV).",
-    ),
-    "frames": (
-        "dataset.commands.export.export_frames:frames",
-        "Each picture, normal or not, and those to train on (CSV).",
-    ),
-    "features": (
-        "dataset.commands.export.export_features:features",
-        "A vector for each second of each film (NPZ).",
-    ),
-    "windows": (
-        "dataset.commands.export.export_windows:windows",
-        "Clips of two to five steps in a row (JSON).",
-    ),
-    "prompts": (
-        "dataset.commands.export.export_steps:prompts",
-        "Questions about each step, with the right answers (JSON).",
-    ),
-    "coherence": (
-        "dataset.commands.export.export_coherence:coherence",
-        "Examples for coherent mistake detection (JSON).",
-    ),
+    "seconds": (f"{_HERE}_seconds:seconds", "One row a second of each step, with or without error (CSV)."),
+    "steps": (f"{_HERE}_steps:steps", "One row a step: its segment and its errors (CSV)."),
+    "frames": (f"{_HERE}_frames:frames", "Each picture, normal or not, and those to train on (CSV)."),
+    "features": (f"{_HERE}_features:features", "A vector for each second of each film (NPZ)."),
+    "windows": (f"{_HERE}_windows:windows", "Clips of two to five steps in a row (JSON)."),
+    "prompts": (f"{_HERE}_steps:prompts", "Questions about each step, with the right answers (JSON)."),
+    "coherence": (f"{_HERE}_coherence:coherence", "Examples for coherent mistake detection (JSON)."),
     "opinions": (
-        "dataset.commands.export.export_opinions:opinions",
+        f"{_HERE}_opinions:opinions",
         "What people decided of steps and how they rated questions (JSON).",
     ),
     "promqa": (
-        "dataset.commands.export.export_promqa:promqa",
+        f"{_HERE}_promqa:promqa",
         "What comes next, what was missed, what went wrong: examples (JSON).",
     ),
-    "assembly": (
-        "dataset.commands.export.export_assembly:assembly",
-        "Questions about toys that are put together (JSON).",
-    ),
+    "assembly": (f"{_HERE}_assembly:assembly", "Questions about toys that are put together (JSON)."),
     "tables": (
         "exports.export_tables:tables",
         "Motion, poses, hands, gaze, steps, events of a recording (Parquet, CSV).",
@@ -70,7 +47,7 @@ FORMS: Table = {
         "Recordings as episodes on an exact grid of time, with films (LeRobot v3.0).",
     ),
     "keysteps": (
-        "dataset.commands.export.export_steps:keysteps",
+        f"{_HERE}_steps:keysteps",
         "Steps of recordings without errors, in order, with times (JSON).",
     ),
 }

@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
-from kitchensync.dataset.promqa.assembly_sampling import sample, shifted
-from kitchensync.dataset.promqa.assembly_steps import assembly_rows, parse_steps, screwing_spans
+from kitchensync.dataset.commands.options import DRAW_SEED
+from kitchensync.dataset.promqa.assembly_steps import (
+    assembly_rows,
+    parse_steps,
+    sample,
+    screwing_spans,
+    shifted,
+)
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
@@ -20,8 +26,7 @@ from kitchensync.task_graphs.formats.assembly import parse_assembly
 from kitchensync.task_graphs.formats.graph_files import read_text
 
 if TYPE_CHECKING:
-    from kitchensync.dataset.promqa.assembly_steps import Span
-    from kitchensync.task_graphs.model import Graph
+    from kitchensync.dataset.promqa.assembly_steps import AssemblyRow, Span
 
 _MOST_BYTES = 256 << 20
 TOY = re.compile(r"(?:^|[_-])([a-z][0-9]{2}[a-z]?)(?=[_.-]|$)")
@@ -43,9 +48,7 @@ TOY = re.compile(r"(?:^|[_-])([a-z][0-9]{2}[a-z]?)(?=[_.-]|$)")
 @click.option(
     "--shift", type=click.FloatRange(0), default=0.0, help="End each film up to this many seconds later."
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
-)
+@DRAW_SEED
 @STRICT
 @answers("export-assembly/1")
 def assembly(
@@ -76,37 +79,35 @@ def assembly(
         graph.recipe.recipe: graph for graph in parse_assembly(read_text(graphs), name=graphs.name).graphs
     }
     screwing = _screwing(fine) if fine else None
-    rows, warnings, sequences, irregular_lines = [], [], 0, 0
+    rows: list[AssemblyRow] = []
+    warnings, sequences, irregular_lines = list[str](), 0, 0
     for path in sorted(mistakes.glob("*.csv")):
-        toy = _toy(path.stem, toys)
+        toy = next((name for name in TOY.findall(path.stem) if name in toys), None)
         if toy is None:
             warnings.append(f"left out: {path.name}: no graph of its toy")
             continue
         spans = None if screwing is None else screwing.get(path.stem, [])
-        found, irregular = _rows(path, toy, toys[toy], spans)
+        steps, irregular = parse_steps(read_text(path))
         sequences, irregular_lines = sequences + 1, irregular_lines + irregular
-        rows += [{**row, "irregular_lines": irregular} for row in found]
+        for row in assembly_rows(toy, path.stem, steps, toys[toy], spans):
+            row["irregular_lines"] = irregular
+            rows.append(row)
         warnings += [f"{path.name}: {irregular} irregular lines"] if irregular else []
     if not sequences:
         raise click.UsageError(f"{mistakes} has no CSV file of a toy in {graphs.name}")
     moments = len(rows)
-    rows = _drawn(rows, sampled, shift, seed)
+    rows = sample(rows, seed) if sampled else rows
+    rows = shifted(rows, shift, seed) if shift else rows
     write_list(out, rows, force=force)
-    counts = {
+    said: dict[str, object] = {
         "sequences": sequences,
         "moments": moments,
         "rows": len(rows),
         "irregular_lines": irregular_lines,
     }
-    said = {**counts, **({"kinds": _kinds(rows)} if sampled else {}), "file": str(out)}
+    said |= {"kinds": dict(Counter(row["kind"] for row in rows))} if sampled else {}
+    said["file"] = str(out)
     return answer(said, warnings, f"{len(rows):,} rows of {sequences} sequences in {out}", strict=strict)
-
-
-def _rows(
-    path: Path, toy: str, graph: Graph, screwing: list[Span] | None
-) -> tuple[list[dict[str, Any]], int]:
-    steps, irregular = parse_steps(read_text(path))
-    return list(assembly_rows(toy, path.stem, steps, graph, screwing)), irregular
 
 
 def _screwing(path: Path) -> dict[str, list[Span]]:
@@ -115,16 +116,3 @@ def _screwing(path: Path) -> dict[str, list[Span]]:
         return screwing_spans(read_text(path, most_bytes=_MOST_BYTES))
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise BadGraph(path.name, "", f"no table of fine actions ({error})") from error
-
-
-def _drawn(rows: list[dict[str, Any]], sampled: bool, shift: float, seed: int) -> list[dict[str, Any]]:
-    drawn = sample(rows, seed) if sampled else rows
-    return shifted(drawn, shift, seed) if shift else drawn
-
-
-def _kinds(rows: list[dict[str, Any]]) -> dict[str, int]:
-    return dict(Counter(row["kind"] for row in rows))
-
-
-def _toy(stem: str, toys: dict[str, Graph]) -> str | None:
-    return next((name for name in TOY.findall(stem) if name in toys), None)

@@ -14,15 +14,23 @@ from kitchensync.dataset.commands.export_source import (
     answer,
     given,
     in_parts,
+    not_here,
     read_split,
     source,
     write_list,
 )
+from kitchensync.dataset.commands.options import DRAW_SEED
 from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
 from kitchensync.dataset.source.given_films import open_film
-from kitchensync.dataset.tables.boundary_examples import balanced, boundary_examples, published_faults
+from kitchensync.dataset.tables.boundary_examples import (
+    actions_of,
+    actions_table,
+    balanced,
+    boundary_examples,
+    published_faults,
+    read_actions,
+)
 from kitchensync.dataset.tables.coherence_examples import all_examples, counted, recording_of
-from kitchensync.dataset.tables.step_actions import actions_of, actions_table, read_actions
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import given_path
@@ -34,8 +42,8 @@ if TYPE_CHECKING:
 
     from kitchensync.dataset.source.given_data import GivenData
     from kitchensync.dataset.source.given_films import OpenFilm
-    from kitchensync.dataset.tables.coherence_examples import Example
-    from kitchensync.dataset.tables.step_actions import Deed
+    from kitchensync.dataset.tables.boundary_examples import BoundaryExample, Deed
+    from kitchensync.dataset.tables.coherence_examples import JudgedStep, StepExample
     from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 
@@ -59,9 +67,7 @@ if TYPE_CHECKING:
     help="Show each step by the picture behind it, and mistakes by the one in front of it and by those of other "
     "recordings in which another verb, another noun, or both were done.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
-)
+@DRAW_SEED
 @click.option(
     "--sample",
     "wanted",
@@ -114,38 +120,43 @@ def coherence(
     """
     from kitchensync.dataset.tables.step_rows import past_the_film
 
-    if corrected and not boundaries:
-        raise click.UsageError("--corrected goes with --boundaries; the other form has no known fault")
-    if wanted and not boundaries:
-        raise click.UsageError("--sample goes with --boundaries; the other form is as published")
-    if actions and not boundaries:
-        raise click.UsageError("--actions goes with --boundaries; the other form shows no other verb or noun")
+    for value, why in (
+        (corrected, "--corrected goes with --boundaries; the other form has no known fault"),
+        (wanted, "--sample goes with --boundaries; the other form is as published"),
+        (actions, "--actions goes with --boundaries; the other form shows no other verb or noun"),
+    ):
+        if value and not boundaries:
+            raise click.UsageError(why)
     found = given(paths)
     recordings = found.data.annotations.recordings
     parts = read_split(split, found) if split else {}
     part_of = {one: part for part, ids in parts.items() for one in ids}
     warnings = past_the_film(found.data) + found.warnings
     folder = out.with_suffix(".frames")
+    rows: Sequence[JudgedStep]
+    said: dict[str, object]
     if boundaries:
-        rows, left_out, repeated = boundary_examples(
+        made, left_out, repeated = boundary_examples(
             recordings, _actions(actions, recordings, warnings), part_of, seed, corrected=corrected
         )
         warnings += [] if corrected else published_faults(repeated, frames=frames)
         if wanted and parts:
-            rows = in_parts(rows, part_of, recording_of, warnings)
+            made = in_parts(made, part_of, recording_of, warnings)
         draw = partial(balanced, part_of=part_of, wanted=wanted, seed=seed) if wanted else list
         if frames:
-            rows, absent = _boundary_frames(
-                found, rows, left_out, folder, draw, force=force, corrected=corrected
+            made, absent = _boundary_frames(
+                found, made, left_out, folder, draw, force=force, corrected=corrected
             )
             warnings += absent
         else:
-            rows = draw(rows)
+            made = draw(made)
+        rows = made
     else:
-        rows, left_out = all_examples(recordings)
-        warnings += _sharpest_frames(found, rows, folder, force=force) if frames else []
+        shown, left_out = all_examples(recordings)
+        warnings += _sharpest_frames(found, shown, folder, force=force) if frames else []
+        rows = shown
     said = counted(rows, left_out, part_of)
-    said |= {} if boundaries else {"samples": sum(row["samples"] for row in rows)}
+    said |= {} if boundaries else {"samples": sum(row["samples"] for row in shown)}
     said |= {"actions": str(actions)} if actions else {}
     said |= {"frames": sum(len(row["frames"]) for row in rows)} if frames else {}
     write_list(out, rows, force=force)
@@ -178,32 +189,32 @@ def _actions(
     return own | table
 
 
-def _sharpest_frames(found: GivenData, rows: list[Example], folder: Path, *, force: bool) -> list[str]:
+def _sharpest_frames(found: GivenData, rows: list[StepExample], folder: Path, *, force: bool) -> list[str]:
     """Write the pictures and name them in the rows; say which films are not here. Raises OutputRefused."""
     from kitchensync.dataset.examples.coherence_frames import sharpest_frames
 
     absent: list[str] = []
     for row in rows:
-        row |= {"frames": [], "frame_times": []}
+        row["frames"], row["frame_times"] = [], []
     for recording, film in _films(found, absent):
         ours = [row for row in rows if recording_of(row) == recording]
         for example, name, at_s, content in sharpest_frames(film, ours):
             write_into(folder, {name: content}, force=force)
-            example["frames"].append(f"{folder.name}/{name}")
-            example["frame_times"].append(round(at_s, 4))
-    return _not_here(absent)
+            example["frames"] += [f"{folder.name}/{name}"]
+            example["frame_times"] += [round(at_s, 4)]
+    return not_here(absent)
 
 
 def _boundary_frames(
     found: GivenData,
-    rows: list[Example],
+    rows: list[BoundaryExample],
     left_out: Counter[str],
     folder: Path,
-    draw: Callable[[list[Example]], list[Example]],
+    draw: Callable[[list[BoundaryExample]], list[BoundaryExample]],
     *,
     force: bool,
     corrected: bool,
-) -> tuple[list[Example], list[str]]:
+) -> tuple[list[BoundaryExample], list[str]]:
     """Write the pictures; return those drawn of the examples that they show, and which films are not here.
 
     Raises OutputRefused.
@@ -213,16 +224,16 @@ def _boundary_frames(
         for name, content in look.look(film, recording):
             write_into(folder, {name: content}, force=force)
             written.add(f"{folder.name}/{name}")
-    kept = []
+    kept: list[BoundaryExample] = []
     for row in rows:
         if why := look.why_left_out(row):
             left_out[why] += 1
         else:
-            kept.append(row | look.named(row, folder.name))
+            kept.append({**row, **look.named(row, folder.name)})
     kept = draw(kept)
     for name in written.difference(*(row["frames"] for row in kept)):
         (folder.parent / name).unlink()
-    return kept, _not_here(absent)
+    return kept, not_here(absent)
 
 
 def _films(found: GivenData, absent: list[str]) -> Iterator[tuple[str, OpenFilm]]:
@@ -236,7 +247,3 @@ def _films(found: GivenData, absent: list[str]) -> Iterator[tuple[str, OpenFilm]
                     absent.append(recording)
                 else:
                     yield recording, film
-
-
-def _not_here(absent: list[str]) -> list[str]:
-    return [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []

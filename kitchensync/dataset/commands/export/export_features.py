@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from kitchensync.dataset.commands.export_source import answer, given, source
+from kitchensync.dataset.commands.export_source import answer, given, not_here, source
 from kitchensync.dataset.features.extractor import load_extractor
 from kitchensync.dataset.features.film_windows import film_vectors, windows_in
 from kitchensync.shell.answer import Answer, answers
@@ -39,14 +39,7 @@ if TYPE_CHECKING:
     "--window", type=click.Choice(["1", "2"]), default="1", show_default=True, help="Seconds of a vector."
 )
 @answers("export-features/1")
-def features(
-    paths: tuple[Path, ...],
-    strict: bool,
-    out: Path,
-    force: bool,
-    name: str,
-    window: str,
-) -> Answer:
+def features(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, name: str, window: str) -> Answer:
     """Write a feature vector for each second, or two, of each video: <recording>_360p.mp4_1s_1s.npz.
 
     Row k of its `arr_0` (n, size) float32 is second k of the film, as in the published feature files and as `export
@@ -73,7 +66,7 @@ def features(
                     continue
                 made[path.name] = _one(film, path, (name, extractor, seconds), bar, force=force)
     empty = sum(one["empty"] for one in made.values())
-    warnings = [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []
+    warnings = not_here(absent)
     warnings += [f"{empty} windows show nothing and are 0"] if empty else []
     said = {
         "recordings": len(ids),
@@ -93,7 +86,13 @@ def _one(
     import numpy as np
 
     name, extractor, seconds = how
-    wanted = _made_of(film, how)
+    # Another text when the film, what is hidden of it, or the extractor is another one.
+    digest = hashlib.sha256(f"{name} {extractor.version} {seconds}".encode())
+    for chapter in film.clip.chapters:
+        digest.update(file_sha256(chapter.path).encode())
+    if film.hidden is not None:
+        digest.update(film.hidden.tobytes())
+    wanted = digest.hexdigest()
     if made_of(path) == wanted:
         with open_arrays(path) as arrays:
             return {"windows": len(arrays["arr_0"]), "empty": int(arrays["empty"].sum())}
@@ -109,14 +108,3 @@ def _one(
         file.add("arr_0", vectors)
         file.add("empty", empty)
     return {"windows": count, "empty": int(empty.sum())}
-
-
-def _made_of(film: OpenFilm, how: tuple[str, Any, int]) -> str:
-    """Return a text that is another one when the film, what is hidden of it, or the extractor is."""
-    name, extractor, seconds = how
-    digest = hashlib.sha256(f"{name} {extractor.version} {seconds}".encode())
-    for chapter in film.clip.chapters:
-        digest.update(file_sha256(chapter.path).encode())
-    if film.hidden is not None:
-        digest.update(film.hidden.tobytes())
-    return digest.hexdigest()

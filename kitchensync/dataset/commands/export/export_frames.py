@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,11 +16,6 @@ from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import check_output, written
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.source.film_pictures import FilmOf
-    from kitchensync.dataset.source.given_data import GivenData
-    from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 TABLE, TRAINING = "frames.csv", "normal_training.csv"
 
@@ -39,13 +34,7 @@ TABLE, TRAINING = "frames.csv", "normal_training.csv"
 )
 @answers("export-frames/1")
 def frames(
-    paths: tuple[Path, ...],
-    strict: bool,
-    out: Path,
-    force: bool,
-    fps: str,
-    every: int,
-    split: Path | None,
+    paths: tuple[Path, ...], strict: bool, out: Path, force: bool, fps: str, every: int, split: Path | None
 ) -> Answer:
     """Write for each frame of each video whether it is normal, and which frames to train on.
 
@@ -59,16 +48,22 @@ def frames(
       kitchensync export frames our-kitchens --every 30 --out frames
     """
     from kitchensync.dataset.tables.step_rows import past_the_film
+    from kitchensync.storage.timeline.film_times import UNKNOWN
 
     found = given(paths)
     recordings = found.data.annotations.recordings
     films = {one.recording_id: film_of(found, one.recording_id, Fraction(fps)) for one in recordings}
-    trained = _training(found, split)
+    trained = [one for one in recordings if not one.is_error]
+    if split is not None:
+        ids = set(read_split(split, found)["train"])
+        trained = [one for one in trained if one.recording_id in ids]
     for name in (TABLE, TRAINING):
         check_output(out / name, force=force)
+    table = (frame_rows(one, films[one.recording_id], every, UNKNOWN) for one in recordings)
+    listed = (training_rows(one, films[one.recording_id], every) for one in trained)
     counts = {
-        "pictures": _write(out / TABLE, _table(recordings, films, every), force=force),
-        "training": _write(out / TRAINING, _list(trained, films, every), force=force),
+        "pictures": _write(out / TABLE, COLUMNS, chain.from_iterable(table), force=force),
+        "training": _write(out / TRAINING, TRAINING_COLUMNS, chain.from_iterable(listed), force=force),
     }
     hidden = sum(int(film.hidden.sum()) for film in films.values() if film.hidden is not None)
     said = {"recordings": len(recordings), **counts, "hidden": hidden, "training_recordings": len(trained)}
@@ -76,33 +71,11 @@ def frames(
     return answer(said, past_the_film(found.data) + found.warnings, words, strict=strict)
 
 
-def _training(found: GivenData, split: Path | None) -> list[AnnotatedRecording]:
-    """Return the recordings without errors, those of the part to train on where there are parts."""
-    normal = [one for one in found.data.annotations.recordings if not one.is_error]
-    if split is None:
-        return normal
-    trained = set(read_split(split, found)["train"])
-    return [one for one in normal if one.recording_id in trained]
-
-
-def _table(recordings: tuple[AnnotatedRecording, ...], films: dict[str, FilmOf], every: int) -> Iterator[str]:
-    from kitchensync.storage.timeline.film_times import UNKNOWN
-
-    yield ",".join(COLUMNS) + "\n"
-    for one in recordings:
-        yield from frame_rows(one, films[one.recording_id], every, UNKNOWN)
-
-
-def _list(recordings: list[AnnotatedRecording], films: dict[str, FilmOf], every: int) -> Iterator[str]:
-    yield ",".join(TRAINING_COLUMNS) + "\n"
-    for one in recordings:
-        yield from training_rows(one, films[one.recording_id], every)
-
-
-def _write(path: Path, lines: Iterator[str], *, force: bool) -> int:
-    """Write lines as they come; return how many there are below the header. Raises OutputRefused."""
-    count = -1
+def _write(path: Path, columns: tuple[str, ...], lines: Iterable[str], *, force: bool) -> int:
+    """Write lines as they come below their header; return how many there are. Raises OutputRefused."""
+    count = 0
     with written(path, force=force) as part, part.open("w", encoding="utf-8", newline="") as file:
-        for count, line in enumerate(lines):  # noqa: B007
+        file.write(",".join(columns) + "\n")
+        for count, line in enumerate(lines, start=1):  # noqa: B007
             file.write(line)
     return count

@@ -41,13 +41,7 @@ if TYPE_CHECKING:
 )
 @answers("export-localization/1")
 def localization(
-    paths: tuple[Path, ...],
-    strict: bool,
-    splits: Path,
-    out: Path,
-    force: bool,
-    fps: str,
-    drop_missing: bool,
+    paths: tuple[Path, ...], strict: bool, splits: Path, out: Path, force: bool, fps: str, drop_missing: bool
 ) -> Answer:
     """Write when each step was done: one file a split, in the form of the published localization code.
 

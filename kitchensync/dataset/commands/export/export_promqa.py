@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,15 +14,15 @@ from kitchensync.dataset.commands.export_source import (
     answer,
     check_kept_in_recordings,
     given,
+    not_here,
     source,
     write_list,
 )
-from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
+from kitchensync.dataset.commands.options import DRAW_SEED, SHOW_REQUESTS, asked, named_server, shown
 from kitchensync.dataset.promqa.assembly_records import assembly_record, is_of_assembly
 from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
-from kitchensync.dataset.promqa.prefixes import BEFORE_ALL
 from kitchensync.dataset.promqa.published_examples import compared, parse_examples
-from kitchensync.dataset.promqa.questions import KINDS, Targets, examples
+from kitchensync.dataset.promqa.questions import BEFORE_ALL, KINDS, PromqaExample, Targets, examples
 from kitchensync.dataset.promqa.sampling import sample
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
@@ -51,9 +52,7 @@ _MOST_BYTES = 64 << 20
     type=click.IntRange(1),
     help="Draw this many each of next and missing, an eighth as many of each other kind [default: all].",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=42, show_default=True, help="The same seed draws the same."
-)
+@DRAW_SEED
 @click.option(
     "--verified",
     is_flag=True,
@@ -143,56 +142,69 @@ def promqa(
     films = _available(available) if available else None
     made, warnings, recordings = _examples(found, films, corrected=corrected)
     made = [one for one in made if one["type"] in chosen]
-    beside = _against(against, chosen, made) if against else {}
+    beside: dict[str, object] = {}
+    compared_words = ""
+    if against:
+        published = parse_examples(read_text(against, most_bytes=_MOST_BYTES), against.name)
+        result = compared([one for one in published if one["type"] in chosen], made)
+        beside = {"against": result}
+        others = result["differences"]
+        lines = [f"\n  {one['question_id']}: {', '.join(one['differs'])} ({one['cause']})" for one in others]
+        compared_words = (
+            f"; {result['equal']} of {result['equal'] + len(others)} published ones come out again"
+        )
+        compared_words += "".join(lines)
     if verified:
-        from kitchensync.dataset.examples.verified_rows import verified_rows  # it knows of films
+        from kitchensync.dataset.examples.opinion_rows import verified_rows  # it knows of films
 
         made, agreement, without = verified_rows(found, made)
         beside |= {"agreement": agreement}
         warnings += [f"nobody verified questions of {recording}" for recording in without]
     if form == "assembly":
-        made, lines = _of_assembly(made)
-        warnings += lines
-    rows = made if wanted is None else _sampled(made, wanted, seed)
+        kept = [row for row in made if is_of_assembly(row)]
+        if left := len(made) - len(kept):
+            why = "judged by other criteria, without an answer, or before the first step"
+            warnings.append(f"{left} questions are left out: {why}")
+        made = kept
+    rows = made
+    if wanted is not None:  # one that was verified comes with all its questions
+        questions: dict[str, list[PromqaExample]] = {}
+        for row in made:
+            questions.setdefault(row["question_id"].partition("#")[0], []).append(row)
+        drawn = sample([some[0] for some in questions.values()], wanted, seed)
+        rows = [row for one in drawn for row in questions[one["question_id"].partition("#")[0]]]
+    written: Sequence[Mapping[str, object]]
     warnings += _beside(found, rows, out, clips, frames, force) if clips or frames else []
     if by_model or show_requests:
-        rows, told, lines = _by_model(found, rows, out, seed, show_requests)
+        written, told, lines = _by_model(found, rows, out, seed, show_requests)
         beside, warnings = beside | told, warnings + lines
+    else:
+        written = rows
     if form == "assembly":
-        rows = _as_assembly(found, rows)
-    write_list(out, rows, force=force)
-    said = {"recordings": recordings, **_counted(made), "written": len(rows), "file": str(out), **beside}
-    words = f"{len(rows):,} examples in {out}" + (_compared_in_words(beside["against"]) if against else "")
-    return answer(said, warnings + found.warnings, words, strict=strict)
-
-
-def _of_assembly(made: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the examples that have the form of ProMQA-Assembly, and a line where some have not."""
-    kept = [row for row in made if is_of_assembly(row)]
-    why = "judged by other criteria, without an answer, or before the first step"
-    return kept, [f"{len(made) - len(kept)} questions are left out: {why}"] if len(kept) < len(made) else []
-
-
-def _as_assembly(found: GivenData, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    start_s = {
-        one.recording_id: min((entry.start_s for entry in one.entries if entry.performed), default=0.0)
-        for one in found.data.annotations.recordings
+        start_s = {
+            one.recording_id: min((entry.start_s for entry in one.entries if entry.performed), default=0.0)
+            for one in found.data.annotations.recordings
+        }
+        written = [assembly_record(row, start_s[row["recording_id"]]) for row in rows]
+    write_list(out, written, force=force)
+    following = [len(one["next_steps"]) for one in made if one["type"] == "next"]
+    missing = [len(one["missing_steps"]) for one in made if one["type"] == "missing"]
+    counts = {
+        "candidates": dict(sorted(Counter(one["type"] for one in made).items())),
+        "next_empty": following.count(0),
+        "missing_empty": missing.count(0),
+        "next_sum": sum(following),
+        "missing_sum": sum(missing),
+        "clip0_candidates": sum(one["current_step"]["step_id"] == BEFORE_ALL for one in made),
     }
-    return [assembly_record(row, start_s[row["recording_id"]]) for row in rows]
-
-
-def _sampled(made: list[dict[str, Any]], wanted: int, seed: int) -> list[dict[str, Any]]:
-    """Draw examples; one that was verified comes with all its questions."""
-    questions: dict[str, list[dict[str, Any]]] = {}
-    for row in made:
-        questions.setdefault(row["question_id"].partition("#")[0], []).append(row)
-    drawn = sample([some[0] for some in questions.values()], wanted, seed)
-    return [row for one in drawn for row in questions[one["question_id"].partition("#")[0]]]
+    said = {"recordings": recordings, **counts, "written": len(written), "file": str(out), **beside}
+    words = f"{len(written):,} examples in {out}{compared_words}"
+    return answer(said, warnings + found.warnings, words, strict=strict)
 
 
 def _examples(
     found: GivenData, films: frozenset[str] | None, *, corrected: bool
-) -> tuple[list[dict[str, Any]], list[str], int]:
+) -> tuple[list[PromqaExample], list[str], int]:
     """Return the examples, a line for each thing that is not as it should be, and of how many recordings they are."""
     targets = {stem: Targets.of(graph) for stem, graph in found.graphs().items()}
     taken = [one for one in found.data.annotations.recordings if films is None or one.recording_id in films]
@@ -214,33 +226,19 @@ def _examples(
     return made, warnings, len(known)
 
 
-def _against(path: Path, kinds: frozenset[str], made: list[dict[str, Any]]) -> dict[str, Any]:
-    """Compare published examples of these kinds. Raises BadGraph."""
-    published = parse_examples(read_text(path, most_bytes=_MOST_BYTES), path.name)
-    return {"against": compared([one for one in published if one["type"] in kinds], made)}
-
-
-def _compared_in_words(found: dict[str, Any]) -> str:
-    equal, others = found["equal"], found["differences"]
-    lines = [f"\n  {one['question_id']}: {', '.join(one['differs'])} ({one['cause']})" for one in others]
-    return "".join([f"; {equal} of {equal + len(others)} published ones come out again", *lines])
-
-
 def _by_model(
-    found: GivenData, rows: list[dict[str, Any]], out: Path, seed: int, show: bool
-) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
+    found: GivenData, rows: list[PromqaExample], out: Path, seed: int, show: bool
+) -> tuple[Sequence[Mapping[str, object]], dict[str, object], list[str]]:
     """Return the rows with what a model wrote, or what would be sent; counts; a line for each trouble."""
-    from kitchensync.dataset.examples.model_answers import ModelRequest
     from kitchensync.dataset.source.consent_of_all import may_be_processed
 
     server = named_server("questions")
     agreed, lines = may_be_processed(found)
     prompts = {one["question_id"]: prompt_of(one) for one in rows if one["recording_id"] in agreed}
-    requests = [ModelRequest(name, prompt, SCHEMA) for name, prompt in prompts.items()]
     if show:
-        sent = shown(server, requests)
+        sent = shown(server, prompts, SCHEMA)
         return sent, {"would_send": {"host": server.host, "bytes": sum(one["bytes"] for one in sent)}}, lines
-    answers = asked(server, requests, out, "questions")
+    answers = asked(server, prompts, out, "questions", SCHEMA)
     made = [
         generated(one, prompts[name], answers.texts[name], server.model, seed)
         if (name := one["question_id"]) in prompts
@@ -253,7 +251,7 @@ def _by_model(
 
 
 def _beside(
-    found: GivenData, rows: list[dict[str, Any]], out: Path, clips: bool, frames: bool, force: bool
+    found: GivenData, rows: list[PromqaExample], out: Path, clips: bool, frames: bool, force: bool
 ) -> list[str]:
     """Write films and pictures beside the list; name the absent films. Raises OutputRefused, UnreadableMedia."""
     from kitchensync.dataset.examples.prefix_clips import HEIGHT, PrefixWish, write_prefixes
@@ -263,7 +261,7 @@ def _beside(
         return film_of(recording, HEIGHT) if facts_of(recording, HEIGHT) else None
 
     wish = PrefixWish(out, clips, frames, force, small_film)
-    by_recording: dict[str, list[dict[str, Any]]] = {}
+    by_recording: dict[str, list[PromqaExample]] = {}
     for row in rows:
         by_recording.setdefault(row["recording_id"], []).append(row)
     absent = []
@@ -272,27 +270,7 @@ def _beside(
             bar.show(done, len(by_recording), recording)
             if not write_prefixes(found, recording, ours, wish):
                 absent.append(recording)
-    return [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []
-
-
-def _counted(made: list[dict[str, Any]]) -> dict[str, Any]:
-    lengths = {
-        kind: [len(one[f"{kind}_steps"]) for one in made if one["type"] == kind]
-        for kind in ("next", "missing")
-    }
-    return {
-        "candidates": dict(sorted(Counter(one["type"] for one in made).items())),
-        **{f"{kind}_empty": found.count(0) for kind, found in lengths.items()},
-        **{f"{kind}_sum": sum(found) for kind, found in lengths.items()},
-        "clip0_candidates": sum(one["current_step"]["step_id"] == BEFORE_ALL for one in made),
-    }
-
-
-def _kinds(text: str | None) -> frozenset[str]:
-    words = KINDS if text is None else [word.strip() for word in text.split(",")]
-    if unknown := [word for word in words if word not in KINDS]:
-        raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(KINDS)}", param_hint="--kinds")
-    return frozenset(words)
+    return not_here(absent)
 
 
 def _available(path: Path) -> frozenset[str]:
@@ -302,3 +280,10 @@ def _available(path: Path) -> frozenset[str]:
     if wrong := next((one for one, found in kinds.items() if not isinstance(found, list | dict)), None):
         raise read.fail(wrong, "neither a list of kinds nor links by kind")
     return frozenset(one for one, found in kinds.items() if FILM_KIND in found)
+
+
+def _kinds(text: str | None) -> frozenset[str]:
+    words = KINDS if text is None else [word.strip() for word in text.split(",")]
+    if unknown := [word for word in words if word not in KINDS]:
+        raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(KINDS)}", param_hint="--kinds")
+    return frozenset(words)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -101,14 +100,10 @@ def prompts(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, ask: 
     yes = sum(one["answer"] == "Yes" for one in made)
     said = {"recordings": len(recordings), "questions": len(made), "yes": yes, "file": str(out)}
     warnings = past_the_film(found.data) + found.warnings
-    if ask == "categories" and (other := _untold(recordings, frozenset(TAG_OF_COLUMN.values()))):
+    wrong = [{error.tag for error in entry.errors} for one in recordings for entry in one.entries]
+    other = sum(bool(tags) and tags.isdisjoint(TAG_OF_COLUMN.values()) for tags in wrong)
+    if ask == "categories" and other:
         warnings.append(
             f"{other} steps have errors of none of the seven categories: all their answers are No"
         )
     return answer(said, warnings, f"{len(made):,} questions in {out}", strict=strict)
-
-
-def _untold(recordings: Any, tags: frozenset[str]) -> int:
-    """Count the steps with errors of which no category tells."""
-    wrong = (entry for one in recordings for entry in one.entries if entry.errors)
-    return sum(not any(error.tag in tags for error in entry.errors) for entry in wrong)

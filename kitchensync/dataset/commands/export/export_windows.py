@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -20,10 +20,16 @@ from kitchensync.dataset.commands.export_source import (
     write_list,
 )
 from kitchensync.dataset.commands.options import SEED, SHOW_REQUESTS, asked, named_server, shown
-from kitchensync.dataset.examples.verified_rows import evidence_rows
-from kitchensync.dataset.grounding import model_checks
-from kitchensync.dataset.grounding.model_checks import evidence_prompt, guess_prompt
-from kitchensync.dataset.grounding.object_questions import drawn, questions
+from kitchensync.dataset.examples.opinion_rows import evidence_rows
+from kitchensync.dataset.grounding.object_questions import (
+    MOST_TEXT,
+    checked,
+    drawn,
+    evidence_prompt,
+    guess_prompt,
+    questions,
+    rating_prompt,
+)
 from kitchensync.dataset.source.consent_of_all import may_be_processed
 from kitchensync.dataset.tables.step_rows import counted, past_the_film
 from kitchensync.shell.answer import Answer, answers
@@ -32,10 +38,11 @@ from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import check_output
 
 if TYPE_CHECKING:
-    from kitchensync.dataset.examples.model_answers import ModelRequest
+    from kitchensync.dataset.examples.model_answers import RequestToSend
+    from kitchensync.dataset.grounding.object_questions import Question
     from kitchensync.dataset.source.given_data import GivenData
-
-Rows = list[dict[str, Any]]
+    from kitchensync.dataset.tables.localization import Split
+    from kitchensync.dataset.tables.step_rows import StepsClip
 
 
 @click.command()
@@ -106,7 +113,10 @@ def windows(
     """
     from kitchensync.dataset.tables.step_rows import windows as clips
 
-    sizes_wanted = _sizes(sizes)
+    words = [word.strip() for word in sizes.split(",")]
+    if not all(word.isdecimal() and 1 <= int(word) <= 1000 for word in words):
+        raise click.BadParameter(f"{sizes!r}: not numbers of steps, such as 2,3", param_hint="--sizes")
+    sizes_wanted = dict.fromkeys(map(int, words))
     if verified and asks:
         raise click.UsageError("--questions are not marked yet, --verified are; give one of them")
     if (by_model or show_requests) and not (asks or verified):
@@ -123,16 +133,18 @@ def windows(
     made = {size: [clip for one in recordings for clip in clips(one, size)] for size in sizes_wanted}
     limit = float("inf") if max_seconds is None else max_seconds
     kept = {size: [one for one in all_ if one["end"] - one["start"] <= limit] for size, all_ in made.items()}
-    rows = [clip for clips_of_size in kept.values() for clip in clips_of_size]
+    windows = [clip for clips_of_size in kept.values() for clip in clips_of_size]
+    rows: list[Question] = []
     said: dict[str, Any] = {
         "recordings": len(recordings),
         "windows": {str(size): counted(found_clips) for size, found_clips in kept.items()},
-        "left_out": sum(map(len, made.values())) - len(rows),
+        "left_out": sum(map(len, made.values())) - len(windows),
     }
     warnings = past_the_film(found.data) + found.warnings
-    what = "clips"
     if asks:
-        what, rows = "questions", _questions(found, rows, wanted, seed)
+        names = {one.recording_id: one.activity_name for one in recordings}
+        rows = [row for clip in windows for row in questions(clip, names[clip["recording"]])]
+        rows = drawn(rows, wanted, seed) if wanted else rows
         if wanted and len(rows) < wanted:
             warnings.append(
                 f"only {len(rows)} of {wanted} questions can be drawn: of those with the same words in one "
@@ -140,25 +152,25 @@ def windows(
             )
         said |= {"candidates": _by_type(rows)}
     if verified:
-        what, rows = "questions", _verified(found, cases, said, warnings, force=force)
-    if by_model or show_requests:
-        check = _show if show_requests else _check
-        rows = check(found, rows, out, said, warnings)
-    if split and not show_requests:
-        rows = _in_parts(rows, read_split(split, found), said, warnings)
-    write_list(out, rows, force=force)
-    return answer({**said, "file": str(out)}, warnings, f"{len(rows):,} {what} in {out}", strict=strict)
-
-
-def _questions(found: GivenData, clips: Rows, wanted: int | None, seed: int) -> Rows:
-    names = {one.recording_id: one.activity_name for one in found.data.annotations.recordings}
-    rows = [row for clip in clips for row in questions(clip, names[clip["recording"]])]
-    return drawn(rows, wanted, seed) if wanted else rows
+        rows = _verified(found, cases, said, warnings, force=force)
+    written: Sequence[Mapping[str, object]] = rows
+    if show_requests:
+        written = _show(found, rows, said, warnings)
+    else:
+        rows = _check(found, rows, out, said, warnings) if by_model else rows
+        parts = read_split(split, found) if split else None
+        if asks or verified:
+            written = _in_parts(rows, parts, said, warnings) if parts else rows
+        else:
+            written = _in_parts(windows, parts, said, warnings) if parts else windows
+    write_list(out, written, force=force)
+    told = f"{len(written):,} {'questions' if asks or verified else 'clips'} in {out}"
+    return answer({**said, "file": str(out)}, warnings, told, strict=strict)
 
 
 def _verified(
     found: GivenData, cases_of: Path, said: dict[str, Any], warnings: list[str], *, force: bool
-) -> Rows:
+) -> list[Question]:
     rows, cases, without = evidence_rows(found)
     write_list(cases_of, cases, force=force)
     said |= {"verified": _by_type(rows), "rejected": len(cases) - len(rows), "cases": str(cases_of)}
@@ -168,11 +180,13 @@ def _verified(
     return rows
 
 
-def _by_type(rows: Rows) -> dict[str, int]:
+def _by_type(rows: list[Question]) -> dict[str, int]:
     return dict(sorted(Counter(one["qa_type"] for one in rows).items()))
 
 
-def _in_parts(rows: Rows, split: dict[str, list[str]], said: dict[str, Any], warnings: list[str]) -> Rows:
+def _in_parts(
+    rows: Sequence[Question | StepsClip], split: Split, said: dict[str, Any], warnings: list[str]
+) -> list[dict[str, object]]:
     """Add its part to each row: no recording is in two. Those of recordings in no part are left out and counted."""
     part_of = {recording: part for part, recordings in split.items() for recording in recordings}
     inside = in_parts(rows, part_of, itemgetter("recording"), warnings)
@@ -180,37 +194,42 @@ def _in_parts(rows: Rows, split: dict[str, list[str]], said: dict[str, Any], war
     return [{**row, "split": part_of[row["recording"]]} for row in inside]
 
 
-def _sent(found: GivenData, rows: Rows, warnings: list[str]) -> Rows:
+def _sent(found: GivenData, rows: list[Question], warnings: list[str]) -> list[Question]:
     agreed, lines = may_be_processed(found)
     warnings += lines
     return [row for row in rows if row["recording"] in agreed]
 
 
-def _show(found: GivenData, rows: Rows, _out: Path, said: dict[str, Any], warnings: list[str]) -> Rows:
+def _show(
+    found: GivenData, rows: list[Question], said: dict[str, Any], warnings: list[str]
+) -> list[RequestToSend]:
     """Return what would be sent; the judge gets each guess too, which is not known before."""
     sent = _sent(found, rows, warnings)
-    requests = [shown(named_server("questions"), _requests(sent, guess_prompt))]
-    requests += [shown(named_server("judge"), _requests(sent, evidence_prompt))]
-    listed = [one for some in requests for one in some]
+    listed = shown(named_server("questions"), {row["question_id"]: guess_prompt(row) for row in sent})
+    listed += shown(named_server("judge"), {row["question_id"]: evidence_prompt(row) for row in sent})
     said["would_send"] = {"requests": len(listed), "bytes": sum(one["bytes"] for one in listed)}
     return listed
 
 
-def _check(found: GivenData, rows: Rows, out: Path, said: dict[str, Any], warnings: list[str]) -> Rows:
+def _check(
+    found: GivenData, rows: list[Question], out: Path, said: dict[str, Any], warnings: list[str]
+) -> list[Question]:
     """Return the rows with what models said of those that may be sent."""
     writer, judge = named_server("questions"), named_server("judge")
     sent = _sent(found, rows, warnings)
-    guesses = asked(writer, _requests(sent, model_checks.guess_prompt), out, "guesses")
-    read = {name: guess for name, text in guesses.texts.items() if (guess := model_checks.guess_of(text))}
+    guesses = asked(writer, {row["question_id"]: guess_prompt(row) for row in sent}, out, "guesses")
+    read = {  # answers that can be shown to a judge
+        name: text for name, text in guesses.texts.items() if text and 0 < len(text.strip()) <= MOST_TEXT
+    }
     guessed = [row for row in sent if row["question_id"] in read]
-    to_rate = _requests(guessed, lambda row: model_checks.rating_prompt(row, read[row["question_id"]]))
+    to_rate = {row["question_id"]: rating_prompt(row, read[row["question_id"]]) for row in guessed}
     ratings = asked(judge, to_rate, out, "ratings")
-    told = asked(judge, _requests(sent, model_checks.evidence_prompt), out, "evidence checks")
-    made = []
+    told = asked(judge, {row["question_id"]: evidence_prompt(row) for row in sent}, out, "evidence checks")
+    made: list[Question] = []
     for row in rows:
         name = row["question_id"]
         known = [replies.texts.get(name) for replies in (guesses, ratings, told)]
-        made.append(model_checks.checked(row, *known) if name in told.texts else row)
+        made.append(checked(row, *known) if name in told.texts else row)
     refused = {
         "guesses": sum(text is not None for text in guesses.texts.values()) - len(read),
         "ratings": _unread(made, "commonsense"),
@@ -224,19 +243,6 @@ def _check(found: GivenData, rows: Rows, out: Path, said: dict[str, Any], warnin
     return made
 
 
-def _unread(rows: Rows, check: str) -> int:
+def _unread(rows: list[Question], check: Literal["commonsense", "evidence"]) -> int:
     said = [row["checks"][check] for row in rows if "checks" in row]
     return sum(one["response"] is not None and one["value"] is None for one in said)
-
-
-def _requests(rows: Rows, prompt: Callable[[dict[str, Any]], str]) -> list[ModelRequest]:
-    from kitchensync.dataset.examples.model_answers import ModelRequest
-
-    return [ModelRequest(row["question_id"], prompt(row)) for row in rows]
-
-
-def _sizes(text: str) -> list[int]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and 1 <= int(word) <= 1000 for word in words):
-        raise click.BadParameter(f"{text!r}: not numbers of steps, such as 2,3", param_hint="--sizes")
-    return list(dict.fromkeys(map(int, words)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import Field
 
-from kitchensync.dataset.grounding.object_questions import drawn, questions
+from kitchensync.dataset.grounding.object_questions import Question, drawn, questions
 from kitchensync.dataset.source.data_set import numbered
 from kitchensync.dataset.source.numbering import Numbering
 from kitchensync.dataset.source.own_members import cooked_of
@@ -121,8 +122,9 @@ def ask_evidence(work: Begun, body: EvidenceToAsk) -> JsonObject:
         name, length_s = own.recording.path.name, own.film_s
         numbering = Numbering()
         one = numbered(cooked_of(own, numbering), numbering).annotated
+    rows: Sequence[Question]
     if body.questions:
-        rows = [row.model_dump() for row in body.questions if row.recording == name]
+        rows = [cast(Question, row.model_dump()) for row in body.questions if row.recording == name]
     else:
         clips = (clip for size in SIZES for clip in windows(one, size))
         rows = [row for clip in clips for row in questions(clip, one.activity_name)]

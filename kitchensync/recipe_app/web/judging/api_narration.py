@@ -14,6 +14,7 @@ from kitchensync.dataset.narration.narrations import (
     NARRATED,
     SUBMITTED,
     Name,
+    NarratedVideo,
     Narration,
     NarrationChange,
     keep_narrations,
@@ -126,7 +127,7 @@ def end_sound(tools: Tools, visitor: Asking, recording: str, narration: Name, bo
     if not one.get("text"):
         said |= {"text": heard["text"], "source": heard.get("engine", "typed")}
     tools.records.note(NARRATED, recording, said, actor=visitor.actor)
-    return _parsed(_mine(tools, visitor.actor, recording, narration), steps) | {"why": heard["why"]}
+    return {**_parsed(_mine(tools, visitor.actor, recording, narration), steps), "why": heard["why"]}
 
 
 def sound(tools: Tools, visitor: Asking, recording: str, narration: Name) -> Response:
@@ -144,11 +145,11 @@ def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: Empty
     folder = film_folder(tools, recording)
     facts = film_facts(tools, folder)
     mine = narrations_of(tools.records.ops(recording), visitor.actor)
-    film = {"fps": facts["fps"], "frames": facts["frames"], "sha256": facts["sha256"]}
-    kept = []
+    film: NarratedVideo = {"fps": facts["fps"], "frames": facts["frames"], "sha256": facts["sha256"]}
+    kept: list[Narration] = []
     for one in mine:
         name = _name(visitor.actor, one["narration"])
-        kept.append(one | {"sound": sounds.sound_file(folder, name, one.get("ending", "")).name})
+        kept.append({**one, "sound": sounds.sound_file(folder, name, one.get("ending", "")).name})
     version = keep_narrations(folder, visitor.pseudonym, film, kept)
     tools.records.note(SUBMITTED, recording, {"version": version}, actor=visitor.actor)
     return {"version": version, "narrations": len(kept)}
@@ -169,9 +170,9 @@ def _name(actor: str, narration: str) -> str:
     return f"{annotation_of(actor):012x}-{narration}"
 
 
-def _parsed(one: Narration, steps: list[str]) -> Narration:
+def _parsed(one: Narration, steps: list[str]) -> JsonObject:
     said = parse(one.get("text", ""), steps)
-    return one | {"verb": said.verb, "noun": said.noun}
+    return {**one, "verb": said.verb, "noun": said.noun}
 
 
 NARRATIONS = "/api/v1/desk/recordings/{recording}/narrations"

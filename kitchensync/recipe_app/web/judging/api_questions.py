@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import Field
 
 from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
+from kitchensync.dataset.promqa.questions import KeptJudgement
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.operations.operation_kinds import OpId, Strict
@@ -92,7 +93,7 @@ def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
         "standing": standing,
         "to_rule": sum(one["state"] == "to_rule" for one in standing.values()),
         "agreement": agreement_of_judges(
-            (item["type"], [one.told(form) for one in words]) for item, words, _ in found
+            (item["type"], [cast(KeptJudgement, one.told(form)) for one in words]) for item, words, _ in found
         ),
     }
 
