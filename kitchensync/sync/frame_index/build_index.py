@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from kitchensync.sync.align.nearest import (
 )
 from kitchensync.sync.errors import NothingToSync
 
-Columns = dict[str, npt.NDArray[Any]]
+TableColumns = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def file_stamps(name: str, files: list[tuple[int, Int64]]) -> FrameStamps:
 
 def build_index(
     master: FrameStamps, frames: list[FrameStamps], runs: list[RunStamps]
-) -> tuple[Columns, dict[str, Any]]:
+) -> tuple[TableColumns, dict[str, Any]]:
     """Build the columns of `index.parquet`, and what is worth knowing about each stream.
 
     `master_i` and `<stream>_i` are frame or packet numbers in the stream (in the file `<stream>_file` for cameras),
@@ -66,10 +67,10 @@ def build_index(
         raise NothingToSync(master.name)
     order = strictly_increasing(master.ticks)
     at = master.ticks[order.rows]
-    columns: Columns = {"master_i": master.row[order.rows].astype(np.int32), "master_ticks": at}
+    columns: TableColumns = {"master_i": master.row[order.rows].astype(np.int32), "master_ticks": at}
     if master.file is not None:
         columns["master_file"] = master.file[order.rows]
-    about: dict[str, Any] = {}
+    about: dict[str, Mapping[str, float | None]] = {}
     for stream in frames:
         about[stream.name] = _add_nearest(columns, stream, at)
     for run in runs:
@@ -80,18 +81,18 @@ def build_index(
     return columns, {"name": master.name, "frames": len(at), **repairs, "streams": about}
 
 
-def _add_nearest(columns: Columns, stream: FrameStamps, at: Int64) -> dict[str, Any]:
+def _add_nearest(columns: TableColumns, stream: FrameStamps, at: Int64) -> dict[str, float | None]:
     order = strictly_increasing(stream.ticks)
     ticks = stream.ticks[order.rows]
     tolerance = tolerance_ticks(ticks)
     found = nearest(ticks, at, tolerance=tolerance, what=stream.name)
     hit = found >= 0
-    where = order.rows[np.maximum(found, 0)] if len(ticks) else np.zeros(len(at), dtype=np.int64)
-    rows = stream.row[where] if len(ticks) else where
-    columns[f"{stream.name}_i"] = np.where(hit, rows, -1).astype(np.int32)
+    where = order.rows[found[hit]]
+    columns[f"{stream.name}_i"] = np.full(len(at), -1, np.int32)
+    columns[f"{stream.name}_i"][hit] = stream.row[where]
     if stream.file is not None:
-        files = stream.file[where] if len(ticks) else np.zeros(len(at), dtype=np.int16)
-        columns[f"{stream.name}_file"] = np.where(hit, files, -1).astype(np.int16)
+        columns[f"{stream.name}_file"] = np.full(len(at), -1, np.int16)
+        columns[f"{stream.name}_file"][hit] = stream.file[where]
     away_us = offsets_us(ticks, found, at)
     columns[f"{stream.name}_dt_us"] = away_us
     return {
@@ -104,9 +105,9 @@ def _add_nearest(columns: Columns, stream: FrameStamps, at: Int64) -> dict[str, 
     }
 
 
-def build_poses(master_i: npt.NDArray[Any], master_ticks: Int64, tracks: list[PoseTrack]) -> Columns:
+def build_poses(master_i: npt.NDArray[Any], master_ticks: Int64, tracks: list[PoseTrack]) -> TableColumns:
     """Build the columns of `poses.parquet`: every pose at every master time, NaN and not valid across gaps."""
-    columns: Columns = {"master_i": master_i, "master_ticks": master_ticks}
+    columns: TableColumns = {"master_i": master_i, "master_ticks": master_ticks}
     for track in tracks:
         poses = track.at(master_ticks)
         for axis, name in enumerate("xyz"):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,12 +17,12 @@ from kitchensync.storage.ledger import Note
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.reading.inertial import sample_ticks
 from kitchensync.storage.timeline.pose_track import PoseTrack
-from kitchensync.sync.answers import plain
+from kitchensync.sync.answers import RecordingAnswer, plain
 from kitchensync.sync.errors import NoSuchMaster
 from kitchensync.sync.frame_index.build_index import (
-    Columns,
     FrameStamps,
     RunStamps,
+    TableColumns,
     build_index,
     build_poses,
     file_stamps,
@@ -32,8 +32,7 @@ from kitchensync.sync.frame_index.masters import RUNS
 from kitchensync.sync.recording.headset import frame_poses, head_poses
 
 if TYPE_CHECKING:
-    from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile
-    from kitchensync.sync.recording.sync_session import Headset, Session
+    from kitchensync.sync.recording.sync_session import Session
 
 
 INDEX, POSES = "index.parquet", "poses.parquet"
@@ -41,18 +40,18 @@ POSED = [name for name, stream in STREAMS.items() if stream.in_pose_table]
 MEDIA_TICKS_PER_S = 10_000_000
 
 
-def write_tables(session: Session, *, master: str | None, usable: bool) -> dict[str, Any]:
+def write_tables(session: Session, *, master: str | None, usable: bool) -> RecordingAnswer:
     """Write both tables, or none when there is nothing to say; return what the answer says of them."""
     if not usable:
-        return _no_tables("nothing is aligned, so there is no index")
+        return {"master": None, "index": None, "reasons": ["nothing is aligned, so there is no index"]}
     frames, runs = _headset_stamps(session)
     cameras = _camera_stamps(session)
     try:
-        chosen = choose_master(master, frames, cameras, session)
+        chosen = _choose_master(master, frames, cameras, session)
     except NoSuchMaster as error:
         if master is not None:
             raise
-        return _no_tables(str(error))
+        return {"master": None, "index": None, "reasons": [str(error)]}
     others = [stream for stream in [*frames, *cameras] if stream is not chosen]
     columns, about = build_index(chosen, others, runs)
     about["clock"] = "media_100ns" if session.main is None else "hl2_qpc_100ns"
@@ -61,27 +60,21 @@ def write_tables(session: Session, *, master: str | None, usable: bool) -> dict[
     about["files"] = [file.relative for file in session.cameras]
     about["picture_late_ms"] = {source: late_s * 1e3 for source, late_s in session.picture_late_s.items()}
     _write(session.folder / INDEX, columns, about)
-    notes, problem = _notes(session)
-    poses = build_poses(columns["master_i"], columns["master_ticks"], list(_pose_tracks(session, notes)))
-    told = {
-        "master": chosen.name,
-        "frame": "headset world, metres, w x y z",
-        "world_frames": problem or "ledger",
-    }
-    _write(session.folder / POSES, poses, told)
-    return {"master": chosen.name, "index": about} | ({"warnings": [problem]} if problem else {})
-
-
-def _notes(session: Session) -> tuple[dict[str, list[Note]], str]:
-    """The ledger, which tells of new world frames; or why it does not."""
+    notes, answer = {}, RecordingAnswer(master=chosen.name, index=about)
     try:
-        return read_notes(session.recording.readable), ""
+        notes = read_notes(session.recording.readable)  # it tells of new world frames
     except BadChunk as error:
         pass_on_trouble(error)
-        return {}, f"poses may mix world frames, since the ledger is damaged: {' '.join(str(error).split())}"
+        why = " ".join(str(error).split())
+        answer["warnings"] = [f"poses may mix world frames, since the ledger is damaged: {why}"]
+    poses = build_poses(columns["master_i"], columns["master_ticks"], list(_pose_tracks(session, notes)))
+    world_frames = next(iter(answer.get("warnings", [])), "ledger")
+    of_poses = {"frame": "headset world, metres, w x y z", "world_frames": world_frames}
+    _write(session.folder / POSES, poses, {"master": chosen.name, **of_poses})
+    return answer
 
 
-def choose_master(
+def _choose_master(
     wanted: str | None, frames: list[FrameStamps], cameras: list[FrameStamps], session: Session
 ) -> FrameStamps:
     """PV unless something else is wanted or it was not recorded; then a camera, then what there is.
@@ -117,7 +110,7 @@ def _headset_stamps(session: Session) -> tuple[list[FrameStamps], list[RunStamps
     """Stamps of the headsets' streams; inertial ones sample by sample on their repaired clocks."""
     frames: list[FrameStamps] = []
     runs: list[RunStamps] = []
-    for headset in _main_first(session):
+    for headset in sorted(session.headsets, key=lambda headset: headset is not session.main):
         for short, stream in headset.streams:
             raw = stream.index["device_ticks"].astype(np.int64)
             if short in headset.inertial:
@@ -132,57 +125,43 @@ def _headset_stamps(session: Session) -> tuple[list[FrameStamps], list[RunStamps
     return frames, runs
 
 
-def _main_first(session: Session) -> list[Headset]:
-    return sorted(session.headsets, key=lambda headset: headset is not session.main)
-
-
 def _camera_stamps(session: Session) -> list[FrameStamps]:
-    """When every picture of the aligned camera files was taken, on the main headset's clock, one stream a camera.
+    """When every picture of the placed camera files was taken, on the clock of the tables, one stream a camera.
 
-    Without a headset on the media time of the first clip.
+    That is the main headset's, without one the media time of the first clip.
     """
     found: dict[str, list[tuple[int, Int64]]] = {}
     numbers = {file.source: number for number, file in enumerate(session.cameras)}
     for clip in sorted(session.clips, key=lambda clip: clip is not session.own_clip):
         for file in clip.readable:
-            ticks = _taken(session, clip, file)
+            taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
+            clock_map, ticks = session.maps.get(file.source), None
+            if clip is session.own_clip:
+                ticks = np.rint((file.start_s + taken_s) * MEDIA_TICKS_PER_S).astype(np.int64)
+            elif clock_map is not None and session.is_on_tables(file.source):
+                ticks = clock_map.to_ticks(taken_s)
+                if session.main is not None:
+                    ticks = _to_main(session, session.rides_with[file.source].name, ticks)
             if ticks is not None:
                 found.setdefault(session.name_of(clip), []).append((numbers[file.source], ticks))
     return [file_stamps(name, files) for name, files in found.items()]
 
 
-def _taken(session: Session, clip: CameraClip, file: CameraFile) -> Int64 | None:
-    """When the pictures of a file were taken, on the clock of the tables; None where nothing places them."""
-    taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
-    if clip is session.own_clip:
-        return np.rint((file.start_s + taken_s) * MEDIA_TICKS_PER_S).astype(np.int64)
-    clock_map = session.maps.get(file.source)
-    if clock_map is None or not session.is_on_tables(file.source):
-        return None
-    ticks, master = clock_map.to_ticks(taken_s), session.rides_with[file.source]
-    return ticks if session.main is None else _to_main(session, master.name, ticks)
-
-
 def _pose_tracks(session: Session, notes: dict[str, list[Note]]) -> Iterator[PoseTrack]:
     """Head poses first, then those that came with pictures, all on the main headset's clock."""
-    for headset in _main_first(session):
+    for headset in sorted(session.headsets, key=lambda headset: headset is not session.main):
         for short, stream in sorted(headset.streams, key=lambda item: not is_head_pose(item[0])):
-            said = notes.get(stream.name, [])
-            track = None
+            own, track = notes.get(stream.name, []), None
             if is_head_pose(short):
-                track = head_poses(stream, said)
+                track = head_poses(stream, own)
             elif short in POSED:
-                track = frame_poses(short, stream, said)
+                track = frame_poses(short, stream, own)
             ticks = _to_main(session, headset.name, track.ticks) if track is not None else None
             if track is not None and ticks is not None:
                 yield replace(track, name=session.column(headset, track.name), ticks=ticks)
 
 
-def _no_tables(reason: str) -> dict[str, Any]:
-    return {"master": None, "index": None, "reasons": [reason]}
-
-
-def _write(path: Path, columns: Columns, about: dict[str, Any]) -> None:
+def _write(path: Path, columns: TableColumns, about: Mapping[str, object]) -> None:
     """Write a table; `about` goes into its metadata under `kitchensync`."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -133,6 +133,10 @@ class Session:
             return max(self.references, key=placed.count).clip  # of equals the first
         return next((clip for clip in self.clips if clip.readable), None)
 
+    def place(self, file: CameraFile, clock_map: ClockMap, master: Master) -> None:
+        """Keep the map of a file and the device that it rides with."""
+        self.maps[file.source], self.rides_with[file.source] = clock_map, master
+
     def is_on_tables(self, source: str) -> bool:
         """Return whether a file lies on the clock of the tables: a later clip of the reference has another one."""
         master = self.rides_with.get(source)

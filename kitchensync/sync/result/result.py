@@ -38,6 +38,7 @@ from kitchensync.sync.align.sound import MICROPHONES_MS, Heard
 from kitchensync.sync.align.verdict import THRESHOLDS, Verdict, judge_bridge
 from kitchensync.sync.answers import software_version
 
+PlotArrays = dict[str, npt.NDArray[Any]]
 ASSUMED = "default"
 HEAD_POSE_PART = ErrorPart("head_pose_filter", 0.0, 10.0, ASSUMED)
 GYRO_TO_FRAME = "gyro_to_frame"
@@ -221,15 +222,14 @@ def prior_evidence(prior: Prior | None) -> ClockEvidence | None:
     return ClockEvidence(prior.tau0_s, prior.sigma_s, prior.source) if prior is not None else None
 
 
-def plot_arrays(found: PairAlignment) -> dict[str, npt.NDArray[Any]]:
+def plot_arrays(found: PairAlignment) -> PlotArrays:
     """Arrays that the report draws: score over lag, window lags with the line, overlay of both rates."""
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "coarse_lag_s": found.coarse.lags_s,
-        "coarse_score": found.coarse.score,
-    }
-    fine = found.fine
-    if fine is not None:
-        line_t_s = _drawn_times(fine)
+    arrays: PlotArrays = {"coarse_lag_s": found.coarse.lags_s, "coarse_score": found.coarse.score}
+    if (fine := found.fine) is not None:
+        # where the curve must be known to be drawn: its ends, both sides of jumps, and between when it bends
+        breaks = np.array(fine.line.shape.breaks_s)
+        between = np.linspace(*fine.overlap_s, 2 if fine.line.shape.degree == 1 else 41)
+        line_t_s = np.unique(np.concatenate([between, breaks, np.nextafter(breaks, np.inf)]))
         arrays |= {
             "window_t_s": fine.lags.t_s,
             "window_tau_s": fine.lags.tau_s,
@@ -246,13 +246,6 @@ def plot_arrays(found: PairAlignment) -> dict[str, npt.NDArray[Any]]:
             "overlay_camera_rad_per_s": found.overlay.camera,
         }
     return arrays
-
-
-def _drawn_times(fine: Fine) -> npt.NDArray[np.floating]:
-    """Where the curve must be known to be drawn: its ends, both sides of jumps, and between when it bends."""
-    breaks = np.array(fine.line.shape.breaks_s)
-    between = np.linspace(*fine.overlap_s, 2 if fine.line.shape.degree == 1 else 41)
-    return np.unique(np.concatenate([between, breaks, np.nextafter(breaks, np.inf)]))
 
 
 def _rounded(values: tuple[float, ...], digits: int) -> tuple[float, ...]:
