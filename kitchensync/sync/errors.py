@@ -16,11 +16,15 @@ class SyncError(Exception):
     exit_code = 1
 
 
-class BadArrays(SyncError):
-    """Arrays that cannot be what they claim to be."""
+class UnusableInput(SyncError):
+    """Something that was given and does not serve."""
 
-    def __init__(self, what: str, problem: str) -> None:
+    def __init__(self, what: object, problem: str) -> None:
         super().__init__(f"{what}: {problem}")
+
+
+class BadArrays(UnusableInput):
+    """Arrays that cannot be what they claim to be."""
 
 
 class TooShort(SyncError):
@@ -61,11 +65,8 @@ class UnknownMaster(SyncError):
         super().__init__(f"--master {master}: no recording has it; choose one of {', '.join(known)}")
 
 
-class CannotCompare(SyncError):
+class CannotCompare(UnusableInput):
     """Something that holds no alignments."""
-
-    def __init__(self, path: object, why: str) -> None:
-        super().__init__(f"{path}: {why}")
 
 
 class NoCameraName(SyncError):
@@ -86,8 +87,5 @@ class BadLatencyStore(SyncError):
         )
 
 
-class CannotFilm(SyncError):
-    """A film that cannot be made."""
-
-    def __init__(self, what: object, why: str) -> None:
-        super().__init__(f"{what}: {why}")
+class CannotFilm(UnusableInput):
+    """A video that cannot be made."""

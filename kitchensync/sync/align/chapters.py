@@ -37,7 +37,11 @@ def of_chapter(
         return _moved(found, start_s)
     fine = _snapped(found.fine, joints_s)
     first, last = max(fine.overlap_s[0], start_s), min(fine.overlap_s[1], start_s + seconds)
-    verdict = found.verdict if last > first else _outside(found.verdict, first - last)
+    verdict = found.verdict
+    if last <= first:
+        away = f"placed by the drift, {first - last:.1f} s away from what was compared"
+        words = f"nothing to compare it with was recorded then: {away}"
+        verdict = replace(verdict, warnings=(*verdict.warnings, words))
     fine = replace(fine, overlap_s=(first, last) if last > first else (start_s, start_s + seconds))
     parts = error_parts(fine, headset, (start_s, start_s + seconds))
     if last <= first and max(parts.stat_ms) > THRESHOLDS["stat_most_ms"]:
@@ -50,12 +54,6 @@ def of_chapter(
     return _moved(replace(changed, clock_map=None if verdict.status == "not_aligned" else here), start_s)
 
 
-def _outside(verdict: Verdict, away_s: float) -> Verdict:
-    away = f"placed by the drift, {away_s:.1f} s away from what was compared"
-    words = f"nothing to compare it with was recorded then: {away}"
-    return replace(verdict, warnings=(*verdict.warnings, words))
-
-
 def _snapped(fine: Fine, joints_s: tuple[float, ...]) -> Fine:
     """Put the breaks that lie near a joint onto it."""
     shape = fine.line.shape
@@ -65,7 +63,16 @@ def _snapped(fine: Fine, joints_s: tuple[float, ...]) -> Fine:
 
 
 def _moved(found: PairAlignment, by_s: float) -> PairAlignment:
-    coarse = found.coarse
+    coarse, fine, overlay = found.coarse, found.fine, found.overlay
+    if fine is not None:
+        first, last = fine.overlap_s
+        fine = replace(
+            fine,
+            line=line_moved(fine.line, by_s),
+            lags=lags_moved(fine.lags, by_s),
+            step=replace(fine.step, t_s=fine.step.t_s - by_s),
+            overlap_s=(first - by_s, last - by_s),
+        )
     return replace(
         found,
         coarse=replace(
@@ -75,21 +82,10 @@ def _moved(found: PairAlignment, by_s: float) -> PairAlignment:
             second_tau_s=coarse.second_tau_s + by_s,
             magnitude_tau_s=coarse.magnitude_tau_s + by_s,
         ),
-        fine=_fine_moved(found.fine, by_s) if found.fine is not None else None,
+        fine=fine,
         clock_map=map_moved(found.clock_map, by_s) if found.clock_map is not None else None,
         prior=prior_moved(found.prior, by_s) if found.prior is not None else None,
-        overlay=replace(found.overlay, t_s=found.overlay.t_s - by_s) if found.overlay is not None else None,
-    )
-
-
-def _fine_moved(fine: Fine, by_s: float) -> Fine:
-    first, last = fine.overlap_s
-    return replace(
-        fine,
-        line=line_moved(fine.line, by_s),
-        lags=lags_moved(fine.lags, by_s),
-        step=replace(fine.step, t_s=fine.step.t_s - by_s),
-        overlap_s=(first - by_s, last - by_s),
+        overlay=replace(overlay, t_s=overlay.t_s - by_s) if overlay is not None else None,
     )
 
 

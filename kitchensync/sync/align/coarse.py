@@ -142,7 +142,8 @@ def _correlate(xh: Floats, xg: Floats, grid_h: Grid, grid_g: Grid) -> tuple[Floa
         for j in range(3):
             cross[:, i, j] = over_lags(i, j)
     energy_h, energy_g, magnitude = over_lags(3, 5), over_lags(5, 3), over_lags(4, 4)
-    enough = np.maximum(energy_h / _energy(xh), energy_g / _energy(xg)) >= LEAST_ENERGY
+    whole_h, whole_g = (max(float((x**2).sum()), 1e-30) for x in (xh, xg))
+    enough = np.maximum(energy_h / whole_h, energy_g / whole_g) >= LEAST_ENERGY
     cells = over_lags(5, 5)
     cells[~enough | (cells < LEAST_S * grid_h.hz)] = 0.0
     return cross, np.sqrt(np.maximum(energy_h * energy_g, 1e-30)), magnitude, cells
@@ -184,10 +185,6 @@ def _channels(x: Floats, good: npt.NDArray[np.bool_]) -> Floats:
     length = np.sqrt(squared)
     length = np.where(good, length - length[good].mean() if good.any() else length, 0.0)
     return np.column_stack([x, squared, length, good.astype(np.float64)])
-
-
-def _energy(x: Floats) -> float:
-    return max(float((x**2).sum()), 1e-30)
 
 
 def read_peaks(

@@ -15,7 +15,6 @@ from kitchensync.sync.align.pair_alignment import Overlay, PairAlignment, Unit
 from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.align.segments import find_jumps, in_pieces, is_suspicious, pieces_of, segments_of
 from kitchensync.sync.align.verdict import THRESHOLDS, Evidence, judge
-from kitchensync.sync.errors import TooShort
 from kitchensync.sync.fit.pairing import Pairing
 from kitchensync.sync.fit.resample import GyroTrack
 
@@ -34,21 +33,15 @@ def align_pair(
 
     Raises TooShort when either track holds under 3 s.
     """
-    factor = _first_factor(headset.track, camera, unit)
+    factor = DEGREES_PER_RADIAN if unit == "deg_per_s" else 1.0
+    if unit == "auto":  # by the sizes of both motions: it only has to be right to a factor of seven
+        ratio = _liveliness(headset.track) / max(_liveliness(camera), 1e-12)
+        factor = DEGREES_PER_RADIAN if _nearer(ratio, DEGREES_PER_RADIAN, 1.0) else 1.0
     found = _align_once(headset, camera, prior, factor)
-    scale = found.unit.scale
     other = DEGREES_PER_RADIAN if factor == 1.0 else 1.0
-    if unit == "auto" and found.fine is not None and _nearer(scale, other, factor):
+    if unit == "auto" and found.fine is not None and _nearer(found.unit.scale, other, factor):
         found = _align_once(headset, camera, prior, other)
     return found if unit == "auto" else replace(found, unit=replace(found.unit, name=unit, source="setting"))
-
-
-def _first_factor(headset: GyroTrack, camera: GyroTrack, unit: str) -> float:
-    """Guess the unit from the sizes of both motions: it only has to be right to a factor of seven."""
-    if unit != "auto":
-        return DEGREES_PER_RADIAN if unit == "deg_per_s" else 1.0
-    ratio = _liveliness(headset) / max(_liveliness(camera), 1e-12)
-    return DEGREES_PER_RADIAN if _nearer(ratio, DEGREES_PER_RADIAN, 1.0) else 1.0
 
 
 def _liveliness(track: GyroTrack) -> float:
@@ -67,7 +60,10 @@ def _align_once(headset: HeadsetGyro, camera: GyroTrack, prior: Prior | None, fa
     fine, nominal = _fit(pairing, coarse)
     if is_suspicious(coarse, fine):
         coarse, fine, nominal = _fit_pieces(track, camera, pairing, (coarse, fine, nominal))
-    if _rate_may_be_wrong(coarse, fine):
+    # nominal stamps may be why a match is weak, or why a few seconds fit while the rest runs away
+    alone = coarse.rival <= THRESHOLDS["rival_share_most"]
+    badly_fitted = fine is None or fine.line.chi > THRESHOLDS["chi_most"]
+    if coarse.rho < WEAK_RHO or (alone and badly_fitted):
         coarse, fine, nominal = _rescue(track, camera, prior, pairing, (coarse, fine, nominal))
     overlay = _overlay(pairing, fine) if fine is not None else None
     until_s = sampled_until(float(camera.t_s[-1]))
@@ -106,14 +102,6 @@ def _fit_pieces(track: GyroTrack, camera: GyroTrack, pairing: Pairing, found: Fo
     if fine is None or fine.lags.kept.sum() <= before:
         return found
     return in_pieces(found[0], pieces), fine, False
-
-
-def _rate_may_be_wrong(coarse: Coarse, fine: Fine | None) -> bool:
-    """Return whether nominal stamps may be why: a weak match, or a few seconds that fit while the rest runs away."""
-    if coarse.rho < WEAK_RHO:
-        return True
-    alone = coarse.rival <= THRESHOLDS["rival_share_most"]
-    return alone and (fine is None or fine.line.chi > THRESHOLDS["chi_most"])
 
 
 def _rescue(
@@ -156,13 +144,16 @@ def _conclude(
     nowhere = ErrorParts((NAN,) * 3, (NAN,) * 3, NAN)
     parts = error_parts(fine, headset, (0.0, until_s)) if fine is not None else nowhere
     verdict = judge(_evidence(headset, found, prior, parts.within_ms))
-    usable = fine is not None and verdict.status != "not_aligned"
+    clock_map, unit = None, "undecided"
+    if fine is not None and verdict.status != "not_aligned":
+        line, unit = fine.line, "rad_per_s" if factor == 1.0 else "deg_per_s"
+        clock_map = ClockMap(headset.epoch_ticks, line.t_mid_s, line.coef, fine.overlap_s, line.jumps)
     return PairAlignment(
         verdict=verdict,
-        clock_map=_map_of(headset.epoch_ticks, fine) if fine is not None and usable else None,
+        clock_map=clock_map,
         coarse=coarse,
         fine=fine,
-        unit=_unit_of(fine, factor) if usable else Unit("undecided", _raw_scale(fine, factor), "measured"),
+        unit=Unit(unit, fine.scale * factor if fine is not None else NAN, "measured"),
         prior=prior,
         nominal_rate=nominal,
         stat_ms=parts.stat_ms,
@@ -210,20 +201,6 @@ def _evidence(headset: HeadsetGyro, found: Found, prior: Prior | None, stat_ms: 
     )
 
 
-def _map_of(epoch_ticks: int, fine: Fine) -> ClockMap:
-    line = fine.line
-    return ClockMap(epoch_ticks, line.t_mid_s, line.coef, fine.overlap_s, line.jumps)
-
-
-def _raw_scale(fine: Fine | None, factor: float) -> float:
-    return fine.scale * factor if fine is not None else float("nan")
-
-
-def _unit_of(fine: Fine | None, factor: float) -> Unit:
-    name = "rad_per_s" if factor == 1.0 else "deg_per_s"
-    return Unit(name, _raw_scale(fine, factor), "measured")
-
-
 def _overlay(pairing: Pairing, fine: Fine, seconds: float = 10.0) -> Overlay:
     """The liveliest ten seconds, both in the headset's axes."""
     t_s = pairing.camera.t_s
@@ -234,6 +211,3 @@ def _overlay(pairing: Pairing, fine: Fine, seconds: float = 10.0) -> Overlay:
     rows = start + np.flatnonzero(good[start : start + length])
     headset = pairing.spline(t_s[rows] + fine.line.at(t_s[rows]))
     return Overlay(t_s[rows], headset, pairing.camera.values[rows] @ fine.rotation.T)
-
-
-__all__ = ["PairAlignment", "Prior", "TooShort", "align_pair"]

@@ -17,14 +17,14 @@ import numpy.typing as npt
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA
 from kitchensync.shell.array_types import Int64
 from kitchensync.shell.untrusted_json import load_json
-from kitchensync.storage.events import Event
+from kitchensync.storage.errors import BadEventLog
+from kitchensync.storage.events import Event, event_logs, read_lines
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.timeline.session_time import SessionTime
 from kitchensync.sync.align.nearest import strictly_increasing, tolerance_ticks
 from kitchensync.sync.answers import EventCounts
 from kitchensync.sync.recording.clips_to_align import CameraFile
-from kitchensync.sync.recording.readable_events import read_noted
 from kitchensync.sync.recording.sync_session import Headset, Session
 
 NAME, SCHEMA = Path("sync") / "events.json", "event-frames/1"
@@ -95,6 +95,23 @@ class PictureTimes:
     def _nearest(self, at_ns: int) -> int:
         after = min(int(np.searchsorted(self.host_ns, at_ns)), len(self.host_ns) - 1)
         return min((max(after - 1, 0), after), key=lambda k: abs(int(self.host_ns[k]) - at_ns))
+
+
+def read_noted(recording: Path) -> tuple[list[Event], list[str]]:
+    """Return the events by time, and what is wrong with their logs; a damaged log is read up to its damage.
+
+    Each event has a `body` that is an object, an integer `host_ns` and its `writer`.
+    """
+    events: list[Event] = []
+    problems: list[str] = []
+    for path in event_logs(recording):
+        try:
+            for event, _ in read_lines(path):
+                body = event["body"] if isinstance(event.get("body"), dict) else {}
+                events.append({**event, "body": body, "writer": path.stem, "host_ns": int(event["host_ns"])})
+        except (BadEventLog, OSError, KeyError, TypeError, ValueError) as error:
+            problems.append(f"events/{path.name}: {' '.join(str(error).split()).rpartition(': ')[2]}")
+    return sorted(events, key=lambda event: int(event["host_ns"])), problems
 
 
 def write_event_frames(session: Session, pairs: list[Alignment]) -> EventCounts:

@@ -53,7 +53,10 @@ def align_films(reference_path: Path, film_path: Path, *, unit: Unit = "auto") -
             f"{name} holds {error.seconds:.2f} s, {error.needed_s:g} s are needed", inputs=inputs
         )
     else:
-        answer = _answer(_with_steps(_from(begin_s, found), reference, film), reference, film, inputs)
+        if (clock_map := found.clock_map) is not None:  # from the reference's own zero again
+            first_s, *later = clock_map.coef
+            found = replace(found, clock_map=replace(clock_map, coef=(first_s + begin_s, *later)))
+        answer = _answer(_with_steps(found, reference, film), reference, film, inputs)
     answer = replace(
         answer,
         source=film.path.name,
@@ -64,8 +67,7 @@ def align_films(reference_path: Path, film_path: Path, *, unit: Unit = "auto") -
         warnings=(*answer.warnings, *reference.warnings, *film.warnings),
         clues=film.clues,
     )
-    said: dict[str, Any] = plain(answer.as_object())
-    return said
+    return dict(plain(answer.as_object()))
 
 
 def _answer(found: PairAlignment, reference: Motion, film: Motion, inputs: list[Input]) -> Alignment:
@@ -88,14 +90,6 @@ def _with_steps(found: PairAlignment, *motions: Motion) -> PairAlignment:
     unit = motions[0].unit
     stated = replace(found.unit, name=unit) if motions[0].is_table and unit != "auto" else found.unit
     return replace(found, model_ms=(first, middle, last), unit=stated)
-
-
-def _from(begin_s: float, found: PairAlignment) -> PairAlignment:
-    """Count the reference's seconds from its own zero again."""
-    if found.clock_map is None:
-        return found
-    first_s, *later = found.clock_map.coef
-    return replace(found, clock_map=replace(found.clock_map, coef=(first_s + begin_s, *later)))
 
 
 def _in_radians(gyro: HeadsetGyro, film: Motion) -> Motion:

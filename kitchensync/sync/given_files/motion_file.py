@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Motion:
     track: GyroTrack
     unit: Unit = "rad_per_s"
     is_table: bool = False
-    report: dict[str, Any] = field(default_factory=dict)
+    report: dict[str, object] = field(default_factory=dict)
     clues: tuple[Clue, ...] = ()
     doubts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -172,6 +172,6 @@ def _read_other_film(path: Path) -> Motion:
     return Motion(path, track, report=report, doubts=(NO_CLUES.format(path.name),))
 
 
-def _report(track: GyroTrack) -> dict[str, Any]:
+def _report(track: GyroTrack) -> dict[str, object]:
     rate_hz = 1.0 / float(np.median(np.diff(track.t_s)))
     return {"rate_hz": round(rate_hz, 4), "samples": len(track.t_s)}

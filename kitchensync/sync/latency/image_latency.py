@@ -115,9 +115,11 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
     total, usable = int(inside.sum()), int(rows.sum())
     seconds = float((turns.t1_s - turns.t0_s)[inside].sum())
     if usable < 2 * PARTS:
-        return _refused(
-            total, usable, seconds, f"only {usable} of {total} pictures have enough points to follow"
-        )
+        nan, nothing = float("nan"), np.empty(0)
+        return ImageLatency(
+            nan, nan, 0.0, nan, (nan, nan), np.full(3, nan), False, total, usable, seconds, 0.0, nothing, nothing,
+            (f"only {usable} of {total} pictures have enough points to follow",),
+        )  # fmt: skip
     lags = np.arange(-SEARCH_S, SEARCH_S + STEP_S / 2, STEP_S)
     curves = [np.array([_fit(pairs, lag, signs)[0] for lag in lags]) for signs in (UPRIGHT, UPSIDE_DOWN)]
     flip = int(np.argmax([curve.max() for curve in curves]))
@@ -145,7 +147,8 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
         curve=curve,
         refusals=(),
     )
-    return _judged(found, is_edge=best in (0, len(lags) - 1))
+    is_edge = best in (0, len(lags) - 1)
+    return replace(found, refusals=tuple(_refusals(found, THRESHOLDS, is_edge=is_edge)))
 
 
 def wide_search(turns: ImageTurns, gyro: GyroTrack, lags_s: Floats) -> WideSearch:
@@ -167,14 +170,6 @@ def wide_search(turns: ImageTurns, gyro: GyroTrack, lags_s: Floats) -> WideSearc
     return WideSearch(float(lags_s[best]), float(curve[best]), rival)
 
 
-def _refused(total: int, usable: int, seconds: float, why: str) -> ImageLatency:
-    nan, nothing = float("nan"), np.empty(0)
-    return ImageLatency(
-        nan, nan, 0.0, nan, (nan, nan), np.full(3, nan), False, total, usable, seconds, 0.0, nothing, nothing,
-        (why,),
-    )  # fmt: skip
-
-
 def _fit(pairs: _Pairs, lag_s: float, signs: Floats) -> tuple[float, Floats]:
     """R^2 over all axes together, and the scale of each; a scale that has the wrong sign explains nothing."""
     x = pairs.turned(lag_s) * signs
@@ -193,13 +188,6 @@ def _without_outliers(pairs: _Pairs, lag_s: float, signs: Floats) -> Mask:
     return np.asarray(away <= OUTLIER_SIGMAS * 1.4826 * max(float(np.median(away)), 1e-9) + 1e-12)
 
 
-def _design(pairs: _Pairs, lag_s: float) -> tuple[list[Floats], list[Floats]]:
-    """For each axis the columns (turned, 1, slope) and what was seen."""
-    turned, slope = pairs.turned(lag_s), pairs.slope(lag_s)
-    ones = np.ones(len(turned))
-    return [np.column_stack([turned[:, a], ones, slope[:, a]]) for a in range(3)], list(pairs.seen.T)
-
-
 def _refine(pairs: _Pairs, lag_s: float) -> tuple[float, float]:
     """Gauss-Newton on the lag together with scale and offset of each axis; return it with its standard error.
 
@@ -210,7 +198,10 @@ def _refine(pairs: _Pairs, lag_s: float) -> tuple[float, float]:
     sigma = float("inf")
     for _ in range(REFINE_STEPS):
         tops, weights = 0.0, 0.0
-        for columns, seen in zip(*_design(pairs, lag_s), strict=True):
+        turned, slope = pairs.turned(lag_s), pairs.slope(lag_s)
+        ones = np.ones(len(turned))
+        for axis, seen in enumerate(pairs.seen.T):
+            columns = np.column_stack([turned[:, axis], ones, slope[:, axis]])
             solution, _, rank, _ = np.linalg.lstsq(columns, seen, rcond=None)
             if rank < 3 or abs(solution[0]) < 0.1:
                 continue
@@ -260,10 +251,6 @@ def _slope_of(curve: Floats, best: int, k: int) -> bool:
 def _turning(pairs: _Pairs) -> float:
     rate = pairs.turned(0.0) / (pairs.t1 - pairs.t0)[:, None]
     return float(np.degrees(np.sqrt(((rate - rate.mean(axis=0)) ** 2).sum(axis=1).mean())))
-
-
-def _judged(found: ImageLatency, *, is_edge: bool) -> ImageLatency:
-    return replace(found, refusals=tuple(_refusals(found, THRESHOLDS, is_edge=is_edge)))
 
 
 def _refusals(f: ImageLatency, t: dict[str, float], *, is_edge: bool) -> list[str]:

@@ -155,13 +155,9 @@ def turn_between(pair: Tracks, lens: LensModel) -> tuple[Floats, Mask]:
         outer = np.einsum("n,ni,nj->ij", weight, turned, turned)
         normal = np.eye(3) * float((weight * (turned**2).sum(axis=1)).sum()) - outer
         step = np.linalg.solve(normal, (weight[:, None] * np.cross(turned, left)).sum(axis=0))
-        total = _rotation(step) @ total
+        total = np.asarray(cv2.Rodrigues(np.asarray(step, np.float64))[0], np.float64) @ total
         if float(np.abs(step).max()) < 1e-7:
             break
     return np.asarray(cv2.Rodrigues(total)[0], np.float64).ravel(), np.asarray(
         np.linalg.norm(left, axis=1) < LARGEST_RESIDUAL_PX * pixel
     )
-
-
-def _rotation(vector: Floats) -> Floats:
-    return np.asarray(cv2.Rodrigues(np.asarray(vector, np.float64))[0], np.float64)

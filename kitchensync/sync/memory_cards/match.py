@@ -10,7 +10,7 @@ from typing import Any
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.memory_card import CardClip
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.reading.inertial import inertial_clock
 from kitchensync.storage.recording import open_recording
@@ -37,7 +37,7 @@ class CandidateRecording:
     """One recording that a clip could belong to."""
 
     path: Path
-    manifest: dict[str, Any]
+    manifest: Manifest
     device: str
     "The camera's name in it."
     away_s: float | None = None
@@ -92,11 +92,19 @@ def propose(clips: list[CardClip], recordings: list[Path], *, chosen: bool = Fal
         except StorageError:
             continue  # `verify` names it; nothing can be imported there
     proposals = [_propose(clip, known, chosen=chosen) for clip in clips]
-    _keep_cameras_apart(proposals)
+    owners: dict[tuple[Path, str], str | None] = {}
+    for one in proposals:  # where a camera's name was not known, the first clip tells which one has it
+        if one.recording is None:
+            continue
+        owner = owners.setdefault((one.recording, one.device), one.clip.serial)
+        if owner != one.clip.serial:
+            name = f"{one.recording.name}/{one.device}"
+            one.problem = f"{name} is the name of camera {owner or 'without serial number'} already"
+            one.recording = None
     return proposals
 
 
-def _propose(clip: CardClip, known: list[tuple[Path, dict[str, Any]]], *, chosen: bool) -> Proposal:
+def _propose(clip: CardClip, known: list[tuple[Path, Manifest]], *, chosen: bool) -> Proposal:
     proposal = Proposal(clip)
     same = [one for path, manifest in known if (one := _by_serial(clip, path, manifest)) is not None]
     if not same:
@@ -104,7 +112,10 @@ def _propose(clip: CardClip, known: list[tuple[Path, dict[str, Any]]], *, chosen
         return proposal
     if clip.serial:
         proposal.evidence.append(f"serial number {clip.serial}")
-    rates = _rates(clip)
+    try:
+        rates = clip_rates(clip.clip)
+    except SensorError as error:
+        rates = ClipRates([], [], problem=" ".join(str(error).split()))
     proposal.evidence += [f"warning: {line}" for line in (*rates.noted, rates.problem) if line]
     timely = [one for one in same if _in_time(clip, one) or chosen]
     possible: dict[str, tuple[CandidateRecording, str | None]] = {}  # the motion does not speak against them
@@ -128,19 +139,6 @@ def _propose(clip: CardClip, known: list[tuple[Path, dict[str, Any]]], *, chosen
     return proposal
 
 
-def _keep_cameras_apart(proposals: list[Proposal]) -> None:
-    """Let one camera have a name in a recording: where it was not known, the first clip tells whose it is."""
-    owners: dict[tuple[Path, str], str | None] = {}
-    for one in proposals:
-        if one.recording is None:
-            continue
-        owner = owners.setdefault((one.recording, one.device), one.clip.serial)
-        if owner != one.clip.serial:
-            name = f"{one.recording.name}/{one.device}"
-            one.problem = f"{name} is the name of camera {owner or 'without serial number'} already"
-            one.recording = None
-
-
 def _accept(proposal: Proposal, one: CandidateRecording, verdict: str | None) -> None:
     proposal.recording, proposal.device = one.path, one.device
     if one.away_s is not None:
@@ -148,7 +146,7 @@ def _accept(proposal: Proposal, one: CandidateRecording, verdict: str | None) ->
     proposal.evidence.append(f"motion: {verdict}" if verdict else "motion: nothing to compare with")
 
 
-def _by_serial(clip: CardClip, path: Path, manifest: dict[str, Any]) -> CandidateRecording | None:
+def _by_serial(clip: CardClip, path: Path, manifest: Manifest) -> CandidateRecording | None:
     """A recording with this very camera; or with none whose serial number is known."""
     cameras = {n: d for n, d in (manifest.get("devices") or {}).items() if d.get("kind") == "gopro"}
     for name, device in cameras.items():
@@ -178,14 +176,6 @@ def _in_time(clip: CardClip, one: CandidateRecording) -> bool:
     overlap_s = min(away_s + clip.duration_s, length_s) - max(away_s, 0.0)
     shorter_s = min(clip.duration_s, length_s)
     return overlap_s + NEAR_S > 0 and (overlap_s >= LEAST_OVERLAP * shorter_s or abs(away_s) < NEAR_S)
-
-
-def _rates(clip: CardClip) -> ClipRates:
-    """Read the gyroscope of a clip without the spans in which it repeats one value."""
-    try:
-        return clip_rates(clip.clip)
-    except SensorError as error:
-        return ClipRates([], [], problem=" ".join(str(error).split()))
 
 
 def _by_motion(clip: CardClip, rates: ClipRates, one: CandidateRecording) -> str | None:

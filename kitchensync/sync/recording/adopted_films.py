@@ -46,11 +46,16 @@ def _has_motion(path: Path) -> bool:
 
 
 def _still_clip(recording: Recording, device: str, path: Path) -> CameraClip:
-    """Read a film that says nothing of motion."""
+    """Read the media time of each picture, the first is 0, of a film that says nothing of motion."""
     relative, problem = path.relative_to(recording.readable).as_posix(), ""
     times_s: npt.NDArray[np.floating] = np.empty(0)
     try:
-        times_s = _frame_times_s(path)
+        with open_container(path) as container:
+            stream = next(iter(container.streams.video), None)
+            if stream is not None and stream.time_base is not None:
+                packets = (one for one in container.demux(stream) if one.size and not one.is_discard)
+                stamps = np.array(sorted(one.pts for one in packets if one.pts is not None), dtype=np.int64)
+                times_s = (stamps - stamps[:1]) * float(stream.time_base)
     except (av.FFmpegError, OSError) as error:
         pass_on_trouble(error)
         problem = f"{path.name}: {(error.strerror or str(error)).lower()}"
@@ -59,15 +64,3 @@ def _still_clip(recording: Recording, device: str, path: Path) -> CameraClip:
     file = CameraFile(device, path, relative, times_s, 0.0, 0.0, False, problem)
     noted = (f"{path.name}: {words}",) if (words := pace_words(path)) else ()
     return CameraClip(device, (file,), relative, problem=f"{path.name}: no telemetry", noted=noted)
-
-
-def _frame_times_s(path: Path) -> npt.NDArray[np.floating]:
-    """Media time of each picture in order of time, the first is 0."""
-    with open_container(path) as container:
-        stream = next(iter(container.streams.video), None)
-        if stream is None or stream.time_base is None:
-            return np.empty(0)
-        packets = container.demux(stream)
-        stamps = [one.pts for one in packets if one.pts is not None and one.size and not one.is_discard]
-        times = np.array(sorted(stamps), dtype=np.int64)
-        return (times - times[:1]) * float(stream.time_base)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -45,11 +44,10 @@ class ClipRates:
     "Whether it is not in real time, as `problem` says: nothing can be aligned with it."
 
     @property
-    def report(self) -> dict[str, Any]:
+    def report(self) -> dict[str, object]:
         """What an alignment says of the track."""
-        if self.track is None:
+        if (track := self.track) is None:
             return {}
-        track = self.track
         return {"rate_hz": round(track.rate_hz, 4), "samples": len(track.t_s), "stamp": track.method}
 
 
@@ -64,6 +62,10 @@ def clip_rates(clip: Clip) -> ClipRates:
         noted = () if pace is None else (f"{clip.path.name}: {pace.words}",)
         return ClipRates(starts_s, loose, problem=problem, noted=noted)
     placed = place_on_pictures(clip, track)
+    settled = placed.contradictions if placed.is_settled else ()
+    if still:
+        words = spans_in_words(still, MOST_SPANS)
+        settled = (f"the camera's gyroscope repeats one value {words}: left out", *settled)
     return ClipRates(
         starts_s,
         loose,
@@ -71,15 +73,7 @@ def clip_rates(clip: Clip) -> ClipRates:
         late_s=tuple(placed.late_s + late for late in clip.telemetry_late_s),
         clues=placed.clues,
         doubts=() if placed.is_settled else placed.contradictions,
-        noted=(*_still_in_words(still), *(placed.contradictions if placed.is_settled else ())),
-    )
-
-
-def _still_in_words(spans: list[tuple[float, float]]) -> list[str]:
-    return (
-        [f"the camera's gyroscope repeats one value {spans_in_words(spans, MOST_SPANS)}: left out"]
-        if spans
-        else []
+        noted=settled,
     )
 
 
@@ -120,7 +114,7 @@ def _rates(
 
 
 def _one_behind_the_other(clip: Clip, starts_s: list[float]) -> ImuTrack:
-    """Without stamps that count on: each chapter's own track, put where its pictures are."""
+    """Put each chapter's own track where its pictures are, where no stamps count on."""
     tracks = [chapter.gyroscope() for chapter in clip.chapters]
     longest = max(tracks, key=lambda track: len(track.t_s))
     times = np.concatenate([track.t_s + start for track, start in zip(tracks, starts_s, strict=True)])

@@ -6,6 +6,7 @@ first picture.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clue import Clue
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
-from kitchensync.sensors.gopro.files.telemetry import ImuTrack
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
 from kitchensync.storage.recording import Recording
@@ -31,7 +31,7 @@ from kitchensync.sync.align.prior import (
 )
 from kitchensync.sync.errors import one_line
 from kitchensync.sync.fit.resample import GyroTrack, make_track
-from kitchensync.sync.recording.clip_rates import clip_rates
+from kitchensync.sync.recording.clip_rates import ClipRates, clip_rates
 
 Floats = npt.NDArray[np.floating]
 
@@ -75,7 +75,7 @@ class CameraClip:
     "What made it: the device, or the serial number of an adopted film."
     gyro: GyroTrack | None = None
     "On clip time."
-    gyro_report: dict[str, Any] = field(default_factory=dict)
+    gyro_report: dict[str, object] = field(default_factory=dict)
     problem: str = ""
     starts: tuple[StatedStart, ...] = ()
     "What is said of the host time of clip time 0."
@@ -110,7 +110,9 @@ def camera_clips(recording: Recording) -> list[CameraClip]:
     clips = []
     for device, paths in recording.gopro_files.items():
         for opening in clip_openings(read_media(recording.path, device), paths):
-            clips += read_clip(recording, device, list(opening.files), _timed_opening(opening.opened))
+            opened = opening.opened  # one that was not seen to be obeyed says too little
+            is_timed = opened is not None and opened.get("observed_host_ns") is not None
+            clips += read_clip(recording, device, list(opening.files), opened if is_timed else None)
     return clips
 
 
@@ -139,64 +141,47 @@ def read_clip(
     if clip is None:
         files = tuple(_unreadable(recording, device, path, problems[path]) for path in paths)
         return [CameraClip(device, files, device, problem=files[0].problem)]
-    return [_timed(recording, device, paths, clip, problems, shutter)]
-
-
-def _timed(
-    recording: Recording,
-    device: str,
-    paths: list[Path],
-    clip: Clip,
-    problems: dict[Path, str],
-    shutter: dict[str, Any] | None,
-) -> CameraClip:
     rates = clip_rates(clip)
-    late_s = rates.late_s or (0.0,) * len(clip.chapters)
-    readable = {
-        media.path: CameraFile(
-            device,
-            media.path,
-            _relative(recording, media.path),
-            media.frame_times_s,
-            start_s,
-            _last_before(rates.track, end_s, start_s, media.frame_times_s),
-            is_loose,
-            rates.problem,
-            late,
-        )
-        for media, start_s, end_s, is_loose, late in zip(
-            clip.chapters, rates.starts_s, [*rates.starts_s[1:], np.inf], rates.loose, late_s, strict=True
-        )
-    }
-    files = tuple(
-        readable[path] if path in readable else _unreadable(recording, device, path, problems[path])
-        for path in paths
+    known = {file.path: file for file in _readable_files(recording, device, clip, rates)}
+    files = tuple(known.get(path) or _unreadable(recording, device, path, problems[path]) for path in paths)
+    track, first = rates.track, clip.chapters[0]
+    camera = device
+    if recording.manifest["devices"][device].get("kind") != "gopro":
+        camera = f"{device}/{first.serial or first.path.name}"  # films of several are adopted as one device
+    found = CameraClip(
+        device,
+        files,
+        camera,
+        make_track(f"{device}/{clip.path.name}", track.t_s, track.xyz) if track is not None else None,
+        rates.report,
+        problem=rates.problem,
+        starts=_starts(recording, clip, shutter),
+        clues=rates.clues,
+        doubts=rates.doubts,
+        noted=rates.noted,
+        is_wrong_pace=rates.is_wrong_pace,
     )
-    starts = _starts(recording, clip, shutter)
-    camera = _camera(recording, device, clip.chapters[0])
-    if rates.track is None:
-        return CameraClip(
-            device, files, camera, problem=rates.problem, starts=starts, noted=rates.noted,
-            is_wrong_pace=rates.is_wrong_pace,
-        )  # fmt: skip
-    gyro = make_track(f"{device}/{clip.path.name}", rates.track.t_s, rates.track.xyz)
-    return CameraClip(
-        device, files, camera, gyro, rates.report, "", starts, rates.clues, rates.doubts, rates.noted
-    )
+    return [found]
 
 
-def _last_before(track: ImuTrack | None, end_s: float, start_s: float, frames_s: Floats) -> float:
-    """Media time of a chapter's last rotation rate; of its last picture when it has none."""
-    inside = track.t_s[(track.t_s < end_s) & (track.t_s >= start_s)] if track is not None else np.empty(0)
-    return float(inside[-1]) - start_s if len(inside) else float(frames_s[-1])
+def _readable_files(recording: Recording, device: str, clip: Clip, rates: ClipRates) -> Iterator[CameraFile]:
+    track, late_s = rates.track, rates.late_s or (0.0,) * len(clip.chapters)
+    ends_s = [*rates.starts_s[1:], np.inf]
+    for media, start_s, end_s, is_loose, late in zip(
+        clip.chapters, rates.starts_s, ends_s, rates.loose, late_s, strict=True
+    ):
+        last_s = float(media.frame_times_s[-1])
+        if track is not None and len(inside := track.t_s[(track.t_s < end_s) & (track.t_s >= start_s)]):
+            last_s = float(inside[-1]) - start_s
+        relative = media.path.relative_to(recording.readable).as_posix()
+        yield CameraFile(
+            device, media.path, relative, media.frame_times_s, start_s, last_s, is_loose, rates.problem, late
+        )
 
 
 def _unreadable(recording: Recording, device: str, path: Path, problem: str) -> CameraFile:
-    return CameraFile(device, path, _relative(recording, path), np.empty(0), 0.0, 0.0, False, problem)
-
-
-def _relative(recording: Recording, path: Path) -> str:
-    return path.relative_to(recording.readable).as_posix()
+    relative = path.relative_to(recording.readable).as_posix()
+    return CameraFile(device, path, relative, np.empty(0), 0.0, 0.0, False, problem)
 
 
 def _starts(recording: Recording, clip: Clip, shutter: dict[str, Any] | None) -> tuple[StatedStart, ...]:
@@ -221,22 +206,11 @@ def _starts(recording: Recording, clip: Clip, shutter: dict[str, Any] | None) ->
     )
     known = card_name(first.path.name)
     if own is not None and lost_s and (known is None or known.chapter == 1):
-        own = _of_trimmed(own, lost_s)
+        # a trimmed film: some tools write its start anew, others keep the old one
+        half_s = lost_s / 2
+        sigma_s = float(np.hypot(own.sigma_s, half_s))
+        own = replace(own, host_ns=own.host_ns + round(half_s * 1e9), sigma_s=sigma_s)
     return tuple(start for start in (pressed, own) if start is not None)
-
-
-def _of_trimmed(own: StatedStart, trimmed_s: float) -> StatedStart:
-    """Let the camera's clock say less of a trimmed film: some tools write its start anew, others keep the old one."""
-    half_s = trimmed_s / 2
-    sigma_s = float(np.hypot(own.sigma_s, half_s))
-    return replace(own, host_ns=own.host_ns + round(half_s * 1e9), sigma_s=sigma_s)
-
-
-def _camera(recording: Recording, device: str, first: GoProMedia) -> str:
-    """Name what made a clip: films of several cameras are adopted as files of one device."""
-    if recording.manifest["devices"][device].get("kind") == "gopro":
-        return device
-    return f"{device}/{first.serial or first.path.name}"
 
 
 def _camera_clock(first: GoProMedia) -> StatedCameraClock:
@@ -254,8 +228,3 @@ def _lost_before_s(first: GoProMedia) -> float | None:
     if before is None:
         return 0.0 if known is None or known.chapter == 1 else None
     return float(before * first.frame_period) - first.payloads[0].start_s
-
-
-def _timed_opening(opened: dict[str, Any] | None) -> dict[str, Any] | None:
-    """An opening that was seen to be obeyed; another one says too little."""
-    return opened if opened and opened.get("observed_host_ns") is not None else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -119,15 +118,14 @@ def _thin(samples: Floats, rate: int) -> tuple[Floats, float]:
     if factor == 1:
         return samples, float(rate)
     taps = signal.firwin(16 * factor + 1, 0.9 / factor)
-    return np.concatenate(list(_filtered(samples, taps, factor))), rate / factor
-
-
-def _filtered(samples: Floats, taps: Floats, factor: int) -> Iterator[Floats]:
     half, step = len(taps) // 2, 60 * SOUND_HZ * factor
     padded = np.concatenate([np.zeros(half, np.float32), samples, np.zeros(half, np.float32)])
+    pieces = []
     for first in range(0, len(samples), step):
         piece = padded[first : min(first + step, len(samples)) + 2 * half]
-        yield signal.upfirdn(taps, piece, 1, 1)[2 * half : len(piece)][::factor].astype(np.float32)
+        thinned = signal.upfirdn(taps, piece, 1, 1)[2 * half : len(piece)][::factor]
+        pieces.append(thinned.astype(np.float32))
+    return np.concatenate(pieces), rate / factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,20 +157,20 @@ def compare(session: Session, clip: CameraClip) -> Compared | None:
 
     Without a headset the clips of the reference camera stand in their place.
     """
-    found = [c for c in (compare_with(master, clip) for master in session.masters) if c is not None]
+    found = [c for c in (_compare_with(master, clip) for master in session.masters) if c is not None]
     if not found:
         return None
     best = max(found, key=lambda compared: compared.rank)  # of equals the first
-    others = tuple(_said_of_other(other) for other in found if other is not best)
-    return replace(best, others=others)
+    others = []
+    for other in found:
+        if other is not best:
+            refused = Verdict(NOT_ALIGNED, (other.problem,))
+            verdict = other.found.verdict if other.found is not None else refused
+            others.append(OtherHeadset(other.master.motion, verdict.status, tuple(verdict.reasons)))
+    return replace(best, others=tuple(others))
 
 
-def _said_of_other(other: Compared) -> OtherHeadset:
-    verdict = other.found.verdict if other.found is not None else Verdict(NOT_ALIGNED, (other.problem,))
-    return OtherHeadset(other.master.motion, verdict.status, tuple(verdict.reasons))
-
-
-def compare_with(master: Master, clip: CameraClip) -> Compared | None:
+def _compare_with(master: Master, clip: CameraClip) -> Compared | None:
     """Motion first; sound when motion is missing, too little or doubted; clocks when there is nothing else."""
     epoch = master.epoch
     if epoch is None:
@@ -190,11 +188,11 @@ def compare_with(master: Master, clip: CameraClip) -> Compared | None:
     problem = problem or "; ".join(found.verdict.reasons if found else ())
     if found is not None:
         found = with_restarts(with_sound(found, heard), host.restarts if host else 0)
-        found = with_doubts(found, (*_own_doubts(master), *clip.doubts))
+        found = with_doubts(found, (*_doubts_of_reference(master), *clip.doubts))
     return Compared(clip, master, epoch, prior, timestamps, found, heard, problem)
 
 
-def _own_doubts(master: Master) -> tuple[str, ...]:
+def _doubts_of_reference(master: Master) -> tuple[str, ...]:
     """A reference is a film too: where its rates lie on its own pictures may be doubtful."""
     if not isinstance(master, Reference):
         return ()
@@ -207,10 +205,8 @@ def _own_doubts(master: Master) -> tuple[str, ...]:
 def _by_motion(master: Master, clip: CameraClip, prior: Prior | None) -> tuple[PairAlignment | None, str]:
     """The gyroscopes' answer, or why there is none."""
     if master.gyro is None:
-        return (
-            None,
-            "the headset's gyroscope was not recorded, nor its head pose: there is no motion to compare",
-        )
+        why = "the headset's gyroscope was not recorded, nor its head pose: there is no motion to compare"
+        return None, why
     if clip.gyro is None:
         return None, clip.problem
     unit = "rad_per_s"

@@ -90,7 +90,8 @@ def picture_shift(clip: Clip, gyro: ImuTrack, surplus: int) -> PictureShift:
     if clip.chapters[0].mode.is_stabilised:
         return PictureShift(None, "the pictures are stabilised and do not show how the camera moved")
     rates = make_track(clip.path.name, gyro.t_s, gopro_to_image(gyro.xyz))
-    lags_s = _lags(float(surplus / clip.rate))
+    near_s = np.arange(-SEARCH_S, SEARCH_S + STEP_S / 2, STEP_S)
+    lags_s = np.unique(np.round(np.concatenate([near_s, near_s + float(surplus / clip.rate)]), 3))
     end_s = float(clip.duration_s)
     spans = [(0.0, WINDOW_S), (end_s - WINDOW_S, end_s)] if end_s > 1.5 * WINDOW_S else [(0.0, end_s)]
     found = [_in_span(clip, rates, span, lags_s) for span in spans]
@@ -104,13 +105,13 @@ def picture_shift(clip: Clip, gyro: ImuTrack, surplus: int) -> PictureShift:
     return found[0]
 
 
-def _lags(surplus_s: float) -> Floats:
-    near = np.arange(-SEARCH_S, SEARCH_S + STEP_S / 2, STEP_S)
-    return np.unique(np.round(np.concatenate([near, near + surplus_s]), 3))
-
-
 def _in_span(clip: Clip, rates: GyroTrack, span: tuple[float, float], lags_s: Floats) -> PictureShift:
-    tracks = _tracks(clip, span)
+    tracks: list[Tracks] = []
+    for start, chapter in zip(map(float, clip.starts_s), clip.chapters, strict=True):
+        first_s, last_s = span[0] - start, span[1] - start
+        if last_s > 0 and first_s < float(chapter.duration_s):
+            pictures = grey_pictures(chapter, first_s, last_s)
+            tracks += track((start + t_s, grey) for t_s, grey in pictures)
     if len(tracks) < 2:
         return PictureShift(None, "too few pictures to compare with the gyroscope")
     video = clip.chapters[0].video
@@ -127,27 +128,13 @@ def _in_span(clip: Clip, rates: GyroTrack, span: tuple[float, float], lags_s: Fl
 
 def _whole_pictures(lag_s: float, period_s: float) -> PictureShift:
     """Return the number of pictures that explains a lag; 0 before others where two do."""
-    near = [
-        number
-        for number in range(int(lag_s // period_s) - 1, int(lag_s // period_s) + 3)
-        if abs(lag_s - number * period_s) <= LATENCY_MOST_S
-    ]
     if abs(lag_s) <= LATENCY_MOST_S:
         return PictureShift(0, "the pictures follow the gyroscope as it lies")
+    below = int(lag_s // period_s)
+    near = [n for n in range(below - 1, below + 3) if abs(lag_s - n * period_s) <= LATENCY_MOST_S]
     if len(near) != 1:
         fits = " and ".join(f"{number:+d}" for number in near) or "no whole number of"
         return PictureShift(None, f"a lag of {lag_s * 1e3:+.0f} ms fits {fits} pictures")
     return PictureShift(
         near[0], f"the pictures follow the gyroscope {near[0]:+d} pictures from where it lies"
     )
-
-
-def _tracks(clip: Clip, span: tuple[float, float]) -> list[Tracks]:
-    found: list[Tracks] = []
-    for start, chapter in zip(map(float, clip.starts_s), clip.chapters, strict=True):
-        first_s, last_s = span[0] - start, span[1] - start
-        if last_s <= 0 or first_s >= float(chapter.duration_s):
-            continue
-        pictures = ((start + t_s, grey) for t_s, grey in grey_pictures(chapter, first_s, last_s))
-        found += track(pictures)
-    return found

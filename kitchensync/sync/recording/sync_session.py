@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,12 +54,9 @@ class Headset:
     @property
     def streams(self) -> list[tuple[str, StoredStream]]:
         """Its streams that sent anything, by short name."""
-        return [(n, self.recording[f"{self.name}/{n}"]) for n in self._short_names if self.has(n)]
-
-    @property
-    def _short_names(self) -> list[str]:
         names = (name.partition("/") for name in self.recording.streams)
-        return [short for device, _, short in names if device == self.name]
+        own = [short for device, _, short in names if device == self.name and self.has(short)]
+        return [(short, self.recording[f"{self.name}/{short}"]) for short in own]
 
     @property
     def epoch(self) -> int | None:
@@ -160,19 +158,14 @@ def open_session(recording: Recording, master: str | None = None) -> Session:
     headsets = [_open_headset(recording, name, needs_motion=bool(clips)) for name in names]
     wanted = [headset for headset in headsets if headset.name == (master or "").partition("/")[0]]
     session = Session(recording, headsets, clips, main=next(iter([*wanted, *headsets]), None))
-    if not headsets:
-        session.references = _references(clips)
-    return session
-
-
-def _references(clips: list[CameraClip]) -> list[Reference]:
-    """Choose the first camera by name that recorded motion: each of its clips serves, the first is the index's."""
     moving = sorted((clip for clip in clips if clip.gyro is not None), key=lambda clip: clip.device)
-    return [
-        Reference(clip, camera_as_reference(clip.gyro))
-        for clip in moving
-        if clip.gyro is not None and clip.camera == moving[0].camera
-    ]
+    if not headsets:  # each clip of the first camera that recorded motion serves, the first is the index's
+        session.references = [
+            Reference(clip, camera_as_reference(clip.gyro))
+            for clip in moving
+            if clip.gyro is not None and clip.camera == moving[0].camera
+        ]
+    return session
 
 
 def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Headset:
@@ -185,17 +178,10 @@ def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Hea
     if needs_motion and GYROSCOPE in headset.inertial:
         headset.gyro = gyroscope(recording[f"{name}/{GYROSCOPE}"], headset.inertial[GYROSCOPE])
     elif needs_motion and headset.has(HEAD_POSE):
-        headset.gyro = _gyro_of_poses(recording[f"{name}/{HEAD_POSE}"])
+        track = head_poses(recording[f"{name}/{HEAD_POSE}"])
+        with suppress(BadArrays):  # the last resort
+            headset.gyro = head_pose_gyro(track.ticks, track.rotation_wxyz)
     return headset
-
-
-def _gyro_of_poses(stream: StoredStream) -> HeadsetGyro | None:
-    """The last resort: rotation rates of the head pose."""
-    track = head_poses(stream)
-    try:
-        return head_pose_gyro(track.ticks, track.rotation_wxyz)
-    except BadArrays:
-        return None
 
 
 def _host_clock_of_utc(headset: Headset) -> HostClock | None:

@@ -16,8 +16,7 @@ from kitchensync.operations.session_state import ErrorState
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import Event, taken_back
 from kitchensync.storage.manifest import Manifest
-from kitchensync.sync.frame_index.event_frames import in_words, read_event_frames
-from kitchensync.sync.recording.readable_events import read_noted
+from kitchensync.sync.frame_index.event_frames import in_words, read_event_frames, read_noted
 from kitchensync.sync.report.streams import ShownTime
 from kitchensync.task_graphs.categories import CATEGORIES
 

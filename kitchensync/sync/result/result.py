@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +37,7 @@ from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.align.sound import MICROPHONES_MS, Heard
 from kitchensync.sync.align.verdict import THRESHOLDS, Verdict, judge_bridge
 from kitchensync.sync.answers import software_version
+from kitchensync.sync.recording.latency_store import StoredLatency
 
 PlotArrays = dict[str, npt.NDArray[Any]]
 ASSUMED = "default"
@@ -55,8 +56,8 @@ def pair_aligned(
     *,
     epoch_ticks: int,
     last_t_s: float,
-    headset: dict[str, Any],
-    camera: dict[str, Any],
+    headset: Mapping[str, object],
+    camera: Mapping[str, object],
     inputs: Iterable[Input],
     clocks: ClockEvidence | None = None,
     systematic: tuple[ErrorPart, ...] = SYSTEMATIC,
@@ -95,11 +96,8 @@ def by_verdict(
     )
 
 
-def with_picture_latency(answer: Alignment, measured: dict[str, Any], name: str = GYRO_TO_FRAME) -> Alignment:
-    """Put a camera's measured picture latency in the place of the default, and sum up anew.
-
-    `measured` holds `latency_ms` and `sigma_ms`. An answer without such a part stays as it is.
-    """
+def with_picture_latency(answer: Alignment, measured: StoredLatency, name: str = GYRO_TO_FRAME) -> Alignment:
+    """Put a camera's measured picture latency in the place of the default; without that part nothing changes."""
     errors = answer.errors
     if errors is None or errors.total_ms is None:
         return answer

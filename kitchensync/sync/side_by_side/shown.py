@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack
-from typing import NamedTuple, Protocol
+from contextlib import ExitStack
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.files.picture_reader import PictureReader
-from kitchensync.sensors.hololens.catalogue import headset_stream
+from kitchensync.sensors.hololens.headset_stream import DEPTH, HeadsetStream
 from kitchensync.shell.array_types import Mask, UInt8
 from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.reading.headset_pictures import DepthFrame, Frame
@@ -28,79 +28,50 @@ class ShownPicture(NamedTuple):
     media_s: float | None = None
 
 
-class PictureSource(AbstractContextManager["PictureSource"], Protocol):
-    """What the film needs of a stream."""
+class HeadsetPictures:
+    """A headset's camera, decoded on from picture to picture: going back begins anew.
 
-    def at(self, row: int, file: str | None) -> ShownPicture | None:
-        """Return a picture by number, in a file for cameras; None when it does not decode."""
-        ...
+    Depth is shown in colours, near red to far blue; black where it is not known.
+    """
 
-    def hides(self, row: int, file: str | None) -> bool:
-        """Return whether a picture may show a privacy pause."""
-        ...
-
-
-class _Rising:
-    """Decodes on from picture to picture of a headset's stream; going back begins anew."""
-
-    def __init__(self, stream: StoredStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: StoredStream, kind: HeadsetStream) -> None:
+        self._stream, self._kind = stream, kind
         self._next: Iterator[Frame | DepthFrame] = iter(())
         self._held: Frame | DepthFrame | None = None
         self._from = -1
 
-    def __enter__(self) -> _Rising:
+    def __enter__(self) -> HeadsetPictures:
+        """Open nothing yet."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Decode no further."""
         self._next = iter(())
 
-    def at(self, row: int, file: str | None) -> ShownPicture | None:
+    def at(self, row: int, _file: str | None) -> ShownPicture | None:
+        """Return a picture by its number; None when it does not decode."""
         if (self._held is None or row < self._held.row) and row != self._from:
-            self._next, self._from = self._open(row), row
+            self._next, self._from = self._frames(row), row
             self._held = next(self._next, None)
         while self._held is not None and self._held.row < row:
             self._held = next(self._next, None)
-        if self._held is None or self._held.row != row:
+        frame = self._held
+        if frame is None or frame.row != row:
             return None
-        return ShownPicture(self._rgb(self._held))
-
-    def hides(self, row: int, _file: str | None) -> bool:
-        return bool(self._stream.hidden[row])
-
-    def _open(self, row: int) -> Iterator[Frame | DepthFrame]:
-        raise NotImplementedError
-
-    def _rgb(self, frame: Frame | DepthFrame) -> UInt8:
-        raise NotImplementedError
-
-
-class HeadsetPictures(_Rising):
-    """A front camera or a grey one."""
-
-    def _open(self, row: int) -> Iterator[Frame | DepthFrame]:
-        return self._stream.frames(row)
-
-    def _rgb(self, frame: Frame | DepthFrame) -> UInt8:
-        assert isinstance(frame, Frame)
-        if headset_stream(self._stream.name.rpartition("/")[2]).is_grey_camera:
-            return np.repeat(frame.grey()[:, :, None], 3, axis=2)
-        return frame.rgb()
-
-
-class DepthPictures(_Rising):
-    """Depth in colours, near red to far blue; black where it is not known."""
-
-    def _open(self, row: int) -> Iterator[Frame | DepthFrame]:
-        return self._stream.depth(row)
-
-    def _rgb(self, frame: Frame | DepthFrame) -> UInt8:
-        assert isinstance(frame, DepthFrame)
-        far = headset_stream(self._stream.name.rpartition("/")[2]).farthest_mm
-        near = 255 - np.clip(frame.depth_mm * (255.0 / far), 0, 255).astype(np.uint8)
+        if isinstance(frame, Frame):
+            is_grey = self._kind.is_grey_camera
+            return ShownPicture(np.repeat(frame.grey()[:, :, None], 3, axis=2) if is_grey else frame.rgb())
+        near = 255 - np.clip(frame.depth_mm * (255.0 / self._kind.farthest_mm), 0, 255).astype(np.uint8)
         coloured = cv2.cvtColor(cv2.applyColorMap(near, cv2.COLORMAP_TURBO), cv2.COLOR_BGR2RGB)
         coloured[frame.depth_mm == 0] = 0
-        return np.asarray(coloured, np.uint8)
+        return ShownPicture(np.asarray(coloured, np.uint8))
+
+    def hides(self, row: int, _file: str | None) -> bool:
+        """Return whether a picture may show a privacy pause."""
+        return bool(self._stream.hidden[row])
+
+    def _frames(self, row: int) -> Iterator[Frame | DepthFrame]:
+        return self._stream.depth(row) if self._kind.kind == DEPTH else self._stream.frames(row)
 
 
 class CameraPictures:
@@ -140,3 +111,6 @@ class CameraPictures:
             hidden = hidden_in_film(self._recording, media.path, media.frame_times_s)
             self._open = (file, hidden, self._stack.enter_context(media.pictures()))
         return self._open
+
+
+PictureSource = HeadsetPictures | CameraPictures

@@ -10,7 +10,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from kitchensync.sensors.hololens.catalogue import is_front_camera, known_stream
+from kitchensync.sensors.hololens.catalogue import headset_stream, is_front_camera, known_stream
 from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES
 from kitchensync.shell.array_types import UInt8
 from kitchensync.storage.exports.film import TICKS_PER_S, FilmWriter, units_of_ticks
@@ -18,7 +18,7 @@ from kitchensync.storage.options.outputs import written
 from kitchensync.storage.reading.instants import Instant
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.sync.errors import CannotFilm
-from kitchensync.sync.side_by_side.shown import CameraPictures, DepthPictures, HeadsetPictures, PictureSource
+from kitchensync.sync.side_by_side.shown import CameraPictures, HeadsetPictures, PictureSource
 
 Progress = Callable[[int, int], None]
 
@@ -41,9 +41,9 @@ def film_side_by_side(
     """
     with open_recording(recording) as opened, ExitStack() as stack:
         rows = _rows(opened, from_s, to_s)
-        sources = {
-            name: stack.enter_context(_pictures(opened, name)) for name in _chosen(opened, streams, recording)
-        }
+        sources = {name: _pictures(opened, name) for name in _chosen(opened, streams, recording)}
+        for source in sources.values():
+            stack.enter_context(source)
         with written(out, force=force) as part:
             return _encode(part, opened, rows, sources, progress)
 
@@ -59,10 +59,11 @@ def _rows(recording: Recording, from_s: float, to_s: float | None) -> range:
 
 
 def _chosen(recording: Recording, streams: tuple[str, ...], path: Path) -> list[str]:
-    names = recording.instants.names
-    there = [name for name in names if _is_shown(recording, name)]
+    instants = recording.instants
+    kinds = {name: sensor.kind for name in instants.names if (sensor := known_stream(name)) is not None}
+    there = [name for name in instants.names if instants.is_film(name) or kinds.get(name) in (FRAMES, DEPTH)]
     if not streams:
-        usual = [name for name in there if recording.instants.is_film(name) or is_front_camera(name)]
+        usual = [name for name in there if instants.is_film(name) or is_front_camera(name)]
         if not usual:
             raise CannotFilm(path, f"no front camera and no film in the index; choose of: {', '.join(there)}")
         return usual
@@ -74,17 +75,11 @@ def _chosen(recording: Recording, streams: tuple[str, ...], path: Path) -> list[
     return list(dict.fromkeys(streams))
 
 
-def _is_shown(recording: Recording, name: str) -> bool:
-    """Return whether a stream of the index has pictures."""
-    stream = known_stream(name)
-    return recording.instants.is_film(name) or (stream is not None and stream.kind in (FRAMES, DEPTH))
-
-
 def _pictures(recording: Recording, name: str) -> PictureSource:
     if recording.instants.is_film(name):
         return CameraPictures(recording)
-    stream, sensor = recording[recording.instants.stream_of(name)], known_stream(name)
-    return DepthPictures(stream) if sensor is not None and sensor.kind == DEPTH else HeadsetPictures(stream)
+    stream = recording[recording.instants.stream_of(name)]
+    return HeadsetPictures(stream, headset_stream(name.rpartition("/")[2]))
 
 
 def _encode(
