@@ -1,14 +1,15 @@
-"""Gather the stamps of a recording and write `index.parquet` and `poses.parquet`."""
+"""The frame index of a recording, `index.parquet`: for every master frame, what each stream held; `poses.parquet`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera, is_head_pose
 from kitchensync.shell.array_types import Int64
@@ -17,22 +18,99 @@ from kitchensync.storage.ledger import Note
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.reading.inertial import sample_ticks
 from kitchensync.storage.timeline.pose_track import PoseTrack
+from kitchensync.sync.align.nearest import nearest, offsets_us, slices, strictly_increasing, tolerance_ticks
 from kitchensync.sync.answers import RecordingAnswer, plain
-from kitchensync.sync.errors import NoSuchMaster
-from kitchensync.sync.frame_index.build_index import (
-    FrameStamps,
-    RunStamps,
-    TableColumns,
-    build_index,
-    build_poses,
-    file_stamps,
-    packet_stamps,
-)
+from kitchensync.sync.errors import NoSuchMaster, NothingToSync
 from kitchensync.sync.frame_index.masters import RUNS
 from kitchensync.sync.recording.headset import frame_poses, head_poses
 
 if TYPE_CHECKING:
     from kitchensync.sync.recording.sync_session import Session
+
+TableColumns = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameStamps:
+    """A stream of which the nearest sample is taken; `file` (n,) for cameras, whose rows count in a file."""
+
+    name: str
+    ticks: Int64
+    row: Int64
+    file: npt.NDArray[np.int16] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunStamps:
+    """A stream of which all samples between two master frames are taken."""
+
+    name: str
+    ticks: Int64
+
+
+def _build_index(
+    master: FrameStamps, frames: list[FrameStamps], runs: list[RunStamps]
+) -> tuple[TableColumns, dict[str, Any]]:
+    """Build the columns of `index.parquet`, and what is worth knowing about each stream.
+
+    `master_i` and `<stream>_i` are frame or packet numbers in the stream (in the file `<stream>_file` for cameras),
+    -1 when none is near enough; `<stream>_dt_us` is sample minus master; `<run>_i0`, `<run>_i1` half-open ranges.
+    Raises NothingToSync when the master has no frames.
+    """
+    if len(master.ticks) == 0:
+        raise NothingToSync(master.name)
+    order = strictly_increasing(master.ticks)
+    at = master.ticks[order.rows]
+    columns: TableColumns = {"master_i": master.row[order.rows].astype(np.int32), "master_ticks": at}
+    if master.file is not None:
+        columns["master_file"] = master.file[order.rows]
+    about: dict[str, Mapping[str, float | None]] = {}
+    for stream in frames:
+        about[stream.name] = _add_nearest(columns, stream, at)
+    for run in runs:
+        first, last = slices(run.ticks, at)
+        columns[f"{run.name}_i0"], columns[f"{run.name}_i1"] = first, last
+        about[run.name] = {"samples": len(run.ticks), "unsorted": int((np.diff(run.ticks) <= 0).sum())}
+    repairs = {"unsorted": order.unsorted, "duplicates": order.duplicates}
+    return columns, {"name": master.name, "frames": len(at), **repairs, "streams": about}
+
+
+def _add_nearest(columns: TableColumns, stream: FrameStamps, at: Int64) -> dict[str, float | None]:
+    order = strictly_increasing(stream.ticks)
+    ticks = stream.ticks[order.rows]
+    tolerance = tolerance_ticks(ticks)
+    found = nearest(ticks, at, tolerance=tolerance, what=stream.name)
+    hit = found >= 0
+    where = order.rows[found[hit]]
+    columns[f"{stream.name}_i"] = np.full(len(at), -1, np.int32)
+    columns[f"{stream.name}_i"][hit] = stream.row[where]
+    if stream.file is not None:
+        columns[f"{stream.name}_file"] = np.full(len(at), -1, np.int16)
+        columns[f"{stream.name}_file"][hit] = stream.file[where]
+    away_us = offsets_us(ticks, found, at)
+    columns[f"{stream.name}_dt_us"] = away_us
+    return {
+        "samples": len(stream.ticks),
+        "unsorted": order.unsorted,
+        "duplicates": order.duplicates,
+        "tolerance_us": tolerance / 10.0,
+        "matched": int(hit.sum()),
+        "median_dt_us": float(np.median(np.abs(away_us[hit]))) if hit.any() else None,
+    }
+
+
+def _build_poses(master_i: npt.NDArray[Any], master_ticks: Int64, tracks: list[PoseTrack]) -> TableColumns:
+    """Build the columns of `poses.parquet`: every pose at every master time, NaN and not valid across gaps."""
+    columns: TableColumns = {"master_i": master_i, "master_ticks": master_ticks}
+    for track in tracks:
+        poses = track.at(master_ticks)
+        for axis, name in enumerate("xyz"):
+            columns[f"{track.name}_{name}_m"] = poses.position_m[:, axis]
+        for axis, name in enumerate("wxyz"):
+            columns[f"{track.name}_q{name}"] = poses.rotation_wxyz[:, axis]
+        columns[f"{track.name}_valid"] = poses.valid
+        columns[f"{track.name}_world"] = poses.world.astype(np.int16)
+    return columns
 
 
 INDEX, POSES = "index.parquet", "poses.parquet"
@@ -53,7 +131,7 @@ def write_tables(session: Session, *, master: str | None, usable: bool) -> Recor
             raise
         return {"master": None, "index": None, "reasons": [str(error)]}
     others = [stream for stream in [*frames, *cameras] if stream is not chosen]
-    columns, about = build_index(chosen, others, runs)
+    columns, about = _build_index(chosen, others, runs)
     about["clock"] = "media_100ns" if session.main is None else "hl2_qpc_100ns"
     own = session.own_clip
     about["clock_of"] = session.main.name if session.main else session.name_of(own) if own else chosen.name
@@ -67,7 +145,7 @@ def write_tables(session: Session, *, master: str | None, usable: bool) -> Recor
         pass_on_trouble(error)
         why = " ".join(str(error).split())
         answer["warnings"] = [f"poses may mix world frames, since the ledger is damaged: {why}"]
-    poses = build_poses(columns["master_i"], columns["master_ticks"], list(_pose_tracks(session, notes)))
+    poses = _build_poses(columns["master_i"], columns["master_ticks"], list(_pose_tracks(session, notes)))
     world_frames = next(iter(answer.get("warnings", [])), "ledger")
     of_poses = {"frame": "headset world, metres, w x y z", "world_frames": world_frames}
     _write(session.folder / POSES, poses, {"master": chosen.name, **of_poses})
@@ -121,7 +199,7 @@ def _headset_stamps(session: Session) -> tuple[list[FrameStamps], list[RunStamps
             if short in RUNS:
                 runs.append(RunStamps(name, ticks))
             else:
-                frames.append(packet_stamps(name, ticks))
+                frames.append(FrameStamps(name, ticks, np.arange(len(ticks), dtype=np.int64)))
     return frames, runs
 
 
@@ -130,7 +208,7 @@ def _camera_stamps(session: Session) -> list[FrameStamps]:
 
     That is the main headset's, without one the media time of the first clip.
     """
-    found: dict[str, list[tuple[int, Int64]]] = {}
+    found: dict[str, list[FrameStamps]] = {}
     numbers = {file.source: number for number, file in enumerate(session.cameras)}
     for clip in sorted(session.clips, key=lambda clip: clip is not session.own_clip):
         for file in clip.readable:
@@ -143,8 +221,15 @@ def _camera_stamps(session: Session) -> list[FrameStamps]:
                 if session.main is not None:
                     ticks = _to_main(session, session.rides_with[file.source].name, ticks)
             if ticks is not None:
-                found.setdefault(session.name_of(clip), []).append((numbers[file.source], ticks))
-    return [file_stamps(name, files) for name, files in found.items()]
+                name, row = session.name_of(clip), np.arange(len(ticks), dtype=np.int64)
+                number = np.full(len(ticks), numbers[file.source], dtype=np.int16)
+                found.setdefault(name, []).append(FrameStamps(name, ticks, row, number))
+    joined = []
+    for name, files in found.items():
+        columns = zip(*((one.ticks, one.row, one.file) for one in files), strict=True)
+        ticks, row, number = map(np.concatenate, columns)
+        joined.append(FrameStamps(name, ticks, row, number))
+    return joined
 
 
 def _pose_tracks(session: Session, notes: dict[str, list[Note]]) -> Iterator[PoseTrack]:

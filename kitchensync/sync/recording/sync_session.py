@@ -17,8 +17,7 @@ from kitchensync.storage.timeline.device_clock import HostClock, constant_clock
 from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.sync.align.headset_gyro import HeadsetGyro, camera_as_reference, head_pose_gyro
 from kitchensync.sync.errors import BadArrays
-from kitchensync.sync.recording.adopted_films import adopted_clips
-from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile, camera_clips
+from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile, adopted_clips, camera_clips
 from kitchensync.sync.recording.headset import gyroscope, head_poses
 
 INERTIAL = sorted(name for name, stream in STREAMS.items() if stream.kind == SAMPLES)

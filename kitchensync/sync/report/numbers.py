@@ -7,11 +7,7 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from kitchensync.storage.timeline.alignment import CAMERA_CLOCK, Alignment
-from kitchensync.storage.timeline.alignment_evidence import (
-    ClockEvidence,
-    GyroEvidence,
-    GyroReport,
-)
+from kitchensync.storage.timeline.alignment_evidence import ClockEvidence, GyroEvidence, GyroReport
 from kitchensync.storage.timeline.clock_map import ClockMap
 
 PARTS = {
