@@ -17,11 +17,9 @@ class RecordingAnswer(TypedDict, total=False):
     path: str
     reasons: list[str]
     warnings: list[str]
-    pairs: list[dict[str, Any]]
-    "The alignments, as their files have them."
+    pairs: list[dict[str, Any]]  # the alignments, as their files have them
     master: str | None
-    index: dict[str, Any] | None
-    "What is worth knowing of the tables."
+    index: dict[str, Any] | None  # what is worth knowing of the tables
     events: EventCounts
     checked: bool
     error: str

@@ -35,25 +35,16 @@ class TooShort(SyncError):
         super().__init__(f"{what} lasts {seconds:.2f} s, at least {needed_s:g} s are needed")
 
 
-class NotIncreasing(SyncError):
+class NotIncreasing(UnusableInput):
     """Stamps that a binary search cannot use."""
 
-    def __init__(self, what: str, index: int) -> None:
-        super().__init__(f"{what}: stamps must strictly increase, sample {index} does not")
 
-
-class NothingToSync(SyncError):
+class NothingToSync(UnusableInput):
     """A recording without any stamped stream."""
 
-    def __init__(self, recording: str) -> None:
-        super().__init__(f"{recording}: no stream with device stamps, nothing to index")
 
-
-class NoSuchMaster(SyncError):
+class NoSuchMaster(UnusableInput):
     """A master that the recording cannot offer."""
-
-    def __init__(self, master: str, recording: str, reason: str) -> None:
-        super().__init__(f"{recording}: cannot use {master} as master: {reason}")
 
 
 class UnknownMaster(SyncError):

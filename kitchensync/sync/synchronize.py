@@ -18,7 +18,7 @@ from kitchensync.storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED, 
 from kitchensync.storage.timeline.alignment_evidence import ClockEvidence
 from kitchensync.storage.timeline.bridge import Bridge
 from kitchensync.storage.timeline.clock_map import REFERENCE_CLOCK
-from kitchensync.sync.align.chapters import heard_moved, of_chapter, prior_moved
+from kitchensync.sync.align.chapters import heard_moved, of_chapter
 from kitchensync.sync.align.headset_gyro import HEAD_POSE
 from kitchensync.sync.align.pair_alignment import PairAlignment, by_clocks, by_sound
 from kitchensync.sync.answers import RecordingAnswer, plain
@@ -212,11 +212,12 @@ def _of_file(
     if found is not None and (by_motion or not by_ear):  # also refused, with all that the gyroscopes said
         return _by_motion(session, file, replace(compared, heard=heard), found, inputs, clocks)
     sound = heard.evidence() if heard is not None else None
-    prior = prior_moved(compared.prior, file.start_s) if compared.prior is not None else None
+    prior = compared.prior
     if heard is not None and by_ear:
         verdict, clock_map = by_sound(heard, compared.epoch)
         errors = sound_errors(heard)
     elif prior is not None and prior.sigma_s <= CLOCKS_SERVE_S:
+        prior = replace(prior, tau0_s=prior.tau0_s + file.start_s)
         verdict, clock_map = by_clocks(prior, compared.epoch, float(file.frame_times_s[-1]))
         errors = clock_errors(prior)
     else:
@@ -230,12 +231,12 @@ def _of_file(
 
 def _moved(clip: ClockEvidence, start_s: float) -> ClockEvidence:
     """Count what the clocks said of the clip from a chapter's first picture."""
-
-    def later(prior_s: float | None) -> float | None:
-        return prior_s + start_s if prior_s is not None else None
-
-    statements = tuple(replace(one, prior_s=later(one.prior_s)) for one in clip.statements or ())
-    return replace(clip, prior_s=later(clip.prior_s), statements=statements)
+    statements = tuple(
+        replace(one, prior_s=one.prior_s + start_s) if one.prior_s is not None else one
+        for one in clip.statements or ()
+    )
+    prior_s = clip.prior_s + start_s if clip.prior_s is not None else None
+    return replace(clip, prior_s=prior_s, statements=statements)
 
 
 def _by_motion(

@@ -215,7 +215,7 @@ def read_peaks(
         lags_s=lags_s,
         score=score,
         overlap_s=overlap_s,
-        tau_s=float(lags_s[peak]) + _parabola(score, peak) * float(lags_s[1] - lags_s[0]),
+        tau_s=float(lags_s[peak]) + parabola(score, peak) * float(lags_s[1] - lags_s[0]),
         rho=float(score[peak]),
         rho2=float(score[second]) if clear.any() else 0.0,
         second_tau_s=float(lags_s[second]),
@@ -233,7 +233,8 @@ def _likelihood(score: Floats, overlap_s: Floats, cap: float) -> Floats:
     return -overlap_s * np.log1p(-(np.clip(np.nan_to_num(score), 0.0, cap) ** 2))
 
 
-def _parabola(score: Floats, peak: int) -> float:
+def parabola(score: Floats, peak: int) -> float:
+    """Return how far the top of the parabola through a peak and its neighbours lies from it, -0.5 to 0.5."""
     if not 0 < peak < len(score) - 1 or not np.isfinite(score[peak - 1 : peak + 2]).all():
         return 0.0
     left, top, right = score[peak - 1 : peak + 2]

@@ -31,8 +31,7 @@ REFUSALS = (Unusable, NoSuchMaster, BadLatencyStore)
 SCHEMA = "sync/1"
 NOT_DONE = "not_done"
 """Status of a recording that has no answer yet, since something other than its data stood in the way."""
-NOTHING = "nothing_to_align"
-"""Status of a recording that was given up at its start."""
+NOTHING = "nothing_to_align"  # status of a recording that was given up at its start
 LOADED = "kitchensync.sync.batch.loaded"
 Progress = Callable[[int, int, RecordingAnswer], None]
 

@@ -69,11 +69,6 @@ def rising(t_s: Floats, after_s: float) -> Mask:
     return t_s > before
 
 
-def gap_limit(t_s: Floats) -> float:
-    """Longest step that is not a gap: max(4 median steps, 30 ms)."""
-    return max(GAP_PERIODS * float(np.median(np.diff(t_s))), SMALLEST_GAP_S)
-
-
 def decimate(blocks: Iterator[tuple[Floats, npt.NDArray[np.floating]]], factor: int) -> GyroTrack:
     """Average groups of `factor` samples, block by block; a group never spans a hole.
 
@@ -154,7 +149,8 @@ def _integral_at(t_s: Floats, w: Floats, edges: Floats) -> Floats:
 
 def _cells_in_gaps(t_s: Floats, hz: float, first: int, cells: int) -> Mask:
     touched = np.zeros(cells + 1, dtype=np.int64)
-    wide = np.flatnonzero(np.diff(t_s) > gap_limit(t_s))
+    step = np.diff(t_s)
+    wide = np.flatnonzero(step > max(GAP_PERIODS * float(np.median(step)), SMALLEST_GAP_S))
     begin = np.clip(np.floor(t_s[wide] * hz).astype(np.int64) - first, 0, cells)
     end = np.clip(np.floor(t_s[wide + 1] * hz).astype(np.int64) - first + 1, 0, cells)
     np.add.at(touched, begin, 1)

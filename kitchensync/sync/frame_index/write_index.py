@@ -58,7 +58,7 @@ def _build_index(
     Raises NothingToSync when the master has no frames.
     """
     if len(master.ticks) == 0:
-        raise NothingToSync(master.name)
+        raise NothingToSync(master.name, "no stream with device stamps, nothing to index")
     order = strictly_increasing(master.ticks)
     at = master.ticks[order.rows]
     columns: TableColumns = {"master_i": master.row[order.rows].astype(np.int32), "master_ticks": at}
@@ -173,7 +173,7 @@ def _choose_master(
         return found[0]
     there = ", ".join(stream.name for stream in [*frames, *cameras] if len(stream.ticks)) or "nothing"
     reason = f"it has no frames here; there are: {there}" if wanted else "there are no frames to index"
-    raise NoSuchMaster(wanted or "anything", session.recording.id, reason)
+    raise NoSuchMaster(session.recording.id, f"cannot use {wanted or 'anything'} as master: {reason}")
 
 
 def _to_main(session: Session, headset: str, ticks: Int64) -> Int64 | None:

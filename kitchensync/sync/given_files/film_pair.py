@@ -21,7 +21,7 @@ from kitchensync.storage.timeline.alignment import CAMERA_CLOCK, Alignment, Inpu
 from kitchensync.storage.timeline.clock_map import REFERENCE_CLOCK
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import HeadsetGyro, camera_as_reference
-from kitchensync.sync.align.pair_alignment import PairAlignment, with_doubts
+from kitchensync.sync.align.pair_alignment import PairAlignment, doubted
 from kitchensync.sync.answers import plain
 from kitchensync.sync.errors import BadArrays, TooShort
 from kitchensync.sync.fit.resample import GyroTrack, make_track
@@ -32,16 +32,11 @@ from kitchensync.sync.result.result import FILM_PICTURES, REFERENCE_PICTURES, pa
 Unit = Literal["auto", "deg_per_s", "rad_per_s"]
 PER_RADIAN = {"deg_per_s": 180.0 / np.pi, "rad_per_s": 1.0}
 COLUMNS = ("t_s", "x", "y", "z")
-NO_CLUES = "nothing in {} says where its telemetry lies on its pictures"
-"""Other makers' telemetry counts from its own first sample."""
-REPEATED = "{}: {} rows have the time of the row before: its times are rounded"
 REPEATED_MOST, KEPT_LEAST = 0.01, 0.5
 "Shares of rows with the time of the row before, and of rows that are kept."
 SLOWEST_STEP_S, LONGEST_GAP_S = 0.5, 600.0
-MOST_RATE = 1e5
-"No sensor turns as fast, in degrees or radians a second."
+MOST_RATE = 1e5  # no sensor turns as fast, in degrees or radians a second
 FINEST_DIGITS, ROUNDING_S = 5, 2e-6
-NO_FILM = "{} is telemetry without its film: its time counts from the first payload"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +51,7 @@ class Motion:
     clues: tuple[Clue, ...] = ()
     doubts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    stamp_step_s: float = 0.0
-    "How far a table's stamps may be rounded."
+    stamp_step_s: float = 0.0  # how far a table's stamps may be rounded
 
 
 def read_motion(path: Path, unit: Unit = "auto") -> Motion:
@@ -96,7 +90,8 @@ def _bare(path: Path) -> Motion | None:
         return None
     rates = telemetry.gyroscope()
     track = make_track(path.name, rates.t_s, rates.xyz)
-    return Motion(path, track, report=_report(track), doubts=(NO_FILM.format(path.name),))
+    doubt = f"{path.name} is telemetry without its film: its time counts from the first payload"
+    return Motion(path, track, report=_report(track), doubts=(doubt,))
 
 
 def _read_table(path: Path, unit: Unit) -> Motion:
@@ -120,17 +115,10 @@ def _read_table(path: Path, unit: Unit) -> Motion:
     _check_times(path, track, len(rows) - repeated)
     lost = len(rows) - len(track.t_s) - repeated
     told = (f"{path.name}: {lost} rows are out of order or no numbers and are left out",) if lost > 0 else ()
-    doubts = (REPEATED.format(path.name, repeated),) if repeated > REPEATED_MOST * len(rows) else ()
-    return Motion(
-        path,
-        track,
-        unit,
-        is_table=True,
-        report=_report(track),
-        doubts=doubts,
-        warnings=told,
-        stamp_step_s=stamp_step(track.t_s),
-    )
+    rounded = f"{path.name}: {repeated} rows have the time of the row before: its times are rounded"
+    doubts = (rounded,) if repeated > REPEATED_MOST * len(rows) else ()
+    report, step_s = _report(track), stamp_step(track.t_s)
+    return Motion(path, track, unit, True, report, doubts=doubts, warnings=told, stamp_step_s=step_s)
 
 
 def _check_times(path: Path, track: GyroTrack, rows: int) -> None:
@@ -177,7 +165,9 @@ def _read_other_film(path: Path) -> Motion:
     rows = np.array(turned, dtype=np.float64)
     track = make_track(path.name, rows[:, 0], np.radians(rows[:, 1:]))
     report = _report(track) | {"camera": f"{parser.camera} {parser.model or ''}".strip()}
-    return Motion(path, track, report=report, doubts=(NO_CLUES.format(path.name),))
+    # other makers' telemetry counts from its own first sample
+    doubt = f"nothing in {path.name} says where its telemetry lies on its pictures"
+    return Motion(path, track, report=report, doubts=(doubt,))
 
 
 def _report(track: GyroTrack) -> dict[str, object]:
@@ -221,7 +211,7 @@ def align_films(reference_path: Path, film_path: Path, *, unit: Unit = "auto") -
         if (clock_map := found.clock_map) is not None:  # from the reference's own zero again
             first_s, *later = clock_map.coef
             found = replace(found, clock_map=replace(clock_map, coef=(first_s + begin_s, *later)))
-        answer = _answer(_with_steps(found, reference, film), reference, film, inputs)
+        answer = _answer(found, reference, film, inputs)
     answer = replace(
         answer,
         source=film.path.name,
@@ -236,9 +226,16 @@ def align_films(reference_path: Path, film_path: Path, *, unit: Unit = "auto") -
 
 
 def _answer(found: PairAlignment, reference: Motion, film: Motion, inputs: list[Input]) -> Alignment:
+    """Let the bound hold what rounded stamps of a table may hide, and name the unit that was stated for it."""
+    step_ms = 1e3 * sum(motion.stamp_step_s for motion in (reference, film))
+    first, middle, last = (part + step_ms for part in found.model_ms)
+    unit = found.unit
+    if reference.is_table and reference.unit != "auto":
+        unit = replace(unit, name=reference.unit)
+    found = replace(found, model_ms=(first, middle, last), unit=unit)
     films = {REFERENCE_PICTURES: reference, FILM_PICTURES: film}
     return pair_aligned(
-        with_doubts(found, (*reference.doubts, *film.doubts)),
+        doubted(found, "; ".join((*reference.doubts, *film.doubts))),
         epoch_ticks=0,
         last_t_s=float(film.track.t_s[-1]),
         headset=reference.report,
@@ -246,15 +243,6 @@ def _answer(found: PairAlignment, reference: Motion, film: Motion, inputs: list[
         inputs=inputs,
         systematic=tuple(part for part, motion in films.items() if not motion.is_table),
     )
-
-
-def _with_steps(found: PairAlignment, *motions: Motion) -> PairAlignment:
-    """Let the bound hold what rounded stamps of a table may hide, and name the unit that was stated for it."""
-    step_ms = 1e3 * sum(motion.stamp_step_s for motion in motions)
-    first, middle, last = (part + step_ms for part in found.model_ms)
-    unit = motions[0].unit
-    stated = replace(found.unit, name=unit) if motions[0].is_table and unit != "auto" else found.unit
-    return replace(found, model_ms=(first, middle, last), unit=stated)
 
 
 def _in_radians(gyro: HeadsetGyro, film: Motion) -> Motion:

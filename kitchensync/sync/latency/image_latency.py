@@ -43,8 +43,8 @@ UPRIGHT, UPSIDE_DOWN = np.array([1.0, 1.0, 1.0]), np.array([-1.0, -1.0, 1.0])
 class ImageLatency:
     """The answer with its evidence; `refusals` is empty when it may be used.
 
-    `parts_s` are the latencies of the clip's two halves; `scale` fits the assumed lens, for x, y, z; `curve` is R^2
-    over `lags_s`; `rival` the highest R^2 of another peak over the best.
+    `parts_s` are the latencies of the clip's two halves; `scale` fits the assumed lens, for x, y, z; `rival` is the
+    highest R^2 of another peak over the best.
     """
 
     latency_s: float
@@ -58,8 +58,6 @@ class ImageLatency:
     usable: int
     seconds: float
     turning_deg_per_s: float
-    lags_s: Floats
-    curve: Floats
     refusals: tuple[str, ...]
 
 
@@ -115,11 +113,10 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
     total, usable = int(inside.sum()), int(rows.sum())
     seconds = float((turns.t1_s - turns.t0_s)[inside].sum())
     if usable < 2 * PARTS:
-        nan, nothing = float("nan"), np.empty(0)
+        nan, why = float("nan"), f"only {usable} of {total} pictures have enough points to follow"
         return ImageLatency(
-            nan, nan, 0.0, nan, (nan, nan), np.full(3, nan), False, total, usable, seconds, 0.0, nothing, nothing,
-            (f"only {usable} of {total} pictures have enough points to follow",),
-        )  # fmt: skip
+            nan, nan, 0.0, nan, (nan, nan), np.full(3, nan), False, total, usable, seconds, 0.0, (why,)
+        )
     lags = np.arange(-SEARCH_S, SEARCH_S + STEP_S / 2, STEP_S)
     curves = [np.array([_fit(pairs, lag, signs)[0] for lag in lags]) for signs in (UPRIGHT, UPSIDE_DOWN)]
     flip = int(np.argmax([curve.max() for curve in curves]))
@@ -131,6 +128,8 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
     parts = _by_parts(pairs.part(kept), latency)
     spread = float(np.std(parts, ddof=1) / np.sqrt(len(parts)))
     at = np.array_split(parts, 2)
+    rates = pairs.turned(0.0) / (pairs.t1 - pairs.t0)[:, None]
+    turning = rates - rates.mean(axis=0)
     found = ImageLatency(
         latency_s=latency,
         sigma_s=float(np.sqrt(max(stat, spread) ** 2 + LEAST_SIGMA_S**2)),
@@ -142,9 +141,7 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
         pairs=total,
         usable=usable,
         seconds=seconds,
-        turning_deg_per_s=_turning(pairs),
-        lags_s=lags,
-        curve=curve,
+        turning_deg_per_s=float(np.degrees(np.sqrt((turning**2).sum(axis=1).mean()))),
         refusals=(),
     )
     is_edge = best in (0, len(lags) - 1)
@@ -235,22 +232,12 @@ def _rival(curves: list[Floats], flip: int, best: int) -> float:
         inner = (curve[1:-1] >= curve[:-2]) & (curve[1:-1] > curve[2:])
         peaks = [int(k) + 1 for k in np.flatnonzero(inner)] + [0, len(curve) - 1]
         for k in peaks:
-            if number == flip and (abs(k - best) <= 1 or _slope_of(curve, best, k)):
+            between = curve[min(best, k) : max(best, k) + 1]
+            falls = np.diff(between if k > best else between[::-1]) <= 1e-4  # then `k` is an end, not a peak
+            if number == flip and (abs(k - best) <= 1 or falls.all()):
                 continue
             highest = max(highest, float(curve[k]))
     return highest
-
-
-def _slope_of(curve: Floats, best: int, k: int) -> bool:
-    """Return whether the curve only falls from the best lag to `k`: then `k` is an end, not a peak."""
-    between = curve[min(best, k) : max(best, k) + 1]
-    steps = np.diff(between if k > best else between[::-1])
-    return bool((steps <= 1e-4).all())
-
-
-def _turning(pairs: _Pairs) -> float:
-    rate = pairs.turned(0.0) / (pairs.t1 - pairs.t0)[:, None]
-    return float(np.degrees(np.sqrt(((rate - rate.mean(axis=0)) ** 2).sum(axis=1).mean())))
 
 
 def _refusals(f: ImageLatency, t: dict[str, float], *, is_edge: bool) -> list[str]:

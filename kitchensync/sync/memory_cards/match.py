@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,15 @@ from kitchensync.storage.recording import open_recording
 from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import HeadsetGyro
-from kitchensync.sync.align.slate import HeardSlate, find_slate
+from kitchensync.sync.align.slate import find_slate
 from kitchensync.sync.errors import SyncError
 from kitchensync.sync.fit.resample import make_track
 from kitchensync.sync.recording.clip_rates import ClipRates, clip_rates
 from kitchensync.sync.recording.compare import take_sound
 from kitchensync.sync.recording.headset import gyroscope
 
-NEAR_S = 90.0
-"""A camera's clock may be so wrong and still be believed."""
-LEAST_OVERLAP = 0.5
-"""Share of the shorter of clip and recording that must lie in both."""
+NEAR_S = 90.0  # a camera's clock may be so wrong and still be believed
+LEAST_OVERLAP = 0.5  # share of the shorter of clip and recording that must lie in both
 ALIGNED = ("aligned", "check")
 BEST_FIRST = (*ALIGNED, "not_aligned")
 
@@ -38,8 +36,7 @@ class CandidateRecording:
 
     path: Path
     manifest: Manifest
-    device: str
-    "The camera's name in it."
+    device: str  # the camera's name in it
     away_s: float | None = None
     "Clip's start by the camera's clock, minus the recording's start; whole zones left out. None: nothing tells."
 
@@ -127,7 +124,10 @@ def _propose(clip: CardClip, known: list[tuple[Path, Manifest]], *, chosen: bool
             return proposal
         if verdict != "not_aligned":
             possible[one.id] = one, verdict
-    if (heard := _by_slate(clip, possible)) is not None:
+    sound = None
+    if possible:  # the tablet played a recording's acoustic slate at its start and end
+        sound = take_sound(list(zip(clip.paths, map(float, clip.clip.starts_s), strict=True)))
+    if sound is not None and (heard := find_slate(sound, possible)) is not None:
         proposal.evidence.append(f"slate: heard at {heard.at_s:.1f} s")
         _accept(proposal, *possible[heard.recording])
     elif timely:
@@ -193,15 +193,6 @@ def _by_motion(clip: CardClip, rates: ClipRates, one: CandidateRecording) -> str
             continue
         verdicts.append(str(found.verdict.status))
     return min(verdicts, key=BEST_FIRST.index, default=None)
-
-
-def _by_slate(clip: CardClip, recordings: Collection[str]) -> HeardSlate | None:
-    """Listen for the acoustic slate of a recording, which the tablet played at its start and end."""
-    if not recordings:
-        return None
-    starts_s = map(float, clip.clip.starts_s)
-    sound = take_sound(list(zip(clip.paths, starts_s, strict=True)))
-    return find_slate(sound, recordings) if sound is not None else None
 
 
 def _headsets(path: Path) -> Iterator[HeadsetGyro]:

@@ -89,8 +89,7 @@ def _measure(
     why = ["the camera stabilised these pictures: film with stabilisation off"] * media.mode.is_stabilised
     why += disagreements(clip_clues(Clip([media])))
     tracks = list(track(_grey_pictures(media, seconds, progress)))
-    aspect = media.video.height / media.video.width
-    answers = [(measure_latency(image_turns(tracks, lens, aspect), gyro), lens) for lens in LENSES]
+    answers = [(measure_latency(image_turns(tracks, lens), gyro), lens) for lens in LENSES]
     found, lens = max(answers, key=lambda pair: pair[0].r2)
     return found, lens, why
 

@@ -19,27 +19,22 @@ from kitchensync.storage.verify.suitable_uses import spans_in_words
 from kitchensync.sync.errors import one_line
 from kitchensync.sync.recording.picture_shift import place_on_pictures
 
-MOST_SPANS = 3
-"""So many spans of a gyroscope that repeats one value are named, the others counted."""
+MOST_SPANS = 3  # so many spans of a gyroscope that repeats one value are named, the others counted
 
 
 @dataclass(frozen=True, slots=True)
 class ClipRates:
     """One track over all chapters on clip time; None where there is none, with the reason in `problem`."""
 
-    starts_s: list[float]
-    "Clip time of each chapter's first picture."
-    loose: list[bool]
-    "Whether a chapter is only put behind the one before for want of a better place."
+    starts_s: list[float]  # clip time of each chapter's first picture
+    loose: list[bool]  # whether a chapter is only put behind the one before for want of a better place
     track: ImuTrack | None = None
     problem: str = ""
     late_s: tuple[float, ...] = ()
     "By how much each chapter's own telemetry, read alone, lies later than on its pictures."
     clues: tuple[Clue, ...] = ()
-    doubts: tuple[str, ...] = ()
-    "Clues that contradict each other and that the pictures do not settle."
-    noted: tuple[str, ...] = ()
-    "What a certificate names beside its status."
+    doubts: tuple[str, ...] = ()  # clues that contradict each other and that the pictures do not settle
+    noted: tuple[str, ...] = ()  # what a certificate names beside its status
     is_wrong_pace: bool = False
     "Whether it is not in real time, as `problem` says: nothing can be aligned with it."
 
@@ -100,7 +95,13 @@ def _rates(
         if not clip.payloads:
             return None, f"{name}: no telemetry", []
         whole = not is_loose and (clip.telemetry_starts_s is not None or not clip.has_stamps)
-        track = clip.gyroscope() if whole else _one_behind_the_other(clip, starts_s)
+        if whole:
+            track = clip.gyroscope()
+        else:  # no stamps count on: each chapter's own track is put where its pictures are
+            tracks = [chapter.gyroscope() for chapter in clip.chapters]
+            times = np.concatenate([one.t_s + at for one, at in zip(tracks, starts_s, strict=True)])
+            longest = max(tracks, key=lambda track: len(track.t_s))
+            track = replace(longest, t_s=times, xyz=np.concatenate([one.xyz for one in tracks]))
     except SensorError as error:
         pass_on_trouble(error)
         return None, one_line(error, clip.path), []
@@ -111,11 +112,3 @@ def _rates(
     if len(track.t_s) < 2:
         return None, f"{name}: fewer than two gyroscope samples", still
     return (replace(track, t_s=track.t_s[moves], xyz=track.xyz[moves]) if still else track), "", still
-
-
-def _one_behind_the_other(clip: Clip, starts_s: list[float]) -> ImuTrack:
-    """Put each chapter's own track where its pictures are, where no stamps count on."""
-    tracks = [chapter.gyroscope() for chapter in clip.chapters]
-    longest = max(tracks, key=lambda track: len(track.t_s))
-    times = np.concatenate([track.t_s + start for track, start in zip(tracks, starts_s, strict=True)])
-    return replace(longest, t_s=times, xyz=np.concatenate([track.xyz for track in tracks]))

@@ -47,12 +47,9 @@ class CameraFile:
     path: Path
     relative: str
     frame_times_s: Floats
-    start_s: float
-    "Clip time of its first picture."
-    last_gyro_s: float
-    "Its own media time of its last rotation rate, or of its last picture."
-    is_loose: bool
-    "A chapter before it is missing and no stamp tells how long that was."
+    start_s: float  # clip time of its first picture
+    last_gyro_s: float  # its own media time of its last rotation rate, or of its last picture
+    is_loose: bool  # a chapter before it is missing and no stamp tells how long that was
     problem: str
     telemetry_late_s: float = 0.0
     "By how much its own telemetry, read alone, lies later than on its pictures."
@@ -74,22 +71,15 @@ class CameraClip:
 
     device: str
     files: tuple[CameraFile, ...]
-    camera: str = ""
-    "What made it: the device, or the serial number of an adopted film."
-    gyro: GyroTrack | None = None
-    "On clip time."
+    camera: str = ""  # what made it: the device, or the serial number of an adopted film
+    gyro: GyroTrack | None = None  # on clip time
     gyro_report: dict[str, object] = field(default_factory=dict)
     problem: str = ""
-    starts: tuple[StatedStart, ...] = ()
-    "What is said of the host time of clip time 0."
-    clues: tuple[Clue, ...] = ()
-    "What its files say of where the rates lie on its pictures."
-    doubts: tuple[str, ...] = ()
-    "Clues that contradict each other and that the pictures do not settle."
-    noted: tuple[str, ...] = ()
-    "What the certificate names beside its status."
-    is_wrong_pace: bool = False
-    "Whether it is not in real time, as `problem` says."
+    starts: tuple[StatedStart, ...] = ()  # what is said of the host time of clip time 0
+    clues: tuple[Clue, ...] = ()  # what its files say of where the rates lie on its pictures
+    doubts: tuple[str, ...] = ()  # clues that contradict each other and that the pictures do not settle
+    noted: tuple[str, ...] = ()  # what the certificate names beside its status
+    is_wrong_pace: bool = False  # whether it is not in real time, as `problem` says
 
     @property
     def warnings(self) -> list[str]:
@@ -192,9 +182,18 @@ def _starts(recording: Recording, clip: Clip, shutter: dict[str, Any] | None) ->
     manifest, first = recording.manifest, clip.chapters[0]
     if "adopted" in manifest:
         return ()
+    known = card_name(first.path.name)
+    is_first = known is None or known.chapter == 1
     try:
-        lost_s = _lost_before_s(first)
-        clock = _camera_clock(first)
+        before, label = first.frames_before, first.tmcd_displayed
+        lost_s = 0.0 if is_first else None  # before the first picture that is here; None: nothing tells
+        if before is not None:
+            lost_s = float(before * first.frame_period) - first.payloads[0].start_s
+        label_s = None
+        if label is not None:
+            hours, minutes, seconds = (int(part) for part in label[:8].split(":"))
+            label_s = 3600.0 * hours + 60.0 * minutes + seconds + int(label[9:]) * float(first.frame_period)
+        clock = StatedCameraClock(first.creation_time, first.tmcd_wall_seconds_since_midnight, label_s)
     except SensorError as error:
         pass_on_trouble(error)
         return ()  # what is wrong with the file is said of its rates
@@ -207,30 +206,12 @@ def _starts(recording: Recording, clip: Clip, shutter: dict[str, Any] | None) ->
         stopped_host_ns=(manifest.get("stopped") or {}).get("host_ns"),
         seconds=float(clip.duration_s),
     )
-    known = card_name(first.path.name)
-    if own is not None and lost_s and (known is None or known.chapter == 1):
+    if own is not None and lost_s and is_first:
         # a trimmed film: some tools write its start anew, others keep the old one
         half_s = lost_s / 2
         sigma_s = float(np.hypot(own.sigma_s, half_s))
         own = replace(own, host_ns=own.host_ns + round(half_s * 1e9), sigma_s=sigma_s)
     return tuple(start for start in (pressed, own) if start is not None)
-
-
-def _camera_clock(first: GoProMedia) -> StatedCameraClock:
-    label = first.tmcd_displayed
-    label_s = None
-    if label is not None:
-        hours, minutes, seconds = (int(part) for part in label[:8].split(":"))
-        label_s = 3600.0 * hours + 60.0 * minutes + seconds + int(label[9:]) * float(first.frame_period)
-    return StatedCameraClock(first.creation_time, first.tmcd_wall_seconds_since_midnight, label_s)
-
-
-def _lost_before_s(first: GoProMedia) -> float | None:
-    """Seconds of the clip before the first picture that is here; None when nothing tells."""
-    known, before = card_name(first.path.name), first.frames_before
-    if before is None:
-        return 0.0 if known is None or known.chapter == 1 else None
-    return float(before * first.frame_period) - first.payloads[0].start_s
 
 
 KIND = "video"

@@ -23,7 +23,7 @@ from kitchensync.storage.timeline.alignment_evidence import ClockEvidence, HostC
 from kitchensync.storage.timeline.stamps import TICKS_PER_S, repair_batches
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import HEAD_POSE
-from kitchensync.sync.align.pair_alignment import PairAlignment, with_doubts, with_restarts, with_sound
+from kitchensync.sync.align.pair_alignment import RESTARTED, PairAlignment, doubt_by_sound, doubted
 from kitchensync.sync.align.prior import Prior, prior_of
 from kitchensync.sync.align.sound import SOUND_HZ, Heard, Sound, align_sounds
 from kitchensync.sync.align.verdict import Verdict
@@ -140,8 +140,7 @@ class Compared:
     found: PairAlignment | None
     heard: Heard | None
     problem: str
-    others: tuple[OtherHeadset, ...] = ()
-    "What came of the other headsets, where there are several."
+    others: tuple[OtherHeadset, ...] = ()  # what came of the other headsets, where there are several
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -183,23 +182,18 @@ def _compare_with(master: Master, clip: CameraClip) -> Compared | None:
         known = HostClockEvidence(host.probes, host.bound_ns / 1e6, len(host.lines))
         timestamps = replace(timestamps, host_clock=known)
     found, problem = _by_motion(master, clip, prior)
-    doubted = found is None or found.verdict.status != "aligned"
-    heard = _listen(master, clip, epoch) if doubted else None
+    is_doubtful = found is None or found.verdict.status != "aligned"
+    heard = _listen(master, clip, epoch) if is_doubtful else None
     problem = problem or "; ".join(found.verdict.reasons if found else ())
     if found is not None:
-        found = with_restarts(with_sound(found, heard), host.restarts if host else 0)
-        found = with_doubts(found, (*_doubts_of_reference(master), *clip.doubts))
+        doubts = [*clip.doubts]
+        if isinstance(master, Reference):  # a video too, whose rates may not lie on its own pictures
+            loose = [one.path.name for one in master.clip.readable if one.is_loose]
+            missing = (f"how much is missing before {name} is not known" for name in loose)
+            doubts[:0] = [f"{master.name}: {doubt}" for doubt in (*master.clip.doubts, *missing)]
+        restarted = RESTARTED if host and host.restarts else ""
+        found = doubted(found, doubt_by_sound(found, heard), restarted, "; ".join(doubts))
     return Compared(clip, master, epoch, prior, timestamps, found, heard, problem)
-
-
-def _doubts_of_reference(master: Master) -> tuple[str, ...]:
-    """A reference is a film too: where its rates lie on its own pictures may be doubtful."""
-    if not isinstance(master, Reference):
-        return ()
-    loose = [
-        f"how much is missing before {f.path.name} is not known" for f in master.clip.readable if f.is_loose
-    ]
-    return tuple(f"{master.name}: {doubt}" for doubt in (*master.clip.doubts, *loose))
 
 
 def _by_motion(master: Master, clip: CameraClip, prior: Prior | None) -> tuple[PairAlignment | None, str]:

@@ -26,8 +26,7 @@ from kitchensync.sync.recording.camera_latency import grey_pictures
 PICTURES = "pictures"
 IN_PIECES = ("stamps", "edit lists")
 """Clues that, where they contradict others, move a part of the film: no single shift of the whole can settle it."""
-WINDOW_S = 40.0
-"Pictures that are looked at, at the beginning and at the end."
+WINDOW_S = 40.0  # pictures that are looked at, at the beginning and at the end
 SEARCH_S, STEP_S = 5.0, 0.02
 RIVAL_SHARE_MOST = 0.9
 LATENCY_MOST_S = 0.015
@@ -47,12 +46,10 @@ class Placed:
     """Rotation rates where the clues put them, or else the pictures."""
 
     track: ImuTrack
-    clues: tuple[Clue, ...]
-    "Those of the files, and that of the pictures where they were asked."
+    clues: tuple[Clue, ...]  # those of the files, and that of the pictures where they were asked
     late_s: float = 0.0
     "By how much the pictures found the telemetry to lie too late; `track` has it taken off."
-    is_settled: bool = True
-    "Whether the clues agree, or the pictures settled where they do not."
+    is_settled: bool = True  # whether the clues agree, or the pictures settled where they do not
 
     @property
     def contradictions(self) -> tuple[str, ...]:
@@ -114,9 +111,7 @@ def _in_span(clip: Clip, rates: GyroTrack, span: tuple[float, float], lags_s: Fl
             tracks += track((start + t_s, grey) for t_s, grey in pictures)
     if len(tracks) < 2:
         return PictureShift(None, "too few pictures to compare with the gyroscope")
-    video = clip.chapters[0].video
-    assert video is not None
-    turns = [image_turns(tracks, lens, video.height / video.width) for lens in LENSES]
+    turns = [image_turns(tracks, lens) for lens in LENSES]
     best, seen = max(((wide_search(one, rates, lags_s), one) for one in turns), key=lambda pair: pair[0].r2)
     if best.rival > RIVAL_SHARE_MOST:
         return PictureShift(None, "the pictures fit the gyroscope at more than one place")

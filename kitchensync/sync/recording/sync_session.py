@@ -107,8 +107,7 @@ class Session:
     rides_with: dict[str, Master] = field(default_factory=dict)
     picture_late_s: dict[str, float] = field(default_factory=dict)
     "How much later than their stamps the pictures of a file were taken, where that was measured."
-    folder: Path = field(default_factory=Path)
-    "Where this run writes."
+    folder: Path = field(default_factory=Path)  # where this run writes
 
     @property
     def cameras(self) -> list[CameraFile]:

@@ -39,10 +39,8 @@ class ShownFile:
     start_host_ns: int | None = None
     end_host_ns: int | None = None
     problem: str = ""
-    clock_map: ClockMap | None = None
-    "None where it is not aligned."
-    hides: Callable[[Floats], Mask] | None = None
-    "Which media seconds (n,) may lie in a privacy pause."
+    clock_map: ClockMap | None = None  # None where it is not aligned
+    hides: Callable[[Floats], Mask] | None = None  # which media seconds (n,) may lie in a privacy pause
 
     @property
     def name(self) -> str:
@@ -50,16 +48,11 @@ class ShownFile:
         return f"{self.device}/{self.path.name}"
 
     @property
-    def aligned(self) -> bool:
-        """Return whether an alignment places it."""
-        return self.clock_map is not None
-
-    @property
     def placed_by(self) -> str:
         """How its place on the time axis is known."""
         if self.start_host_ns is None:
             return "not placed"
-        return BY_MAP if self.aligned else BY_SHUTTER
+        return BY_SHUTTER if self.clock_map is None else BY_MAP
 
 
 def read_cameras(

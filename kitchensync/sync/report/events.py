@@ -12,7 +12,6 @@ from kitchensync.operations.entries import counts
 from kitchensync.operations.filed_log import filed_operations
 from kitchensync.operations.planned_steps import numbered_steps, plan_of
 from kitchensync.operations.reduce import reduce_log
-from kitchensync.operations.session_state import ErrorState
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import Event, taken_back
 from kitchensync.storage.manifest import Manifest
@@ -42,8 +41,7 @@ class Mark:
     uncertainty_ms: float
     writer: str
     undone: bool
-    shown: str
-    "The pictures that show it, where synchronization placed it."
+    shown: str  # the pictures that show it, where synchronization placed it
 
     @property
     def lane(self) -> str:
@@ -144,8 +142,12 @@ def _recipe(recording: Path, manifest: Manifest, time: ShownTime) -> ShownRecipe
         for node, number in numbered_steps(state, plan).items():
             runs = state["steps"][str(node)]["runs"] if str(node) in state["steps"] else []
             done_s = next((time.seconds(run["end"]) for run in runs if run["end"]), None)
-            errors = [e for e in state["errors"].values() if e["node"] == node and counts(e)]
-            steps.append(ShownStep(number, plan.steps[node].words, done_s, [_in_words(e) for e in errors]))
+            texts = []
+            for error in state["errors"].values():
+                if error["node"] == node and counts(error):
+                    names = " + ".join(CATEGORIES[category].name for category in error["categories"])
+                    texts.append(f"{names}, {error['description']}" if error["description"] else names)
+            steps.append(ShownStep(number, plan.steps[node].words, done_s, texts))
     return ShownRecipe(
         name=_first(recipe, "title", "name", "recipe") or "unnamed",
         graph_hash=str(recipe.get("graph_hash") or ""),
@@ -153,8 +155,3 @@ def _recipe(recording: Path, manifest: Manifest, time: ShownTime) -> ShownRecipe
         seed=str(recipe.get("seed", "")),
         steps=steps,
     )
-
-
-def _in_words(error: ErrorState) -> str:
-    names = " + ".join(CATEGORIES[category].name for category in error["categories"])
-    return f"{names}, {error['description']}" if error["description"] else names

@@ -53,10 +53,8 @@ class ShownVerdict:
     level: str  # good | warn | bad | none: the colour and the sign
     meaning: str
     reasons: list[str] = field(default_factory=list)
-    advice: list[str] = field(default_factory=list)
-    "What it is good for, and where not to use it."
-    notes: list[str] = field(default_factory=list)
-    "What is worth knowing and harms nothing."
+    advice: list[str] = field(default_factory=list)  # what it is good for, and where not to use it
+    notes: list[str] = field(default_factory=list)  # what is worth knowing and harms nothing
 
 
 _MEANINGS = {

@@ -22,8 +22,7 @@ SCHEMA = "calibrate-check/1"
 CALIBRATIONS = "../calibrations/"
 """The only folder outside of the recording of which a report shows pictures."""
 MOVED_DEG = 0.5
-KNOWN_PARTS = 2
-"""Whether a camera moved shows in its parts against each other: with fewer nobody knows."""
+KNOWN_PARTS = 2  # whether a camera moved shows in its parts against each other: with fewer nobody knows
 QUALITY = 82
 CAPTIONS = {
     "lens": "Lens: where the corners of the board lay, how far off they are, and how well a ray is known",
@@ -56,7 +55,13 @@ def read_mounts(recording: Path) -> Mounts | None:
         answer = load_json(recording / KEPT)
         if answer["schema"] != SCHEMA:
             raise ValueError(f"not of schema {SCHEMA}")
-        mounts = [_mount(recording, mount) for mount in answer["mounts"]]
+        mounts = []
+        for mount in answer["mounts"]:
+            figures = [_turning(mount["minutes"])] if mount["minutes"] else []
+            pictures = [_picture(recording, mount[part], words) for part, words in CAPTIONS.items()]
+            found = [picture for picture in pictures if picture is not None]
+            shown = ShownMount(mount["file"], mount["words"], list(_facts(mount)), figures, found)
+            mounts.append(shown)
         unsure = [
             f"{mount['file']}: the film is too short, or the head turned too little, to compare its parts"
             for mount in answer["mounts"]
@@ -80,13 +85,6 @@ def read_mounts(recording: Path) -> Mounts | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         text = f"{KEPT.name} cannot be read ({error}); run `kitchensync calibrate check` again"
         return Mounts(ShownVerdict("not known", "warn", text))
-
-
-def _mount(recording: Path, mount: dict[str, Any]) -> ShownMount:
-    figures = [_turning(mount["minutes"])] if mount["minutes"] else []
-    pictures = [_picture(recording, mount[part], caption) for part, caption in CAPTIONS.items()]
-    found = [picture for picture in pictures if picture is not None]
-    return ShownMount(mount["file"], mount["words"], list(_facts(mount)), figures, found)
 
 
 def _facts(mount: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -159,7 +159,11 @@ def compare(first: Path, second: Path) -> dict[str, Any]:
     rows = []
     for key in sorted(old.keys() | new.keys()):
         a, b = old.get(key), new.get(key)
-        moved_ms, statuses = _moved_ms(a, b), [a and a.status, b and b.status]
+        moved_ms, statuses = None, [a and a.status, b and b.status]
+        if a is not None and b is not None and a.clock_map is not None and b.clock_map is not None:
+            times = np.array([t_s for t_s, _ in a.samples], dtype=np.float64)
+            moved = np.abs(a.clock_map.to_ticks(times) - b.clock_map.to_ticks(times))
+            moved_ms = float(moved.max()) / 1e4
         row: dict[str, Any] = {
             "recording": key[0],
             "source": key[1],
@@ -203,10 +207,3 @@ def _pairs(path: Path) -> dict[tuple[str, str], Alignment]:
     if not found:
         raise CannotCompare(path, "holds no alignments; run `kitchensync sync` first")
     return found
-
-
-def _moved_ms(a: Alignment | None, b: Alignment | None) -> float | None:
-    if a is None or b is None or a.clock_map is None or b.clock_map is None:
-        return None
-    times = np.array([t_s for t_s, _ in a.samples], dtype=np.float64)
-    return float(np.abs(a.clock_map.to_ticks(times) - b.clock_map.to_ticks(times)).max()) / 1e4

@@ -70,8 +70,7 @@ class PageContents:
     clocks: dict[str, TicksToHost]
     alignments: list[ShownAlignment]
     cameras: list[ShownFile]
-    armed: list[str]
-    "The cameras that were to film."
+    armed: list[str]  # the cameras that were to film
     story: Story
     time: ShownTime
 
@@ -206,7 +205,7 @@ def _lanes(read: PageContents, holes: dict[str, list[Hole]]) -> Iterator[Lane]:
 
 def _first_picture(alignment: ShownAlignment, read: PageContents) -> str:
     """Return in words when the first picture of an aligned file was."""
-    files = (f for f in read.cameras if f.aligned and alignment.is_of(f.device, f.path.name))
+    files = (f for f in read.cameras if f.clock_map and alignment.is_of(f.device, f.path.name))
     start_ns = next((file.start_host_ns for file in files), None)
     return f"at {clock(read.span.seconds(start_ns))} of the recording" if start_ns is not None else ""
 

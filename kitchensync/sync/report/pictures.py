@@ -28,11 +28,9 @@ from kitchensync.sync.report.timeline import ShownSpan
 PAIRS = 9
 WIDTH = 320
 QUALITY = 68
-EDGE = 0.04
-"""Share of the common time left out at both ends."""
+EDGE = 0.04  # share of the common time left out at both ends
 MOST_BACK_ROWS = 256
-FAR_PERIODS = 3.0
-"""A headset frame further away than this many periods is no match."""
+FAR_PERIODS = 3.0  # a headset frame further away than this many periods is no match
 
 DAMAGED = (StorageError, SensorError, OSError, RuntimeError, ValueError, KeyError)
 
@@ -82,7 +80,7 @@ def picture_strip(
             at_s = span.seconds(file.start_host_ns) + camera_s if file.start_host_ns else camera_s
             pairs.append(PicturePair(at_s, camera_s, None, _camera_picture(file, camera_s, bgr), None))
         return Strip(pairs, False, "The camera's pictures alone.")
-    if aligned := [file for file in files if file.aligned]:
+    if aligned := [file for file in files if file.clock_map is not None]:
         file = max(aligned, key=lambda file: file.seconds or 0.0)
         words = "Each camera picture stands beside the headset's picture nearest to it by the alignment."
         return Strip(list(_pairs(pv, clock, file, span)), True, words)

@@ -14,12 +14,10 @@ from markupsafe import Markup
 
 from kitchensync.shell.array_types import Floats
 
-WIDTH = 400
-"""Units across a plot: about the pixels of a phone, so that text keeps its size there."""
+WIDTH = 400  # units across a plot: about the pixels of a phone, so that text keeps its size there
 LEFT, RIGHT, TOP, BOTTOM = 54, WIDTH - 10, 12, 36
 """Left, right and upper edge of the frame, and the room below it."""
-COLUMNS = 320
-"""A line with more points is drawn by the lowest and highest of each column."""
+COLUMNS = 320  # a line with more points is drawn by the lowest and highest of each column
 
 PLOT = Markup(
     '<svg viewBox="0 0 {width} {height}" class="plot" role="img" aria-label="{title}">'

@@ -18,8 +18,7 @@ from kitchensync.sync.report.streams import ReadStream, TicksToHost
 
 TICKS_PER_MS = 10_000.0
 BINS = 30
-SPAN_STEPS = 3.0
-"""The histogram ends at this many usual intervals; what is longer stands in one last bar."""
+SPAN_STEPS = 3.0  # the histogram ends at this many usual intervals; what is longer stands in one last bar
 BAR_WIDTH, BAR_HEIGHT = 6, 30
 """Pixels: a usual interval is 60 wide, the whole 192, with one bar left out before the last."""
 BAR = Markup('<rect x="{}" y="{:.2f}" width="{}" height="{:.2f}" class="{}"/>')

@@ -30,15 +30,12 @@ EVENT = Markup(
     '<text x="11" y="4" class="number{tight}">{number}</text>{label}</svg>'
 )
 LABEL = Markup('<text x="{}" y="4" class="wide">{}</text>')
-LEAST_GAP = 0.003
-"""Share of the width below which a gap would not be seen."""
-CAUSE_FITS = 0.09
-"""Share of the width from which on the cause is written into the gap."""
+LEAST_GAP = 0.003  # share of the width below which a gap would not be seen
+CAUSE_FITS = 0.09  # share of the width from which on the cause is written into the gap
 MOST_TICKS = 200
 DESKTOP_WIDTH = 900.0
 """Pixels for which labels of events are cut; narrower screens show marks and numbers alone."""
-PHONE_WIDTH = 350.0
-"""Pixels below which a number would be covered by the next mark; there it is left out."""
+PHONE_WIDTH = 350.0  # pixels below which a number would be covered by the next mark; there it is left out
 LETTER = 6.4
 MARK_WIDTH = 40.0
 FEWEST_LETTERS = 6
@@ -177,7 +174,7 @@ def camera_lane(file: ShownFile, span: ShownSpan) -> Lane:
         return empty_lane(file.name, file.problem or "not known when it was recorded", span)
     first_s, last_s = span.seconds(file.start_host_ns), span.seconds(file.end_host_ns)
     words = f"{file.name}: {clock(first_s)} to {clock(last_s)}, {file.placed_by}"
-    bar = _bar("camera" if file.aligned else "camera unsure", first_s, last_s, span, words)
+    bar = _bar("camera" if file.clock_map else "camera unsure", first_s, last_s, span, words)
     return Lane(file.name, file.placed_by, _drawing(words, [bar], span))
 
 
