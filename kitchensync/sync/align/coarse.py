@@ -85,12 +85,8 @@ class Prepared:
 def coarse_search(
     headset: GyroTrack, camera: GyroTrack, window: Window | None, *, rate: float = 1.0
 ) -> Coarse:
-    """Search the best lag at 50 Hz over the whole overlap; `window` limits which peak may win.
-
-    Raises TooShort when a track holds under 3 s.
-    """
-    lags_s, score, magnitude, overlap_s = scores_of(*Prepared.of(headset, camera, COARSE_HZ, rate=rate))
-    return read_peaks(lags_s, score, magnitude, overlap_s, window, rate)
+    """Search the best lag at 50 Hz over the whole overlap; `window` limits which peak may win. Raises TooShort."""
+    return read_peaks(*scores_of(*Prepared.of(headset, camera, COARSE_HZ, rate=rate)), window, rate)
 
 
 def prepared(grid: Grid, seconds: float) -> Floats:

@@ -72,8 +72,7 @@ def segments_of(headset: GyroTrack, camera: GyroTrack) -> list[Segment]:
         part = whole_g.part(start, start + width)
         if not part.grid.good.any():
             continue
-        lags_s, score, magnitude, overlap_s = scores_of(whole_h, part)
-        coarse = read_peaks(lags_s, score, magnitude, overlap_s, None, 1.0)
+        coarse = read_peaks(*scores_of(whole_h, part), None, 1.0)
         t_s = part.grid.t_s
         found.append(Segment(float(t_s[0]), float(t_s[-1]), coarse))
     return found
@@ -154,10 +153,7 @@ NAN = float("nan")
 def align_pair(
     headset: HeadsetGyro, camera: GyroTrack, *, prior: Prior | None = None, unit: str = "auto"
 ) -> PairAlignment:
-    """Align a camera (media s, rad/s) with a headset; `unit` is auto, deg_per_s or rad_per_s.
-
-    Raises TooShort when either track holds under 3 s.
-    """
+    """Align a camera (media s, rad/s) with a headset; `unit` is auto, deg_per_s or rad_per_s. Raises TooShort."""
     factor = DEGREES_PER_RADIAN if unit == "deg_per_s" else 1.0
     if unit == "auto":  # by the sizes of both motions: it only has to be right to a factor of seven
         ratio = _liveliness(headset.track) / max(_liveliness(camera), 1e-12)

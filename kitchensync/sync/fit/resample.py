@@ -45,10 +45,7 @@ class Grid:
 
 
 def make_track(what: str, t_s: npt.ArrayLike, rad_per_s: npt.ArrayLike) -> GyroTrack:
-    """Check and clean one track: finite, strictly increasing (later repeats are dropped).
-
-    Raises BadArrays when shapes do not fit or fewer than two samples are left.
-    """
+    """Clean one track: finite, strictly increasing. Raises BadArrays for other shapes or under two samples."""
     times = np.asarray(t_s, dtype=np.float64)
     rates = np.asarray(rad_per_s, dtype=np.float64)
     if times.ndim != 1 or rates.shape != (len(times), 3):

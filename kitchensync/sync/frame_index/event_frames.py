@@ -115,10 +115,7 @@ def read_noted(recording: Path) -> tuple[list[Event], list[str]]:
 
 
 def write_event_frames(session: Session, pairs: list[Alignment]) -> EventCounts:
-    """Give each event its place in the pictures, write them; return how many there are and how many have one.
-
-    `pairs` are the alignments of this run. Without events nothing is written.
-    """
+    """Give each event its place in the pictures by the alignments of this run, and write them, if there are any."""
     events, _ = read_noted(session.recording.path)
     if not events:
         return {"events": 0, "placed": 0}

@@ -40,16 +40,8 @@ class FrameStamps:
     file: npt.NDArray[np.int16] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunStamps:
-    """A stream of which all samples between two master frames are taken."""
-
-    name: str
-    ticks: Int64
-
-
 def _build_index(
-    master: FrameStamps, frames: list[FrameStamps], runs: list[RunStamps]
+    master: FrameStamps, frames: list[FrameStamps], runs: dict[str, Int64]
 ) -> tuple[TableColumns, dict[str, Any]]:
     """Build the columns of `index.parquet`, and what is worth knowing about each stream.
 
@@ -67,10 +59,9 @@ def _build_index(
     about: dict[str, Mapping[str, float | None]] = {}
     for stream in frames:
         about[stream.name] = _add_nearest(columns, stream, at)
-    for run in runs:
-        first, last = slices(run.ticks, at)
-        columns[f"{run.name}_i0"], columns[f"{run.name}_i1"] = first, last
-        about[run.name] = {"samples": len(run.ticks), "unsorted": int((np.diff(run.ticks) <= 0).sum())}
+    for name, ticks in runs.items():
+        columns[f"{name}_i0"], columns[f"{name}_i1"] = slices(ticks, at)
+        about[name] = {"samples": len(ticks), "unsorted": int((np.diff(ticks) <= 0).sum())}
     repairs = {"unsorted": order.unsorted, "duplicates": order.duplicates}
     return columns, {"name": master.name, "frames": len(at), **repairs, "streams": about}
 
@@ -184,10 +175,10 @@ def _to_main(session: Session, headset: str, ticks: Int64) -> Int64 | None:
     return bridge.to_ticks(ticks) if bridge is not None else None
 
 
-def _headset_stamps(session: Session) -> tuple[list[FrameStamps], list[RunStamps]]:
+def _headset_stamps(session: Session) -> tuple[list[FrameStamps], dict[str, Int64]]:
     """Stamps of the headsets' streams; inertial ones sample by sample on their repaired clocks."""
     frames: list[FrameStamps] = []
-    runs: list[RunStamps] = []
+    runs: dict[str, Int64] = {}  # of these all samples between two master frames are taken
     for headset in sorted(session.headsets, key=lambda headset: headset is not session.main):
         for short, stream in headset.streams:
             raw = stream.index["device_ticks"].astype(np.int64)
@@ -197,7 +188,7 @@ def _headset_stamps(session: Session) -> tuple[list[FrameStamps], list[RunStamps
             if ticks is None:
                 continue
             if short in RUNS:
-                runs.append(RunStamps(name, ticks))
+                runs[name] = ticks
             else:
                 frames.append(FrameStamps(name, ticks, np.arange(len(ticks), dtype=np.int64)))
     return frames, runs

@@ -22,7 +22,7 @@ from kitchensync.sync.align.headset_gyro import headset_gyro, in_blocks
 from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.answers import plain
 from kitchensync.sync.errors import BadArrays, TooShort
-from kitchensync.sync.fit.resample import make_track
+from kitchensync.sync.fit.resample import GyroTrack, make_track
 from kitchensync.sync.result.result import pair_aligned, refused
 
 
@@ -99,16 +99,21 @@ def align_arrays(
         found = align_pair(headset, camera, prior=prior)
     except TooShort as error:
         return dict(plain(refused(str(error), inputs=inputs).as_object()))
-    rate_hz = 1.0 / float(np.median(np.diff(camera.t_s)))
     answer = pair_aligned(
         found,
         epoch_ticks=headset.epoch_ticks,
         last_t_s=float(camera.t_s[-1]),
         headset=repair.report(),
-        camera={"rate_hz": round(rate_hz, 4), "samples": len(camera.t_s)},
+        camera=track_report(camera),
         inputs=inputs,
     )
     return dict(plain(answer.as_object()))
+
+
+def track_report(track: GyroTrack) -> dict[str, object]:
+    """Return what an alignment says of a track."""
+    rate_hz = 1.0 / float(np.median(np.diff(track.t_s)))
+    return {"rate_hz": round(rate_hz, 4), "samples": len(track.t_s)}
 
 
 def file_input(path: Path) -> Input:

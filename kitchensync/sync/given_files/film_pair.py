@@ -25,7 +25,7 @@ from kitchensync.sync.align.pair_alignment import PairAlignment, doubted
 from kitchensync.sync.answers import plain
 from kitchensync.sync.errors import BadArrays, TooShort
 from kitchensync.sync.fit.resample import GyroTrack, make_track
-from kitchensync.sync.given_files.arrays import file_input
+from kitchensync.sync.given_files.arrays import file_input, track_report
 from kitchensync.sync.recording.clip_rates import clip_rates
 from kitchensync.sync.result.result import FILM_PICTURES, REFERENCE_PICTURES, pair_aligned, refused
 
@@ -55,10 +55,7 @@ class Motion:
 
 
 def read_motion(path: Path, unit: Unit = "auto") -> Motion:
-    """Read the rotation rates of a file; `unit` is that of a table, a film knows its own.
-
-    Raises BadArrays when it holds none, or is not what it seems.
-    """
+    """Read the rotation rates of a file; `unit` is that of a table, a video knows its own. Raises BadArrays."""
     if path.suffix.lower() == ".csv":
         return _read_table(path, unit)
     try:
@@ -91,7 +88,7 @@ def _bare(path: Path) -> Motion | None:
     rates = telemetry.gyroscope()
     track = make_track(path.name, rates.t_s, rates.xyz)
     doubt = f"{path.name} is telemetry without its film: its time counts from the first payload"
-    return Motion(path, track, report=_report(track), doubts=(doubt,))
+    return Motion(path, track, report=track_report(track), doubts=(doubt,))
 
 
 def _read_table(path: Path, unit: Unit) -> Motion:
@@ -117,7 +114,7 @@ def _read_table(path: Path, unit: Unit) -> Motion:
     told = (f"{path.name}: {lost} rows are out of order or no numbers and are left out",) if lost > 0 else ()
     rounded = f"{path.name}: {repeated} rows have the time of the row before: its times are rounded"
     doubts = (rounded,) if repeated > REPEATED_MOST * len(rows) else ()
-    report, step_s = _report(track), stamp_step(track.t_s)
+    report, step_s = track_report(track), stamp_step(track.t_s)
     return Motion(path, track, unit, True, report, doubts=doubts, warnings=told, stamp_step_s=step_s)
 
 
@@ -164,15 +161,10 @@ def _read_other_film(path: Path) -> Motion:
         raise BadArrays(path.name, "holds no rotation rates")
     rows = np.array(turned, dtype=np.float64)
     track = make_track(path.name, rows[:, 0], np.radians(rows[:, 1:]))
-    report = _report(track) | {"camera": f"{parser.camera} {parser.model or ''}".strip()}
+    report = track_report(track) | {"camera": f"{parser.camera} {parser.model or ''}".strip()}
     # other makers' telemetry counts from its own first sample
     doubt = f"nothing in {path.name} says where its telemetry lies on its pictures"
     return Motion(path, track, report=report, doubts=(doubt,))
-
-
-def _report(track: GyroTrack) -> dict[str, object]:
-    rate_hz = 1.0 / float(np.median(np.diff(track.t_s)))
-    return {"rate_hz": round(rate_hz, 4), "samples": len(track.t_s)}
 
 
 MEDIA_CLOCK = "media_s"

@@ -19,10 +19,7 @@ from kitchensync.sync.memory_cards.match import Proposal
 
 
 def import_clip(proposal: Proposal, meter: Callable[[int, int], None] = lambda _, __: None) -> list[str]:
-    """Copy all chapters of a clip; return their names. Raises DownloadFailed, StorageError.
-
-    `meter` hears of the bytes copied so far, and of how many it will be.
-    """
+    """Copy a clip, `meter` gets bytes done and in all; return file names. Raises DownloadFailed, StorageError."""
     assert proposal.recording is not None
     folder = proposal.recording / proposal.device
     folder.mkdir(exist_ok=True)

@@ -152,10 +152,7 @@ class Compared:
 
 
 def compare(session: Session, clip: CameraClip) -> Compared | None:
-    """Compare a clip with the headset that it rides with: of several, the one whose motion it shares.
-
-    Without a headset the clips of the reference camera stand in their place.
-    """
+    """Compare a clip with the headset, or without any the reference clip, whose motion it shares best."""
     found = [c for c in (_compare_with(master, clip) for master in session.masters) if c is not None]
     if not found:
         return None
@@ -205,7 +202,7 @@ def _by_motion(master: Master, clip: CameraClip, prior: Prior | None) -> tuple[P
         return None, clip.problem
     unit = "rad_per_s"
     if isinstance(master, Headset) and master.gyro.source != HEAD_POSE:
-        unit = master.about.get("gyroscope_unit") or "auto"
+        unit = master.recording.manifest["devices"][master.name].get("gyroscope_unit") or "auto"
     try:
         return align_pair(master.gyro, clip.gyro, prior=prior, unit=unit), ""
     except (BadArrays, TooShort) as error:

@@ -35,10 +35,7 @@ def store_of(recording: Path) -> Path:
 
 
 def stored_latency(recording: Path, camera_file: Path) -> StoredLatency | None:
-    """Return the stored entry for the camera and mode of a file in a recording, None when there is none.
-
-    Raises BadLatencyStore, and SensorError when the file cannot be read.
-    """
+    """Return the stored entry for the camera and mode of a file, if any. Raises BadLatencyStore, SensorError."""
     store = read_store(store_of(recording))
     if store is None:
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from kitchensync.sensors.hololens.catalogue import GYROSCOPE, HEAD_POSE, STREAMS
 from kitchensync.sensors.hololens.headset_stream import SAMPLES
@@ -39,11 +38,6 @@ class Headset:
     def motion(self) -> str:
         """Name of what moves with it, as alignments have it."""
         return f"{self.name}/{GYROSCOPE}"
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """What the manifest says of it."""
-        return dict(self.recording.manifest["devices"][self.name])
 
     def has(self, short: str) -> bool:
         """Return whether a stream was armed and sent anything."""
@@ -184,8 +178,8 @@ def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Hea
 
 def _host_clock_of_utc(headset: Headset) -> HostClock | None:
     """Without probes: both clocks know UTC, good to seconds."""
-    offset = headset.about.get("utc_offset_ticks")
     manifest = headset.recording.manifest
+    offset = manifest["devices"][headset.name].get("utc_offset_ticks")
     began_ns, at = moment_utc_ns(manifest), (manifest.get("started") or {}).get("host_ns")
     if offset is None or began_ns is None or at is None:
         return None

@@ -46,15 +46,6 @@ MOVED_MS = 0.01
 
 
 @dataclass(frozen=True)
-class DataVerdict:
-    """What `record` or `report` found out last: nothing is read anew for a page over hundreds."""
-
-    status: str
-    level: str
-    texts: list[str]
-
-
-@dataclass(frozen=True)
 class SummaryLine:
     """One recording on the page; `link` leads to its own page where that is there."""
 
@@ -64,7 +55,11 @@ class SummaryLine:
     level: str
     reasons: list[str]
     pairs: list[Alignment]
-    data: DataVerdict
+    data_status: (
+        str  # what `record` or `report` found out last: nothing is read anew for a page over hundreds
+    )
+    data_level: str
+    data_texts: list[str]
     worst: str
 
 
@@ -76,7 +71,7 @@ def summary_page(answer: SyncAnswer, folder: Path) -> str:
     return render(
         "summary.html.j2",
         counts=_counts([recording["status"] for recording in recordings], CLOCKS),
-        data_counts=_counts([line.data.status for line in lines], DATA),
+        data_counts=_counts([line.data_status for line in lines], DATA),
         total=len(recordings),
         lines=sorted(lines, key=lambda line: WORST.index(line.worst)),
         levels={status: level for status, (level, _) in CLOCKS.items()},
@@ -102,8 +97,7 @@ def _line(recording: RecordingAnswer, folder: Path) -> SummaryLine:
     has_page = page is not None and page.exists() and page.is_relative_to(folder)
     kept = (kept_verdict(path) if path else None) or {"status": UNCHECKED}
     texts = kept.get("good_for") or kept.get("reasons", [])[:MOST_REASONS]
-    data = DataVerdict(kept["status"], DATA[kept["status"]][0], texts)
-    level = CLOCKS[recording["status"]][0]
+    level, data_level = CLOCKS[recording["status"]][0], DATA[kept["status"]][0]
     return SummaryLine(
         name=str(recording["recording"]),
         link=page.relative_to(folder).as_posix() if page is not None and has_page else "",
@@ -111,8 +105,10 @@ def _line(recording: RecordingAnswer, folder: Path) -> SummaryLine:
         level=level,
         reasons=[*recording.get("reasons", []), *recording.get("warnings", [])],
         pairs=[Alignment.from_object(pair) for pair in recording["pairs"]],
-        data=data,
-        worst=min(level, data.level, key=WORST.index),
+        data_status=kept["status"],
+        data_level=data_level,
+        data_texts=texts,
+        worst=min(level, data_level, key=WORST.index),
     )
 
 

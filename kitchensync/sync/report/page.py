@@ -94,13 +94,6 @@ class PageContents:
         """Return whether a stream has packets and a clock."""
         return len(stream.index) > 0 and stream.device in self.clocks
 
-    def damages(self) -> list[str]:
-        """Name everything that could not be read."""
-        parts: list[ReadStream | TicksToHost] = [*self.streams, *self.clocks.values()]
-        files = [f"{damage.file}: {damage.why}" for part in parts for damage in part.damage]
-        films = [f"{file.name}: {file.problem}" for file in self.cameras if file.problem]
-        return [*files, *self.story.problems, *films]
-
 
 def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]:
     """Collect what the page shows, by the names of the template."""
@@ -113,6 +106,9 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
         for s in read.streams
         if read.is_placed(s)
     }
+    parts: list[ReadStream | TicksToHost] = [*read.streams, *read.clocks.values()]
+    damages = [f"{damage.file}: {damage.why}" for part in parts for damage in part.damage]
+    damages += [*read.story.problems, *(f"{f.name}: {f.problem}" for f in read.cameras if f.problem)]
     lengths_s = [float(s.ticks[-1] - s.ticks[0]) / 1e7 for s in read.streams if len(s.index) > 1]
     data_s = max([0.0, *lengths_s, *(file.seconds or 0.0 for file in read.cameras)])
     return {
@@ -124,7 +120,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
         "devices": facts.devices(manifest),
         "profiles": facts.profiles(manifest),
         "losses": facts.losses(manifest),
-        "damages": read.damages(),
+        "damages": damages,
         "zero": _zero_words(manifest, read.time),
         "lanes": list(_lanes(read, holes)),
         "holes": sorted((h for found in holes.values() for h in found), key=lambda h: h.start_s - h.end_s),

@@ -135,10 +135,7 @@ def _spread(start_s: float, end_s: float) -> list[float]:
 
 
 def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, UInt8]]:
-    """Yield (media s, small BGR) of the key frame at or before each time; a key frame comes once.
-
-    Raises UnreadableMedia when the file does not open.
-    """
+    """Yield (media s, small BGR) of the key frame at or before each time, once each. Raises UnreadableMedia."""
     media = open_media(path)
     first, base = int(media.frame_pts[0]), media.time_base
     seen: set[int] = set()

@@ -27,7 +27,7 @@ STATUSES = (ALIGNED, CHECK, NOT_ALIGNED, "nothing_to_align")
 LATER = ("annotations", "logs", "report.html", COPIES, DERIVED)
 
 
-class State(TypedDict):
+class KeptState(TypedDict):
     """The file: the fingerprint of what an answer rested on, the answer, and the names of its set."""
 
     schema: str
@@ -55,10 +55,10 @@ def kept_answer(recording: Path) -> RecordingAnswer | None:
     return state["answer"] | {"path": str(recording)} if state is not None else None
 
 
-def _state(recording: Path) -> State | None:
+def _state(recording: Path) -> KeptState | None:
     try:
         check_folder(recording)  # the manifest may be damaged, and nobody have looked
-        state: State = load_json(recording / STATE)
+        state: KeptState = load_json(recording / STATE)
         return state if state["schema"] == SCHEMA and _is_ours(state["answer"], state["written"]) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OutsideMap, UnsafeFile):
         return None

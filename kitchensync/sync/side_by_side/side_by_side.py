@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -26,13 +25,7 @@ from kitchensync.storage.recording import Recording, StoredStream, open_recordin
 from kitchensync.sync.errors import CannotFilm
 
 WIDTH_PX = 640
-
-
-class ShownPicture(NamedTuple):
-    """One picture, RGB uint8 (h, w, 3); `media_s` for files of a camera."""
-
-    rgb: UInt8
-    media_s: float | None = None
+ShownPicture = tuple[UInt8, float | None]  # RGB uint8 (h, w, 3); media s for files of a camera
 
 
 class HeadsetPictures:
@@ -67,11 +60,11 @@ class HeadsetPictures:
             return None
         if isinstance(frame, Frame):
             is_grey = self._kind.is_grey_camera
-            return ShownPicture(np.repeat(frame.grey()[:, :, None], 3, axis=2) if is_grey else frame.rgb())
+            return (np.repeat(frame.grey()[:, :, None], 3, axis=2) if is_grey else frame.rgb()), None
         near = 255 - np.clip(frame.depth_mm * (255.0 / self._kind.farthest_mm), 0, 255).astype(np.uint8)
         coloured = cv2.cvtColor(cv2.applyColorMap(near, cv2.COLORMAP_TURBO), cv2.COLOR_BGR2RGB)
         coloured[frame.depth_mm == 0] = 0
-        return ShownPicture(np.asarray(coloured, np.uint8))
+        return np.asarray(coloured, np.uint8), None
 
     def hides(self, row: int, _file: str | None) -> bool:
         """Return whether a picture may show a privacy pause."""
@@ -105,7 +98,7 @@ class CameraPictures:
             picture = self._opened(file)[2].number(row, WIDTH_PX)
         except SensorError:
             return None  # the panel says which one does not decode
-        return ShownPicture(picture.rgb, picture.time_s)
+        return picture.rgb, picture.time_s
 
     def hides(self, row: int, file: str | None) -> bool:
         """Return whether a picture may show a privacy pause."""
@@ -214,14 +207,13 @@ def _panel(name: str, here: Instant, source: PictureSource) -> Panel:
     if source.hides(row, here.files.get(name)):
         return Panel(name, None, "privacy pause")
     shown = source.at(row, here.files.get(name))
-    away = f"{here.dt_us[name] / 1000:+.1f} ms"
     if shown is None:
         return Panel(name, None, f"picture {row} does not decode")
+    rgb, media_s = shown
     file = f"  {Path(here.files[name]).name}" if name in here.files else ""
-    words = f"{file}  picture {row}  {away}" + (
-        f"  media {shown.media_s:.3f} s" if shown.media_s is not None else ""
-    )
-    return Panel(name, drawn(shown.rgb), words)
+    media = f"  media {media_s:.3f} s" if media_s is not None else ""
+    away_ms = here.dt_us[name] / 1000
+    return Panel(name, drawn(rgb), f"{file}  picture {row}  {away_ms:+.1f} ms{media}")
 
 
 WIDTH, HEIGHT, LINE = 640, 360, 24
