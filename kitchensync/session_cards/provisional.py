@@ -6,13 +6,13 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import proxy_name
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.names import MANIFEST, MEDIA, WORK
 from kitchensync.storage.reading.shutter_openings import read_media
+from kitchensync.sync.answers import RecordingAnswer
 from kitchensync.sync.errors import SyncError
 from kitchensync.sync.synchronize import synchronize
 
@@ -20,7 +20,7 @@ PROXIES = "proxies"
 KEPT_APART = ("sync", "annotations")
 
 
-def provisional_alignment(recording: Path) -> dict[str, Any] | None:
+def provisional_alignment(recording: Path) -> RecordingAnswer | None:
     """Align with small copies in the place of films; None where there is none.
 
     They hold the pictures at the same times, the same sound and the same motion as the film.

@@ -25,6 +25,7 @@ from kitchensync.storage.recording_files.kept_session_card import (
 )
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.verify import FAIL, PASS, WARN, verify
+from kitchensync.sync.answers import RecordingAnswer
 from kitchensync.sync.synchronize import synchronize
 
 AGREES_MS = 50.0
@@ -96,7 +97,7 @@ def _lines(seen: dict[str, Any], stage: str) -> list[dict[str, Any]]:
     return sorted(lines, key=lambda line: (-(PASS, WARN, FAIL).index(line["status"]), line["name"]))
 
 
-def _alignment(aligned: dict[str, Any] | None, stage: str) -> dict[str, Any] | None:
+def _alignment(aligned: RecordingAnswer | None, stage: str) -> dict[str, Any] | None:
     """Report how well films and headset go together, by what, and where each film begins by that."""
     if aligned is None:
         return None

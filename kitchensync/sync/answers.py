@@ -4,9 +4,40 @@ from __future__ import annotations
 
 import math
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+
+
+class RecordingAnswer(TypedDict, total=False):
+    """The answer of `sync` for one recording: its entry in `sync/1`."""
+
+    recording: str
+    status: str
+    path: str
+    reasons: list[str]
+    warnings: list[str]
+    pairs: list[dict[str, Any]]  # the alignments, as their files have them
+    master: str | None
+    index: dict[str, Any] | None  # what is worth knowing of the tables
+    events: EventCounts
+    checked: bool
+    error: str
+    failed: bool
+
+
+class EventCounts(TypedDict):
+    """How many events were noted, and how many have a place in the pictures."""
+
+    events: int
+    placed: int
+
+
+class SyncAnswer(TypedDict):
+    """The object `sync/1`."""
+
+    schema: str
+    recordings: list[RecordingAnswer]
 
 
 def software_version() -> str:

@@ -16,11 +16,15 @@ class SyncError(Exception):
     exit_code = 1
 
 
-class BadArrays(SyncError):
-    """Arrays that cannot be what they claim to be."""
+class UnusableInput(SyncError):
+    """Something that was given and does not serve."""
 
-    def __init__(self, what: str, problem: str) -> None:
+    def __init__(self, what: object, problem: str) -> None:
         super().__init__(f"{what}: {problem}")
+
+
+class BadArrays(UnusableInput):
+    """Arrays that cannot be what they claim to be."""
 
 
 class TooShort(SyncError):
@@ -31,25 +35,16 @@ class TooShort(SyncError):
         super().__init__(f"{what} lasts {seconds:.2f} s, at least {needed_s:g} s are needed")
 
 
-class NotIncreasing(SyncError):
+class NotIncreasing(UnusableInput):
     """Stamps that a binary search cannot use."""
 
-    def __init__(self, what: str, index: int) -> None:
-        super().__init__(f"{what}: stamps must strictly increase, sample {index} does not")
 
-
-class NothingToSync(SyncError):
+class NothingToSync(UnusableInput):
     """A recording without any stamped stream."""
 
-    def __init__(self, recording: str) -> None:
-        super().__init__(f"{recording}: no stream with device stamps, nothing to index")
 
-
-class NoSuchMaster(SyncError):
+class NoSuchMaster(UnusableInput):
     """A master that the recording cannot offer."""
-
-    def __init__(self, master: str, recording: str, reason: str) -> None:
-        super().__init__(f"{recording}: cannot use {master} as master: {reason}")
 
 
 class UnknownMaster(SyncError):
@@ -61,11 +56,8 @@ class UnknownMaster(SyncError):
         super().__init__(f"--master {master}: no recording has it; choose one of {', '.join(known)}")
 
 
-class CannotCompare(SyncError):
+class CannotCompare(UnusableInput):
     """Something that holds no alignments."""
-
-    def __init__(self, path: object, why: str) -> None:
-        super().__init__(f"{path}: {why}")
 
 
 class NoCameraName(SyncError):
@@ -86,8 +78,5 @@ class BadLatencyStore(SyncError):
         )
 
 
-class CannotFilm(SyncError):
-    """A film that cannot be made."""
-
-    def __init__(self, what: object, why: str) -> None:
-        super().__init__(f"{what}: {why}")
+class CannotFilm(UnusableInput):
+    """A video that cannot be made."""

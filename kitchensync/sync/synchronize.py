@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from kitchensync.sensors.hololens.catalogue import GYROSCOPE
 from kitchensync.storage.copies.read_through import missing_files, promised_files
 from kitchensync.storage.manifest import write_json
-from kitchensync.storage.recording import Recording, open_recording
+from kitchensync.storage.recording import open_recording
 from kitchensync.storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED, Alignment, ChapterPlace, Input
 from kitchensync.storage.timeline.alignment_evidence import ClockEvidence
 from kitchensync.storage.timeline.bridge import Bridge
-from kitchensync.storage.timeline.clock_map import REFERENCE_CLOCK, ClockMap
-from kitchensync.sync.align.chapters import heard_moved, of_chapter, prior_moved
+from kitchensync.storage.timeline.clock_map import REFERENCE_CLOCK
+from kitchensync.sync.align.chapters import heard_moved, of_chapter
 from kitchensync.sync.align.headset_gyro import HEAD_POSE
 from kitchensync.sync.align.pair_alignment import PairAlignment, by_clocks, by_sound
-from kitchensync.sync.answers import plain
+from kitchensync.sync.answers import RecordingAnswer, plain
 from kitchensync.sync.frame_index.event_frames import write_event_frames
 from kitchensync.sync.frame_index.write_index import write_tables
 from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile
@@ -35,6 +34,7 @@ from kitchensync.sync.result.result import (
     GYRO_TO_FRAME,
     REFERENCE_PICTURES,
     SYSTEMATIC,
+    PlotArrays,
     bridged,
     by_verdict,
     clock_errors,
@@ -52,7 +52,7 @@ LATE_NOTED_S = 1e-3
 CLOCKS_SERVE_S = 0.5  # clocks worse than this place no frame anywhere
 
 
-def synchronize(path: Path | str, *, master: str | None = None) -> dict[str, Any]:
+def synchronize(path: Path | str, *, master: str | None = None) -> RecordingAnswer:
     """Align and index one recording; return its entry of `sync/1`.
 
     `master` is the stream whose frames are indexed: `pv`, `gopro`, or a name such as `hololens-b/pv`; the default is
@@ -62,68 +62,60 @@ def synchronize(path: Path | str, *, master: str | None = None) -> dict[str, Any
     """
     inputs = fingerprint(Path(path), master)  # before: a file that comes meanwhile is not in the answer
     with open_recording(path) as recording, new_set(recording.path) as folder:
-        answer = _synchronized(recording, master, folder)
+        session = open_session(recording, master)
+        session.folder = folder
+        answer = _synchronized(session, master)
         remember(folder, inputs, answer)
         return answer
 
 
-def _synchronized(recording: Recording, master: str | None, folder: Path) -> dict[str, Any]:
-    session = open_session(recording, master)
-    session.folder = folder
+def _synchronized(session: Session, master: str | None) -> RecordingAnswer:
+    recording = session.recording
+    kinds = [device.get("kind") for device in (recording.manifest.get("devices") or {}).values()]
+    moving = {clip.camera for clip in session.clips if clip.gyro is not None}
     pairs: list[Alignment] = []
-    if not _is_alone(session):
+    if len(moving) > 1 or sum(kind in ("hololens", "gopro") for kind in kinds) > 1:
         pairs = [_bridged(session, headset) for headset in session.headsets if headset is not session.main]
         own = {reference.clip.camera for reference in session.references}
-        others = [clip for clip in session.clips if clip.camera not in own and _is_expected(clip)]
-        pairs += [pair for clip in others for pair in _align_clip(session, clip)]
+        for clip in session.clips:
+            is_expected = (
+                clip.camera == clip.device or clip.gyro is not None
+            )  # recorded, or adopted with motion
+            if clip.camera not in own and is_expected:
+                pairs += _align_clip(session, clip)
         pairs += _missing_cameras(session)
     status = next((s for s in ORDER if any(pair.status == s for pair in pairs)), NOTHING)
-    answer: dict[str, Any] = {"recording": recording.id, "status": status, "path": str(recording.path)}
-    is_lost = bool(pairs) and not _was_compared(session)
+    answer: RecordingAnswer = {"recording": recording.id, "status": status, "path": str(recording.path)}
+    # a lost film takes nothing from the headset
+    readable = {clip.camera for clip in session.clips if clip.readable}
+    was_compared = len(session.headsets) > 1 or len(readable) > (0 if session.headsets else 1)
+    is_lost = bool(pairs) and not was_compared
     usable = not pairs or is_lost or bool(session.maps or session.bridges)
     answer |= write_tables(session, master=master, usable=usable)
-    if told := _left_out(session, is_lost=is_lost):
-        answer["reasons"] = [*answer.get("reasons", []), *told]
+    if left_out := _left_out(session, is_lost=is_lost):
+        answer["reasons"] = [*answer.get("reasons", []), *left_out]
     answer["events"] = write_event_frames(session, pairs)
-    return answer | {"pairs": [_object(pair) for pair in pairs]}
-
-
-def _is_alone(session: Session) -> bool:
-    """Return whether only one device with a clock was armed, or one camera with motion adopted: nothing to align."""
-    kinds = [device.get("kind") for device in (session.recording.manifest.get("devices") or {}).values()]
-    moving = {clip.camera for clip in session.clips if clip.gyro is not None}
-    return sum(kind in ("hololens", "gopro") for kind in kinds) < 2 and len(moving) < 2
-
-
-def _is_expected(clip: CameraClip) -> bool:
-    """Return whether a clip ought to be aligned: any of a recorded camera, of adopted ones those with motion."""
-    return clip.camera == clip.device or clip.gyro is not None
-
-
-def _was_compared(session: Session) -> bool:
-    """Return whether there was another device's data to compare; a lost film takes nothing from the headset."""
-    readable = {clip.camera for clip in session.clips if clip.readable}
-    return len(session.headsets) > 1 or len(readable) > (0 if session.headsets else 1)
+    answer["pairs"] = [plain(pair.as_object()) for pair in pairs]
+    return answer
 
 
 def _left_out(session: Session, *, is_lost: bool) -> list[str]:
     """Name the films that no index can hold: unreadable ones and, without a headset, clips on another media time."""
-    told = [file.problem for file in session.cameras if file.problem and not file.has_frames]
-    told += [text for clip in session.clips if clip.gyro is None for text in clip.noted]
-    told += [clip.problem for clip in session.clips if clip.is_wrong_pace]
+    found = [file.problem for file in session.cameras if file.problem and not file.has_frames]
+    found += [text for clip in session.clips if clip.gyro is None for text in clip.noted]
+    found += [clip.problem for clip in session.clips if clip.is_wrong_pace]
     if session.main is None:
         others = [clip for clip in session.clips if clip.readable and clip is not session.own_clip]
-        told += [
+        found += [
             f"{file.source} is a clip of its own: the index does not hold it"
             + (f" ({clip.problem})" if clip.problem else "")
             for clip in others
             for file in clip.files
             if not session.is_on_tables(file.source)
         ]
-        return told
-    if is_lost:
-        told.append("no film can be read: the index holds the headset alone")
-    return told
+    elif is_lost:
+        found.append("no film can be read: the index holds the headset alone")
+    return found
 
 
 def _bridged(session: Session, headset: Headset) -> Alignment:
@@ -131,21 +123,19 @@ def _bridged(session: Session, headset: Headset) -> Alignment:
     main = session.main
     assert main is not None
     bridge = Bridge(headset.host, main.host) if headset.host is not None and main.host is not None else None
-    answer = bridged(bridge, headset.name, main.epoch, headset.epoch, _last_ticks(headset))
+    last_ticks = max((int(stream.index["device_ticks"].max()) for _, stream in headset.streams), default=0)
+    answer = bridged(bridge, headset.name, main.epoch, headset.epoch, last_ticks)
     if answer.status != NOT_ALIGNED and bridge is not None:
         session.bridges[headset.name] = bridge
-    answer = replace(answer, source=headset.name, master=main.name)
-    _write(session, answer, {})
-    return answer
-
-
-def _last_ticks(headset: Headset) -> int:
-    return max((int(stream.index["device_ticks"].max()) for _, stream in headset.streams), default=0)
+    return _written(session, replace(answer, source=headset.name, master=main.name))
 
 
 def _align_clip(session: Session, clip: CameraClip) -> list[Alignment]:
-    """Compare a clip once, then say it chapter by chapter: write their files, return their alignments."""
+    """Compare a clip once, then answer chapter by chapter: write their files, return their alignments."""
     compared = compare(session, clip) if clip.readable and not clip.is_wrong_pace else None
+    of_reference: list[str] = []
+    if compared is not None and isinstance(compared.master, Reference):
+        of_reference = [f"{compared.master.name}: {text}" for text in compared.master.clip.warnings]
     answers = []
     for file in clip.files:
         body, plots = _of_file(session, clip, file, compared)
@@ -154,7 +144,7 @@ def _align_clip(session: Session, clip: CameraClip) -> list[Alignment]:
             body,
             source=file.source,
             master=compared.master.motion if compared else _no_master(session),
-            warnings=(*body.warnings, *clip.warnings, *_of_reference(compared)),
+            warnings=(*body.warnings, *clip.warnings, *of_reference),
             other_headsets=compared.others if compared is not None else (),
             clues=clip.clues,
         )
@@ -163,16 +153,8 @@ def _align_clip(session: Session, clip: CameraClip) -> list[Alignment]:
         if len(clip.files) > 1:
             place = ChapterPlace(file.start_s, tuple(one.path.name for one in clip.files))
             answer = replace(answer, chapter=place)
-        _write(session, answer, plots)
-        answers.append(answer)
+        answers.append(_written(session, answer, plots))
     return answers
-
-
-def _of_reference(compared: Compared | None) -> list[str]:
-    """What is said of the clip that a film was put on."""
-    if compared is None or not isinstance(compared.master, Reference):
-        return []
-    return [f"{compared.master.name}: {text}" for text in compared.master.clip.warnings]
 
 
 def _no_master(session: Session) -> str:
@@ -182,17 +164,17 @@ def _no_master(session: Session) -> str:
     )
 
 
-def _object(answer: Alignment) -> dict[str, Any]:
-    said: dict[str, Any] = plain(answer.as_object())
-    return said
-
-
-def _write(session: Session, answer: Alignment, plots: dict[str, Any]) -> None:
-    target = session.folder / "alignment" / _file_name(session, answer.source)
-    target.parent.mkdir(parents=True, exist_ok=True)
+def _written(session: Session, answer: Alignment, plots: PlotArrays | None = None) -> Alignment:
+    """Write `<file name>.json`, with the camera's name before it where two cameras have files; return the answer."""
+    device, _, name = answer.source.partition("/")
+    several = len({file.device for file in session.cameras}) > 1
+    stem = f"{device}-{name}" if name and several else name or device
+    folder = session.folder / "alignment"
+    folder.mkdir(parents=True, exist_ok=True)
     if plots:
-        np.savez_compressed(target.with_name(target.name.removesuffix(".json") + ".plot.npz"), **plots)
-    write_json(target, _object(answer))
+        np.savez_compressed(folder / f"{stem}.plot.npz", **plots)  # type: ignore[arg-type]
+    write_json(folder / f"{stem}.json", plain(answer.as_object()))
+    return answer
 
 
 def _with_picture_latency(session: Session, file: CameraFile, answer: Alignment) -> Alignment:
@@ -213,110 +195,85 @@ def _with_picture_latency(session: Session, file: CameraFile, answer: Alignment)
 
 def _of_file(
     session: Session, clip: CameraClip, file: CameraFile, compared: Compared | None
-) -> tuple[Alignment, dict[str, Any]]:
+) -> tuple[Alignment, PlotArrays]:
     """The alignment of one file, and what its plot draws."""
     inputs = _inputs(session, clip, compared.master if compared else None)
-    if not file.has_frames:
-        return refused(file.problem, inputs=inputs), {}
-    if clip.is_wrong_pace:
-        return refused(clip.problem, inputs=inputs), {}
+    if not file.has_frames or clip.is_wrong_pace:
+        return refused(clip.problem if file.has_frames else file.problem, inputs=inputs), {}
     if compared is None:
-        sent = (
-            "the headset sent nothing"
-            if session.headsets
-            else "no headset and no camera's motion was recorded"
-        )
-        return refused(f"{sent} to align with", inputs=inputs), {}
-    clocks = _said_of(compared.timestamps, file.start_s)
-    found = compared.found
+        why = "no headset and no camera's motion was recorded to align with"
+        if session.headsets:
+            why = "the headset sent nothing to align with"
+        return refused(why, inputs=inputs), {}
+    found, clocks = compared.found, _moved(compared.timestamps, file.start_s)
     heard = heard_moved(compared.heard, file.start_s) if compared.heard is not None else None
-    if found is not None and (found.clock_map is not None or found.saw_motion):
-        compared = replace(compared, found=_of_chapter(file, compared), heard=heard)
-        return _told_by_motion(session, file, compared, inputs, clocks)
+    by_motion = found is not None and (found.clock_map is not None or found.saw_motion)
+    by_ear = heard is not None and heard.is_usable
+    if found is not None and (by_motion or not by_ear):  # also refused, with all that the gyroscopes said
+        return _by_motion(session, file, replace(compared, heard=heard), found, inputs, clocks)
     sound = heard.evidence() if heard is not None else None
-    prior = prior_moved(compared.prior, file.start_s) if compared.prior is not None else None
-    if heard is not None and heard.is_usable:
+    prior = compared.prior
+    if heard is not None and by_ear:
         verdict, clock_map = by_sound(heard, compared.epoch)
         errors = sound_errors(heard)
-    elif prior is not None and found is None and prior.sigma_s <= CLOCKS_SERVE_S:
+    elif prior is not None and prior.sigma_s <= CLOCKS_SERVE_S:
+        prior = replace(prior, tau0_s=prior.tau0_s + file.start_s)
         verdict, clock_map = by_clocks(prior, compared.epoch, float(file.frame_times_s[-1]))
         errors = clock_errors(prior)
-    elif found is not None:  # refused, with all that the gyroscopes said
-        compared = replace(compared, found=_of_chapter(file, compared), heard=heard)
-        return _told_by_motion(session, file, compared, inputs, clocks)
     else:
         return replace(refused(compared.problem, inputs=inputs), sound=sound, clocks=clocks), {}
     if clock_map is not None:
-        _place(session, file, clock_map, compared.master)
+        session.place(file, clock_map, compared.master)
     verdict = replace(verdict, reasons=(compared.problem, *verdict.reasons))
     answer = by_verdict(verdict, clock_map, float(file.frame_times_s[-1]), inputs=inputs)
     return replace(answer, epoch_ticks=compared.epoch, errors=errors, sound=sound, clocks=clocks), {}
 
 
-def _of_chapter(file: CameraFile, compared: Compared) -> PairAlignment:
-    """The answer for a clip that is one file is the file's; else the chapter's part of it."""
-    found, clip, gyro = compared.found, compared.clip, compared.master.gyro
-    assert found is not None
-    assert gyro is not None
-    if len(clip.readable) == 1:
-        return found
-    joints = tuple(one.start_s for one in clip.readable if one.is_loose)
-    seconds = float(file.frame_times_s[-1])
-    return of_chapter(found, gyro, file.start_s, seconds, joints_s=joints)
+def _moved(clip: ClockEvidence, start_s: float) -> ClockEvidence:
+    """Count what the clocks said of the clip from a chapter's first picture."""
+    statements = tuple(
+        replace(one, prior_s=one.prior_s + start_s) if one.prior_s is not None else one
+        for one in clip.statements or ()
+    )
+    prior_s = clip.prior_s + start_s if clip.prior_s is not None else None
+    return replace(clip, prior_s=prior_s, statements=statements)
 
 
-def _said_of(clip: ClockEvidence, start_s: float) -> ClockEvidence:
-    """What the clocks said of the clip, as said of a chapter's first picture."""
-
-    def later(prior_s: float | None) -> float | None:
-        return prior_s + start_s if prior_s is not None else None
-
-    told = tuple(replace(one, prior_s=later(one.prior_s)) for one in clip.statements or ())
-    return replace(clip, prior_s=later(clip.prior_s), statements=told)
-
-
-def _told_by_motion(
+def _by_motion(
     session: Session,
     file: CameraFile,
     compared: Compared,
+    found: PairAlignment,
     inputs: list[Input],
     clocks: ClockEvidence,
-) -> tuple[Alignment, dict[str, Any]]:
-    gyro = compared.master.gyro
-    assert gyro is not None
-    assert compared.found is not None
-    found, heard = compared.found, compared.heard
+) -> tuple[Alignment, PlotArrays]:
+    """Answer by the gyroscopes; of a clip of several files by the chapter's part."""
+    master, clip, heard = compared.master, compared.clip, compared.heard
+    assert master.gyro is not None
+    if len(clip.readable) != 1:
+        joints = tuple(one.start_s for one in clip.readable if one.is_loose)
+        seconds = float(file.frame_times_s[-1])
+        found = of_chapter(found, master.gyro, file.start_s, seconds, joints_s=joints)
     if found.clock_map is not None:
-        _place(session, file, found.clock_map, compared.master)
+        session.place(file, found.clock_map, master)
+    if isinstance(master, Reference):
+        report = master.clip.gyro_report
+    else:
+        report = master.gyro.repair.report() | (
+            {"stamp": HEAD_POSE} if master.gyro.source == HEAD_POSE else {}
+        )
+    late_s = file.telemetry_late_s  # for those who read the file's own telemetry alone
     body = pair_aligned(
         found,
-        epoch_ticks=gyro.epoch_ticks,
+        epoch_ticks=master.gyro.epoch_ticks,
         last_t_s=file.last_gyro_s,
-        headset=_gyro_report(compared.master),
-        camera=compared.clip.gyro_report | _late_words(file),
+        headset=report,
+        camera=clip.gyro_report | ({"late_s": round(late_s, 6)} if abs(late_s) > LATE_NOTED_S else {}),
         inputs=inputs,
         clocks=clocks,
-        systematic=BOTH_FILMS if isinstance(compared.master, Reference) else SYSTEMATIC,
+        systematic=BOTH_FILMS if isinstance(master, Reference) else SYSTEMATIC,
     )
     return replace(body, sound=heard.evidence() if heard is not None else None), plot_arrays(found)
-
-
-def _gyro_report(master: Master) -> dict[str, Any]:
-    """What the certificate says of the gyroscope that others are compared with."""
-    if isinstance(master, Reference):
-        return master.clip.gyro_report
-    assert master.gyro is not None
-    return master.gyro.repair.report() | ({"stamp": HEAD_POSE} if master.gyro.source == HEAD_POSE else {})
-
-
-def _late_words(file: CameraFile) -> dict[str, float]:
-    """Report by how much a file's own telemetry lies too late, for those who read it alone."""
-    return {"late_s": round(file.telemetry_late_s, 6)} if abs(file.telemetry_late_s) > LATE_NOTED_S else {}
-
-
-def _place(session: Session, file: CameraFile, clock_map: ClockMap, master: Master) -> None:
-    session.maps[file.source] = clock_map
-    session.rides_with[file.source] = master
 
 
 def _inputs(session: Session, clip: CameraClip, master: Master | None) -> list[Input]:
@@ -334,28 +291,19 @@ def _inputs(session: Session, clip: CameraClip, master: Master | None) -> list[I
 
 
 def _missing_cameras(session: Session) -> list[Alignment]:
-    """A camera that was armed and left no file is said, and each file that was recorded and is not here."""
+    """Refuse each camera that was armed and left no file, and each file that was recorded and is not here."""
     folder, manifest = session.recording.readable, session.recording.manifest
     devices = manifest.get("devices") or {}
     armed = [name for name, device in devices.items() if device.get("kind") == "gopro"]
     missing = [name for name in armed if not any(file.device == name for file in session.cameras)]
     lost = missing_files(folder, promised_files(folder, manifest))
     apart = [name for name in lost if name.partition("/")[0] in set(armed) - set(missing)]
-    said = {name: f"{name} was recording, but none of its files is here" for name in missing}
-    said |= {name: f"{name.rpartition('/')[2]} was recorded, but is not here" for name in apart}
-    return [_lost(session, name, why) for name, why in said.items()]
-
-
-def _lost(session: Session, source: str, why: str) -> Alignment:
-    answer = replace(refused(why), source=source, master=_no_master(session))
-    if not session.headsets:
-        answer = replace(answer, master_clock=REFERENCE_CLOCK)
-    _write(session, answer, {})
-    return answer
-
-
-def _file_name(session: Session, source: str) -> str:
-    """`<file name>.json`; with the camera's name before it where two cameras have files."""
-    device, _, name = source.partition("/")
-    several = len({file.device for file in session.cameras}) > 1
-    return f"{device}-{name}.json" if name and several else f"{name or device}.json"
+    reasons = {name: f"{name} was recording, but none of its files is here" for name in missing}
+    reasons |= {name: f"{name.rpartition('/')[2]} was recorded, but is not here" for name in apart}
+    answers = []
+    for name, why in reasons.items():
+        answer = replace(refused(why), source=name, master=_no_master(session))
+        if not session.headsets:
+            answer = replace(answer, master_clock=REFERENCE_CLOCK)
+        answers.append(_written(session, answer))
+    return answers

@@ -82,7 +82,7 @@ def test_points_give_the_turn_whatever_else_moves():
 
 def test_pictures_without_anything_to_follow_are_not_used():
     grey = np.full((180, 320), 128, np.uint8)
-    turns = image_turns(list(track([(0.0, grey), (0.03, grey)])), LensModel.of_view("pinhole", 70), 9 / 16)
+    turns = image_turns(list(track([(0.0, grey), (0.03, grey)])), LensModel.of_view("pinhole", 70))
     assert turns.usable.tolist() == [False]
 
 
@@ -99,7 +99,7 @@ def clip(rate, late_s: float, *, noise: float = 3e-4, seconds: float = SECONDS):
     turned = angle(begins + FRAME_S + late_s) - angle(begins + late_s)
     turned += np.random.default_rng(1).normal(0, noise, turned.shape)
     n = len(begins)
-    turns = ImageTurns(begins, begins + FRAME_S, turned, np.ones(n, bool), np.full(n, 200), 0.0)
+    turns = ImageTurns(begins, begins + FRAME_S, turned, np.ones(n, bool))
     t_s = np.arange(-0.5, seconds + 0.5, 1 / 200)
     return turns, GyroTrack(t_s, rate(t_s) + np.array([0.01, -0.02, 0.015]))
 

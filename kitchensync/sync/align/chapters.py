@@ -9,10 +9,8 @@ from dataclasses import replace
 
 from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.sync.align.error_parts import error_parts
-from kitchensync.sync.align.fine import Fine
 from kitchensync.sync.align.headset_gyro import HeadsetGyro
 from kitchensync.sync.align.pair_alignment import PairAlignment
-from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.align.sound import Heard
 from kitchensync.sync.align.verdict import THRESHOLDS, Verdict
 from kitchensync.sync.fit.line import Lags, Line
@@ -35,9 +33,17 @@ def of_chapter(
     """
     if found.fine is None or found.clock_map is None:
         return _moved(found, start_s)
-    fine = _snapped(found.fine, joints_s)
+    shape = found.fine.line.shape
+    near = [min(joints_s, key=lambda joint: abs(joint - at), default=at) for at in shape.breaks_s]
+    placed = [n if abs(n - at) <= JOINT_S else at for n, at in zip(near, shape.breaks_s, strict=True)]
+    line = replace(found.fine.line, shape=replace(shape, breaks_s=tuple(placed)))
+    fine = replace(found.fine, line=line)
     first, last = max(fine.overlap_s[0], start_s), min(fine.overlap_s[1], start_s + seconds)
-    verdict = found.verdict if last > first else _outside(found.verdict, first - last)
+    verdict = found.verdict
+    if last <= first:
+        away = f"placed by the drift, {first - last:.1f} s away from what was compared"
+        words = f"nothing to compare it with was recorded then: {away}"
+        verdict = replace(verdict, warnings=(*verdict.warnings, words))
     fine = replace(fine, overlap_s=(first, last) if last > first else (start_s, start_s + seconds))
     parts = error_parts(fine, headset, (start_s, start_s + seconds))
     if last <= first and max(parts.stat_ms) > THRESHOLDS["stat_most_ms"]:
@@ -50,22 +56,17 @@ def of_chapter(
     return _moved(replace(changed, clock_map=None if verdict.status == "not_aligned" else here), start_s)
 
 
-def _outside(verdict: Verdict, away_s: float) -> Verdict:
-    away = f"placed by the drift, {away_s:.1f} s away from what was compared"
-    words = f"nothing to compare it with was recorded then: {away}"
-    return replace(verdict, warnings=(*verdict.warnings, words))
-
-
-def _snapped(fine: Fine, joints_s: tuple[float, ...]) -> Fine:
-    """Put the breaks that lie near a joint onto it."""
-    shape = fine.line.shape
-    near = [min(joints_s, key=lambda joint: abs(joint - at), default=at) for at in shape.breaks_s]
-    placed = [n if abs(n - at) <= JOINT_S else at for n, at in zip(near, shape.breaks_s, strict=True)]
-    return replace(fine, line=replace(fine.line, shape=replace(shape, breaks_s=tuple(placed))))
-
-
 def _moved(found: PairAlignment, by_s: float) -> PairAlignment:
-    coarse = found.coarse
+    coarse, fine, overlay, prior = found.coarse, found.fine, found.overlay, found.prior
+    if fine is not None:
+        first, last = fine.overlap_s
+        fine = replace(
+            fine,
+            line=line_moved(fine.line, by_s),
+            lags=lags_moved(fine.lags, by_s),
+            step=replace(fine.step, t_s=fine.step.t_s - by_s),
+            overlap_s=(first - by_s, last - by_s),
+        )
     return replace(
         found,
         coarse=replace(
@@ -75,21 +76,10 @@ def _moved(found: PairAlignment, by_s: float) -> PairAlignment:
             second_tau_s=coarse.second_tau_s + by_s,
             magnitude_tau_s=coarse.magnitude_tau_s + by_s,
         ),
-        fine=_fine_moved(found.fine, by_s) if found.fine is not None else None,
+        fine=fine,
         clock_map=map_moved(found.clock_map, by_s) if found.clock_map is not None else None,
-        prior=prior_moved(found.prior, by_s) if found.prior is not None else None,
-        overlay=replace(found.overlay, t_s=found.overlay.t_s - by_s) if found.overlay is not None else None,
-    )
-
-
-def _fine_moved(fine: Fine, by_s: float) -> Fine:
-    first, last = fine.overlap_s
-    return replace(
-        fine,
-        line=line_moved(fine.line, by_s),
-        lags=lags_moved(fine.lags, by_s),
-        step=replace(fine.step, t_s=fine.step.t_s - by_s),
-        overlap_s=(first - by_s, last - by_s),
+        prior=replace(prior, tau0_s=prior.tau0_s + by_s) if prior is not None else None,
+        overlay=replace(overlay, t_s=overlay.t_s - by_s) if overlay is not None else None,
     )
 
 
@@ -118,11 +108,6 @@ def map_moved(clock_map: ClockMap, by_s: float) -> ClockMap:
         valid_s=(first - by_s, last - by_s),
         jumps=tuple((at, size) for at, size in moved if at > 0.0),
     )
-
-
-def prior_moved(prior: Prior, by_s: float) -> Prior:
-    """What the clocks say of the chapter's first picture."""
-    return replace(prior, tau0_s=prior.tau0_s + by_s)
 
 
 def heard_moved(heard: Heard, by_s: float) -> Heard:

@@ -85,12 +85,8 @@ class Prepared:
 def coarse_search(
     headset: GyroTrack, camera: GyroTrack, window: Window | None, *, rate: float = 1.0
 ) -> Coarse:
-    """Search the best lag at 50 Hz over the whole overlap; `window` limits which peak may win.
-
-    Raises TooShort when a track holds under 3 s.
-    """
-    lags_s, score, magnitude, overlap_s = scores_of(*Prepared.of(headset, camera, COARSE_HZ, rate=rate))
-    return read_peaks(lags_s, score, magnitude, overlap_s, window, rate)
+    """Search the best lag at 50 Hz over the whole overlap; `window` limits which peak may win. Raises TooShort."""
+    return read_peaks(*scores_of(*Prepared.of(headset, camera, COARSE_HZ, rate=rate)), window, rate)
 
 
 def prepared(grid: Grid, seconds: float) -> Floats:
@@ -142,7 +138,8 @@ def _correlate(xh: Floats, xg: Floats, grid_h: Grid, grid_g: Grid) -> tuple[Floa
         for j in range(3):
             cross[:, i, j] = over_lags(i, j)
     energy_h, energy_g, magnitude = over_lags(3, 5), over_lags(5, 3), over_lags(4, 4)
-    enough = np.maximum(energy_h / _energy(xh), energy_g / _energy(xg)) >= LEAST_ENERGY
+    whole_h, whole_g = (max(float((x**2).sum()), 1e-30) for x in (xh, xg))
+    enough = np.maximum(energy_h / whole_h, energy_g / whole_g) >= LEAST_ENERGY
     cells = over_lags(5, 5)
     cells[~enough | (cells < LEAST_S * grid_h.hz)] = 0.0
     return cross, np.sqrt(np.maximum(energy_h * energy_g, 1e-30)), magnitude, cells
@@ -186,10 +183,6 @@ def _channels(x: Floats, good: npt.NDArray[np.bool_]) -> Floats:
     return np.column_stack([x, squared, length, good.astype(np.float64)])
 
 
-def _energy(x: Floats) -> float:
-    return max(float((x**2).sum()), 1e-30)
-
-
 def read_peaks(
     lags_s: Floats, score: Floats, magnitude: Floats, overlap_s: Floats, window: Window | None, rate: float
 ) -> Coarse:
@@ -218,7 +211,7 @@ def read_peaks(
         lags_s=lags_s,
         score=score,
         overlap_s=overlap_s,
-        tau_s=float(lags_s[peak]) + _parabola(score, peak) * float(lags_s[1] - lags_s[0]),
+        tau_s=float(lags_s[peak]) + parabola(score, peak) * float(lags_s[1] - lags_s[0]),
         rho=float(score[peak]),
         rho2=float(score[second]) if clear.any() else 0.0,
         second_tau_s=float(lags_s[second]),
@@ -236,7 +229,8 @@ def _likelihood(score: Floats, overlap_s: Floats, cap: float) -> Floats:
     return -overlap_s * np.log1p(-(np.clip(np.nan_to_num(score), 0.0, cap) ** 2))
 
 
-def _parabola(score: Floats, peak: int) -> float:
+def parabola(score: Floats, peak: int) -> float:
+    """Return how far the top of the parabola through a peak and its neighbours lies from it, -0.5 to 0.5."""
     if not 0 < peak < len(score) - 1 or not np.isfinite(score[peak - 1 : peak + 2]).all():
         return 0.0
     left, top, right = score[peak - 1 : peak + 2]

@@ -64,29 +64,20 @@ def _stamps_ms(repair: StampRepair) -> float:
 
 
 def _sigma_ms(fine: Fine, headset: HeadsetGyro, where_s: Floats, span_s: tuple[float, float]) -> Floats:
-    """Statistical sigma, widened so that two of it hold 95 % of the largest errors over `span_s`."""
-    wide = 0.5 * _sigmas(fine, span_s) * float(stdtrit(_freedom(fine), 0.975)) / TWO_SIDED_95
+    """Statistical sigma, widened so that two of it hold 95 % of the largest errors over `span_s`.
+
+    Freedom is how many independent looks the noise was told by: windows overlap by half; of a variance by a Bartlett
+    kernel of length L over T seconds it is 1.5 T / L (Priestley 1981, section 6.2).
+    """
+    size = fine.line.shape.size
+    at_once = sigmas_of(size) if size > 2 else sigmas_at_both_ends(fine.line.ends_correlation(*span_s))
+    freedom = max(int(fine.lags.kept.sum()) / 2.0 - 1.0, 2.0)
+    if fine.is_whole:
+        freedom = 1.5 * (fine.overlap_s[1] - fine.overlap_s[0]) / LONG_RUN_S
+    wide = 0.5 * at_once * float(stdtrit(freedom, 0.975)) / TWO_SIDED_95
     if not fine.is_whole:
         wide *= fine.coupling * (HEAD_POSE_FACTOR if headset.source == HEAD_POSE else 1.0)
     return np.hypot(wide * fine.line.sigma_s(where_s), STAT_FLOOR_S) * 1e3
-
-
-def _sigmas(fine: Fine, span_s: tuple[float, float]) -> float:
-    """How many sigmas hold at all times of `span_s` at once."""
-    if fine.line.shape.size > 2:
-        return sigmas_of(fine.line.shape.size)
-    return sigmas_at_both_ends(fine.line.ends_correlation(*span_s))
-
-
-def _freedom(fine: Fine) -> float:
-    """How many independent looks the noise was told by.
-
-    Windows overlap by half; of a variance by a Bartlett kernel of length L over T seconds it is 1.5 T / L
-    (Priestley 1981, section 6.2).
-    """
-    if fine.is_whole:
-        return 1.5 * (fine.overlap_s[1] - fine.overlap_s[0]) / LONG_RUN_S
-    return max(int(fine.lags.kept.sum()) / 2.0 - 1.0, 2.0)
 
 
 COVERED = 0.95

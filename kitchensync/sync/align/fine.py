@@ -50,11 +50,6 @@ class Fine:
     coupling: float  # how much worse the shift is known because the rotation is fitted too, at least 1
     is_whole: bool = False  # one fit over all cells instead of a curve through windows
 
-    @property
-    def has_turned(self) -> bool:
-        """Return whether the camera surely turned on the head."""
-        return has_turned(self.turn_deg, self.turn_sigma_deg)
-
 
 def fine_alignment(
     pairing: Pairing, *, tau_s: float, rate: float, t_ref_s: float, jumps: Jumps = ()
@@ -81,19 +76,15 @@ def fine_alignment(
     found = _evidence(pairing, line, lags, span_s)
     if found is None:
         return None
-    if found.has_turned:
+    if has_turned(found.turn_deg, found.turn_sigma_deg):
         return _evidence(pairing, *_follow_mount(pairing, line, lags, prior, span_s), span_s)
     if is_short and line.shape.size == 2 and lags.kept.sum() > line.shape.size:
-        return _as_whole(pairing, found, prior)
+        # the same clip by one fit over all its cells
+        good = pairing.overlap(found.line.at(pairing.camera.t_s))
+        line = whole_fit(pairing, found.line, found.lags, found.rotation, good, prior)
+        again = _evidence(pairing, line, found.lags, found.overlap_s)
+        return replace(again, coupling=1.0, is_whole=True) if again is not None else found
     return found
-
-
-def _as_whole(pairing: Pairing, found: Fine, prior: DriftPrior) -> Fine:
-    """The same clip by one fit over all its cells."""
-    good = pairing.overlap(found.line.at(pairing.camera.t_s))
-    line = whole_fit(pairing, found.line, found.lags, found.rotation, good, prior)
-    again = _evidence(pairing, line, found.lags, found.overlap_s)
-    return replace(again, coupling=1.0, is_whole=True) if again is not None else found
 
 
 def _refine(
@@ -145,18 +136,22 @@ def _reshape(
     may_bend: bool,
 ) -> tuple[Line, Lags]:
     """Add jumps and a quadratic as long as the windows ask for them; whichever explains more goes first."""
+    z_most = THRESHOLDS["step_z_most"]
     for _ in range(MOST_JUMPS + 1):
         step = step_test(lags, line)
         curved = may_bend and wants_curve(lags, line, prior)
         shape = replace(line.shape, degree=line.shape.degree + 1)
-        jumps = step.z > THRESHOLDS["step_z_most"] and abs(step.size_s) * 1e3 > THRESHOLDS["step_most_ms"]
+        jumps = step.z > z_most and abs(step.size_s) * 1e3 > THRESHOLDS["step_most_ms"]
         if jumps and len(line.shape.breaks_s) < MOST_JUMPS:
             rival = cost_of(lags, shape, prior) if curved else cost_of(lags, line.shape, prior)
             if step.cost < STEP_GAIN * rival:
                 found = _refine_jump(pairing, line, step, lags, rotation, prior, span_s)
-                if found is not None and (may_bend or _cells_see_jumps(pairing, found[0], found[2])):
-                    line, lags, rotation = found
-                    continue
+                if found is not None:
+                    good = pairing.overlap(found[0].at(pairing.camera.t_s))
+                    # a short clip's few windows need all its cells to be as sure of every jump
+                    if may_bend or least_jump_sigmas(pairing, found[0], found[2], good) > z_most:
+                        line, lags, rotation = found
+                        continue
         if not curved:
             break
         line = fit_line(lags, shape, prior)
@@ -193,23 +188,13 @@ def _refine_jump(
         shape = Shape(line.t_mid_s, degree, tuple(sorted([*breaks, at])))
         start = replace(fitted, shape=shape)
         found = _refine(pairing, start, prior, span_s, rounds=2)
-        if found is None or found[1].kept.sum() < shape.size + 2 or _is_empty(found[1], shape, span_s):
+        if found is None or found[1].kept.sum() < shape.size + 2:
             return None
         lags = found[1]
+        counts, _ = np.histogram(lags.of_kept()[0], bins=[span_s[0], *shape.breaks_s, span_s[1]])
+        if (counts == 0).any():  # nothing tells where a piece between two jumps lies
+            return None
     return found
-
-
-def _cells_see_jumps(pairing: Pairing, line: Line, rotation: Floats) -> bool:
-    """Return whether all cells together are as sure of every jump as the few windows of a short clip."""
-    good = pairing.overlap(line.at(pairing.camera.t_s))
-    return least_jump_sigmas(pairing, line, rotation, good) > THRESHOLDS["step_z_most"]
-
-
-def _is_empty(lags: Lags, shape: Shape, span_s: tuple[float, float]) -> bool:
-    """Return whether a piece between two jumps holds no usable window: nothing then tells where it lies."""
-    t, _, _ = lags.of_kept()
-    counts, _ = np.histogram(t, bins=[span_s[0], *shape.breaks_s, span_s[1]])
-    return bool((counts == 0).any())
 
 
 def _evidence(pairing: Pairing, line: Line, lags: Lags, span_s: tuple[float, float]) -> Fine | None:

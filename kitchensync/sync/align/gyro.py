@@ -2,22 +2,145 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from kitchensync.storage.timeline.clock_map import ClockMap, sampled_until
-from kitchensync.sync.align.coarse import Coarse, Window, coarse_search, search_rate
+from kitchensync.sync.align.coarse import (
+    RATE_HZ,
+    Coarse,
+    Prepared,
+    Window,
+    coarse_search,
+    read_peaks,
+    scores_of,
+    search_rate,
+)
 from kitchensync.sync.align.error_parts import ErrorParts, error_parts
-from kitchensync.sync.align.fine import Fine, fine_alignment
+from kitchensync.sync.align.fine import Fine, Jumps, fine_alignment
 from kitchensync.sync.align.headset_gyro import HEAD_POSE, HeadsetGyro
 from kitchensync.sync.align.pair_alignment import Overlay, PairAlignment, Unit
 from kitchensync.sync.align.prior import Prior
-from kitchensync.sync.align.segments import find_jumps, in_pieces, is_suspicious, pieces_of, segments_of
 from kitchensync.sync.align.verdict import THRESHOLDS, Evidence, judge
-from kitchensync.sync.errors import TooShort
+from kitchensync.sync.fit.line import Line
 from kitchensync.sync.fit.pairing import Pairing
 from kitchensync.sync.fit.resample import GyroTrack
+from kitchensync.sync.fit.windows import fit_rotation, place_jump
+
+SEGMENTS_IN_TRACK, SHORTEST_S, LONGEST_S = 8.0, 12.0, 60.0
+SURE_RHO = 0.5
+JUMP_S = 0.040
+LEAST_IN_PIECE = 2
+LEAST_SURE = 0.5
+LOST_RUN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One stretch of the camera's track and the lag it has by itself."""
+
+    first_s: float
+    last_s: float
+    found: Coarse
+
+    @property
+    def is_sure(self) -> bool:
+        """Return whether this lag can be relied on."""
+        c = self.found
+        alone = c.rival <= THRESHOLDS["rival_share_most"] and c.z >= THRESHOLDS["z_least"]
+        return c.rho >= SURE_RHO and alone and not c.edge
+
+
+def is_suspicious(coarse: Coarse, fine: Fine | None) -> bool:
+    """Return whether part of a recording may follow another lag: windows fail in a row, or the match is weak."""
+    if fine is None or coarse.rho < SURE_RHO or coarse.rival > THRESHOLDS["rival_share_most"]:
+        return True
+    lost = np.concatenate([[False], ~fine.lags.kept, [False]])
+    edges = np.flatnonzero(np.diff(lost.astype(int)))
+    return bool(len(edges) and (edges[1::2] - edges[::2]).max() >= LOST_RUN)
+
+
+def segments_of(headset: GyroTrack, camera: GyroTrack) -> list[Segment]:
+    """The lag of every half-overlapping segment of clip(T/8, 12, 60) s, searched over the whole headset track."""
+    whole_h, whole_g = Prepared.of(headset, camera, RATE_HZ)
+    seconds = len(whole_g.grid.good) / RATE_HZ
+    width = round(float(np.clip(seconds / SEGMENTS_IN_TRACK, SHORTEST_S, LONGEST_S)) * RATE_HZ)
+    found = []
+    for start in range(0, len(whole_g.grid.good) - width + 1, max(width // 2, 1)):
+        part = whole_g.part(start, start + width)
+        if not part.grid.good.any():
+            continue
+        coarse = read_peaks(*scores_of(whole_h, part), None, 1.0)
+        t_s = part.grid.t_s
+        found.append(Segment(float(t_s[0]), float(t_s[-1]), coarse))
+    return found
+
+
+def pieces_of(segments: list[Segment]) -> list[list[Segment]]:
+    """Sure segments in runs of one lag; runs of a single one are left out, and equal neighbours joined."""
+    runs: list[list[Segment]] = []
+    for segment in segments:
+        if not segment.is_sure:
+            continue
+        if runs and abs(segment.found.tau_s - runs[-1][-1].found.tau_s) < JUMP_S:
+            runs[-1].append(segment)
+        else:
+            runs.append([segment])
+    joined: list[list[Segment]] = []
+    for run in (run for run in runs if len(run) >= LEAST_IN_PIECE):
+        if joined and abs(run[0].found.tau_s - joined[-1][-1].found.tau_s) < JUMP_S:
+            joined[-1] += run
+        else:
+            joined.append(run)
+    return joined
+
+
+def find_jumps(
+    segments: list[Segment], pieces: list[list[Segment]], pairing: Pairing
+) -> tuple[float, float, Jumps] | None:
+    """Lag and media time to begin with, and the jumps between the pieces; None when it is no story of jumps."""
+    used = sum(map(len, pieces))
+    if len(pieces) < 2 or used < LEAST_SURE * len(segments):
+        return None
+    level = [float(np.median([segment.found.tau_s for segment in piece])) for piece in pieces]
+    between = [(a[-1].first_s, b[0].last_s) for a, b in pairwise(pieces)]
+    jumps = [(0.5 * (low + high), size) for (low, high), size in zip(between, np.diff(level), strict=True)]
+    t_ref = 0.5 * (pieces[0][0].first_s + pieces[0][-1].last_s)
+    line = Line.start(t_ref, level[0], 0.0, tuple((at, float(size)) for at, size in jumps))
+    t_s = pairing.camera.t_s
+    sure = pairing.overlap(line.at(t_s))
+    for low, high in between:
+        sure &= (t_s < low) | (t_s > high)
+    if sure.sum() < pairing.camera.hz:
+        return None
+    rotation = fit_rotation(pairing, line, sure)
+    placed = []
+    for k, (low, high) in enumerate(between):
+        before = Line.start(t_ref, level[k], 0.0, ())
+        placed.append(
+            (place_jump(pairing, before, rotation, float(level[k + 1] - level[k]), (low, high)), jumps[k][1])
+        )
+    return level[0], t_ref, tuple((at, float(size)) for at, size in placed)
+
+
+def in_pieces(coarse: Coarse, pieces: list[list[Segment]]) -> Coarse:
+    """The evidence of the coarse search, taken piece by piece: the weakest piece speaks for all."""
+    found = [[segment.found for segment in piece] for piece in pieces]
+    weakest = min(found, key=lambda piece: float(np.median([c.rho for c in piece])))
+    rival = max(weakest, key=lambda c: c.rival)
+    return replace(
+        coarse,
+        tau_s=found[0][0].tau_s,
+        rho=float(np.median([c.rho for c in weakest])),
+        rho2=rival.rho2,
+        second_tau_s=rival.second_tau_s,
+        rival=rival.rival,
+        z=float(np.median([c.z for c in weakest])),
+        edge=False,
+    )
+
 
 DEGREES_PER_RADIAN = 180.0 / np.pi
 NEAR_SIGMAS = 2.0
@@ -30,25 +153,16 @@ NAN = float("nan")
 def align_pair(
     headset: HeadsetGyro, camera: GyroTrack, *, prior: Prior | None = None, unit: str = "auto"
 ) -> PairAlignment:
-    """Align a camera (media s, rad/s) with a headset; `unit` is auto, deg_per_s or rad_per_s.
-
-    Raises TooShort when either track holds under 3 s.
-    """
-    factor = _first_factor(headset.track, camera, unit)
+    """Align a camera (media s, rad/s) with a headset; `unit` is auto, deg_per_s or rad_per_s. Raises TooShort."""
+    factor = DEGREES_PER_RADIAN if unit == "deg_per_s" else 1.0
+    if unit == "auto":  # by the sizes of both motions: it only has to be right to a factor of seven
+        ratio = _liveliness(headset.track) / max(_liveliness(camera), 1e-12)
+        factor = DEGREES_PER_RADIAN if _nearer(ratio, DEGREES_PER_RADIAN, 1.0) else 1.0
     found = _align_once(headset, camera, prior, factor)
-    scale = found.unit.scale
     other = DEGREES_PER_RADIAN if factor == 1.0 else 1.0
-    if unit == "auto" and found.fine is not None and _nearer(scale, other, factor):
+    if unit == "auto" and found.fine is not None and _nearer(found.unit.scale, other, factor):
         found = _align_once(headset, camera, prior, other)
     return found if unit == "auto" else replace(found, unit=replace(found.unit, name=unit, source="setting"))
-
-
-def _first_factor(headset: GyroTrack, camera: GyroTrack, unit: str) -> float:
-    """Guess the unit from the sizes of both motions: it only has to be right to a factor of seven."""
-    if unit != "auto":
-        return DEGREES_PER_RADIAN if unit == "deg_per_s" else 1.0
-    ratio = _liveliness(headset) / max(_liveliness(camera), 1e-12)
-    return DEGREES_PER_RADIAN if _nearer(ratio, DEGREES_PER_RADIAN, 1.0) else 1.0
 
 
 def _liveliness(track: GyroTrack) -> float:
@@ -62,12 +176,22 @@ def _nearer(scale: float, one: float, other: float) -> bool:
 
 def _align_once(headset: HeadsetGyro, camera: GyroTrack, prior: Prior | None, factor: float) -> PairAlignment:
     track = headset.track.scaled(1.0 / factor) if factor != 1.0 else headset.track
-    coarse = _search(track, camera, prior)
+    windows: list[Window | None] = [None]
+    if prior is not None:  # near the prior, then everywhere when that is better
+        near_s = min(NEAR_SIGMAS * prior.sigma_s, prior.half_width_s)
+        windows = [Window(prior.tau0_s, near_s), Window(prior.tau0_s, prior.half_width_s), None]
+    for window in windows:
+        coarse = coarse_search(track, camera, window)
+        if not coarse.edge and coarse.rival <= WIDER_SHARE:
+            break
     pairing = Pairing.of(track, camera)
     fine, nominal = _fit(pairing, coarse)
     if is_suspicious(coarse, fine):
         coarse, fine, nominal = _fit_pieces(track, camera, pairing, (coarse, fine, nominal))
-    if _rate_may_be_wrong(coarse, fine):
+    # nominal stamps may be why a match is weak, or why a few seconds fit while the rest runs away
+    alone = coarse.rival <= THRESHOLDS["rival_share_most"]
+    badly_fitted = fine is None or fine.line.chi > THRESHOLDS["chi_most"]
+    if coarse.rho < WEAK_RHO or (alone and badly_fitted):
         coarse, fine, nominal = _rescue(track, camera, prior, pairing, (coarse, fine, nominal))
     overlay = _overlay(pairing, fine) if fine is not None else None
     until_s = sampled_until(float(camera.t_s[-1]))
@@ -108,14 +232,6 @@ def _fit_pieces(track: GyroTrack, camera: GyroTrack, pairing: Pairing, found: Fo
     return in_pieces(found[0], pieces), fine, False
 
 
-def _rate_may_be_wrong(coarse: Coarse, fine: Fine | None) -> bool:
-    """Return whether nominal stamps may be why: a weak match, or a few seconds that fit while the rest runs away."""
-    if coarse.rho < WEAK_RHO:
-        return True
-    alone = coarse.rival <= THRESHOLDS["rival_share_most"]
-    return alone and (fine is None or fine.line.chi > THRESHOLDS["chi_most"])
-
-
 def _rescue(
     track: GyroTrack, camera: GyroTrack, prior: Prior | None, pairing: Pairing, found: Found
 ) -> Found:
@@ -131,19 +247,6 @@ def _rescue(
     return rescued, *_fit(pairing, rescued)
 
 
-def _search(track: GyroTrack, camera: GyroTrack, prior: Prior | None) -> Coarse:
-    """Search near the prior, then everywhere when that is better."""
-    windows: list[Window | None] = [None]
-    if prior is not None:
-        near_s = min(NEAR_SIGMAS * prior.sigma_s, prior.half_width_s)
-        windows = [Window(prior.tau0_s, near_s), Window(prior.tau0_s, prior.half_width_s), None]
-    for window in windows:
-        coarse = coarse_search(track, camera, window)
-        if not coarse.edge and coarse.rival <= WIDER_SHARE:
-            break
-    return coarse
-
-
 def _conclude(
     headset: HeadsetGyro,
     found: Found,
@@ -156,13 +259,16 @@ def _conclude(
     nowhere = ErrorParts((NAN,) * 3, (NAN,) * 3, NAN)
     parts = error_parts(fine, headset, (0.0, until_s)) if fine is not None else nowhere
     verdict = judge(_evidence(headset, found, prior, parts.within_ms))
-    usable = fine is not None and verdict.status != "not_aligned"
+    clock_map, unit = None, "undecided"
+    if fine is not None and verdict.status != "not_aligned":
+        line, unit = fine.line, "rad_per_s" if factor == 1.0 else "deg_per_s"
+        clock_map = ClockMap(headset.epoch_ticks, line.t_mid_s, line.coef, fine.overlap_s, line.jumps)
     return PairAlignment(
         verdict=verdict,
-        clock_map=_map_of(headset.epoch_ticks, fine) if fine is not None and usable else None,
+        clock_map=clock_map,
         coarse=coarse,
         fine=fine,
-        unit=_unit_of(fine, factor) if usable else Unit("undecided", _raw_scale(fine, factor), "measured"),
+        unit=Unit(unit, fine.scale * factor if fine is not None else NAN, "measured"),
         prior=prior,
         nominal_rate=nominal,
         stat_ms=parts.stat_ms,
@@ -210,20 +316,6 @@ def _evidence(headset: HeadsetGyro, found: Found, prior: Prior | None, stat_ms: 
     )
 
 
-def _map_of(epoch_ticks: int, fine: Fine) -> ClockMap:
-    line = fine.line
-    return ClockMap(epoch_ticks, line.t_mid_s, line.coef, fine.overlap_s, line.jumps)
-
-
-def _raw_scale(fine: Fine | None, factor: float) -> float:
-    return fine.scale * factor if fine is not None else float("nan")
-
-
-def _unit_of(fine: Fine | None, factor: float) -> Unit:
-    name = "rad_per_s" if factor == 1.0 else "deg_per_s"
-    return Unit(name, _raw_scale(fine, factor), "measured")
-
-
 def _overlay(pairing: Pairing, fine: Fine, seconds: float = 10.0) -> Overlay:
     """The liveliest ten seconds, both in the headset's axes."""
     t_s = pairing.camera.t_s
@@ -234,6 +326,3 @@ def _overlay(pairing: Pairing, fine: Fine, seconds: float = 10.0) -> Overlay:
     rows = start + np.flatnonzero(good[start : start + length])
     headset = pairing.spline(t_s[rows] + fine.line.at(t_s[rows]))
     return Overlay(t_s[rows], headset, pairing.camera.values[rows] @ fine.rotation.T)
-
-
-__all__ = ["PairAlignment", "Prior", "TooShort", "align_pair"]

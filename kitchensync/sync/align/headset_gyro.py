@@ -99,7 +99,12 @@ def head_pose_gyro(ticks: Int64, rotation_wxyz: Floats) -> HeadsetGyro:
     hz = 1.0 / float(np.median(step))
     repair = StampRepair((), len(ticks), len(ticks), 0, hz, 0.0, 0.0, 0.0, 0.0)
     turned_rad = _without_coning(np.where(usable[:, None], turns_rad, 0.0))
-    return HeadsetGyro(epoch, _rates(t_s, turned_rad, usable), repair, HEAD_POSE)
+    angle = np.zeros((len(t_s), 3))
+    np.cumsum(np.where(usable[:, None], turned_rad, 0.0), axis=0, out=angle[1:])
+    at_s = np.arange(t_s[0], t_s[-1], 1.0 / RATES_HZ)
+    at_s = at_s[usable[np.searchsorted(t_s, at_s, side="right") - 1]]
+    track = GyroTrack(at_s, CubicSpline(t_s, angle, axis=0)(at_s, 1))
+    return HeadsetGyro(epoch, track, repair, HEAD_POSE)
 
 
 def _without_coning(turns_rad: Floats) -> Floats:
@@ -110,12 +115,3 @@ def _without_coning(turns_rad: Floats) -> Floats:
     """
     around = np.pad(turns_rad, ((1, 1), (0, 0)), mode="edge")
     return turns_rad - np.cross(turns_rad, around[2:] - around[:-2]) / 24.0
-
-
-def _rates(t_s: Floats, turns_rad: Floats, usable: npt.NDArray[np.bool_]) -> GyroTrack:
-    """Slope of the angle at 100 Hz, inside the usable steps between poses at `t_s` (n,)."""
-    angle = np.zeros((len(t_s), 3))
-    np.cumsum(np.where(usable[:, None], turns_rad, 0.0), axis=0, out=angle[1:])
-    at_s = np.arange(t_s[0], t_s[-1], 1.0 / RATES_HZ)
-    at_s = at_s[usable[np.searchsorted(t_s, at_s, side="right") - 1]]
-    return GyroTrack(at_s, CubicSpline(t_s, angle, axis=0)(at_s, 1))

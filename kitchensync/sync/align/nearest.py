@@ -41,7 +41,7 @@ def check_increasing(ticks: Int64, what: str) -> None:
     """Raise NotIncreasing at the first stamp that is not later than the one before."""
     late = np.flatnonzero(ticks[1:] <= ticks[:-1])
     if len(late):
-        raise NotIncreasing(what, int(late[0]) + 1)
+        raise NotIncreasing(what, f"stamps must strictly increase, sample {int(late[0]) + 1} does not")
 
 
 def tolerance_ticks(ticks: Int64) -> int:

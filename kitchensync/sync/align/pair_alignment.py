@@ -61,10 +61,26 @@ class PairAlignment:
         return first, middle, last
 
 
-def with_sound(found: PairAlignment, heard: Heard | None) -> PairAlignment:
-    """The gyroscopes' answer, doubted when a usable sound says otherwise by more than 3 combined sigma."""
-    if found.clock_map is None or heard is None or not heard.is_usable or heard.line is None:
+RESTARTED = (
+    "the headset was started anew during the recording: only what lies between two of its starts is compared,"
+    " the rest has no certified place"
+)
+"""No line holds both before and after the headset's ticks began anew."""
+
+
+def doubted(found: PairAlignment, *reasons: str) -> PairAlignment:
+    """Return the gyroscopes' answer as `check` for these reasons, of which some may be empty; a refusal stands."""
+    given = tuple(filter(None, reasons))
+    if found.clock_map is None or not given:
         return found
+    verdict = Verdict("check", (*found.verdict.reasons, *given), found.verdict.warnings)
+    return replace(found, verdict=verdict)
+
+
+def doubt_by_sound(found: PairAlignment, heard: Heard | None) -> str:
+    """Return the doubt where a usable sound differs from the motion by more than 3 combined sigma, else nothing."""
+    if found.clock_map is None or heard is None or not heard.is_usable or heard.line is None:
+        return ""
     middle = float(np.mean(heard.span_s))
     away_ms = abs(float(heard.line.at(middle)) - float(found.clock_map.tau_s(middle))) * 1e3
     stat_ms = float(heard.sigma_s(np.array([middle]))[0]) * 1e3
@@ -72,33 +88,8 @@ def with_sound(found: PairAlignment, heard: Heard | None) -> PairAlignment:
         np.hypot(THRESHOLDS["sound_systematic_ms"], np.hypot(stat_ms, max(found.stat_ms)))
     )
     if away_ms <= most_ms:
-        return found
-    return _doubted(
-        found, f"the sound says {away_ms:.0f} ms other than the motion, which is more than both can be wrong"
-    )
-
-
-def with_restarts(found: PairAlignment, restarts: int) -> PairAlignment:
-    """The gyroscopes' answer, doubted when the headset's ticks began anew: no line is both before and after."""
-    if found.clock_map is None or not restarts:
-        return found
-    return _doubted(
-        found,
-        "the headset was started anew during the recording: only what lies between two of its starts is compared,"
-        " the rest has no certified place",
-    )
-
-
-def with_doubts(found: PairAlignment, doubts: tuple[str, ...]) -> PairAlignment:
-    """The gyroscopes' answer, doubted where it is not certain how they lie on the film's own pictures."""
-    if found.clock_map is None or not doubts:
-        return found
-    return _doubted(found, "; ".join(doubts))
-
-
-def _doubted(found: PairAlignment, reason: str) -> PairAlignment:
-    verdict = Verdict("check", (*found.verdict.reasons, reason), found.verdict.warnings)
-    return replace(found, verdict=verdict)
+        return ""
+    return f"the sound says {away_ms:.0f} ms other than the motion, which is more than both can be wrong"
 
 
 def by_sound(heard: Heard, epoch_ticks: int) -> tuple[Verdict, ClockMap | None]:

@@ -14,8 +14,7 @@ from kitchensync.sync.align.sound import Sound
 
 STEP = 6
 """Samples between two places that are looked at: half a millisecond, a third of a chirp's resolution."""
-LEAST_HZ = 10_000.0
-"""Sound sampled more slowly holds no chirps."""
+LEAST_HZ = 10_000.0  # sound sampled more slowly holds no chirps
 PIECE = STEP << 17
 LEAST_Z = 12.0
 """Chance alone stays below 6 in an hour of sound; how far it stands above the noise, in standard deviations."""
@@ -41,24 +40,20 @@ def find_slate(sound: Sound, recordings: Iterable[str]) -> HeardSlate | None:
     firsts = [round(place * chirp_steps) for place in range(SYMBOLS)]
     if likeness.shape[1] <= firsts[-1]:
         return None
-    best = [_best(likeness, firsts, sound, one) for one in recordings]
-    heard = [one for one in best if one.z >= LEAST_Z and one.read >= LEAST_READ]
+    heard, count = [], likeness.shape[1] - firsts[-1]
+    for recording in recordings:  # where its chirps are likest to what is heard
+        kinds = symbols_of(recording)
+        score = np.zeros(count, np.float32)
+        for kind, first in zip(kinds, firsts, strict=True):
+            score += likeness[kind, first : first + count]
+        middle = float(np.median(score))
+        spread = 1.4826 * float(np.median(np.abs(score - middle)))
+        at = int(np.argmax(score))
+        likest = np.argmax(likeness[:, [at + first for first in firsts]], axis=0)
+        z, read = (float(score[at]) - middle) / max(spread, 1e-9), int(np.sum(likest == kinds))
+        if z >= LEAST_Z and read >= LEAST_READ:
+            heard.append(HeardSlate(recording, sound.start_s + at * STEP / sound.hz, z, read))
     return heard[0] if len(heard) == 1 else None
-
-
-def _best(likeness: Floats, firsts: list[int], sound: Sound, recording: str) -> HeardSlate:
-    """Return where the chirps of an id are likest to what is heard."""
-    count = likeness.shape[1] - firsts[-1]
-    kinds = symbols_of(recording)
-    score = np.zeros(count, np.float32)
-    for kind, first in zip(kinds, firsts, strict=True):
-        score += likeness[kind, first : first + count]
-    middle = float(np.median(score))
-    spread = 1.4826 * float(np.median(np.abs(score - middle)))
-    at = int(np.argmax(score))
-    likest = np.argmax(likeness[:, [at + first for first in firsts]], axis=0)
-    z = (float(score[at]) - middle) / max(spread, 1e-9)
-    return HeardSlate(recording, sound.start_s + at * STEP / sound.hz, z, int(np.sum(likest == kinds)))
 
 
 def _likeness(sound: Sound) -> Floats:

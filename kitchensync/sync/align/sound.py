@@ -14,6 +14,7 @@ from scipy import fft, signal
 
 from kitchensync.shell.array_types import Floats
 from kitchensync.storage.timeline.alignment_evidence import SoundEvidence
+from kitchensync.sync.align.coarse import parabola
 from kitchensync.sync.align.verdict import THRESHOLDS
 from kitchensync.sync.fit.line import DriftPrior, Lags, Line, Shape, fit_line
 
@@ -132,7 +133,15 @@ def align_sounds(headset: Sound, camera: Sound) -> Heard | None:
     nothing = Heard(tau, z, 0, 0, 0.0, None, None, (camera.start_s, camera.start_s + camera.seconds))
     if not np.isfinite(tau):
         return nothing
-    rows = _windows(headset, camera, tau)
+    width, rows = round(WINDOW_S * camera.hz), []
+    for first in range(0, len(camera.samples) - width + 1, width):
+        begin_s = camera.start_s + first / camera.hz
+        at = round((begin_s + tau - headset.start_s) * headset.hz)
+        if at < 0 or at + width > len(headset.samples):
+            continue
+        found = phase_lag(headset.samples[at : at + width], camera.samples[first : first + width], camera.hz)
+        exact = headset.start_s + at / headset.hz - begin_s
+        rows.append((begin_s + WINDOW_S / 2, exact + found[0], found[1]))
     if not rows:
         return nothing
     t_s, lag_s, sharp = np.array(rows).T
@@ -149,21 +158,6 @@ def align_sounds(headset: Sound, camera: Sound) -> Heard | None:
     return Heard(tau, z, len(rows), int(kept.sum()), share, line, lags, span)
 
 
-def _windows(headset: Sound, camera: Sound, tau_s: float) -> list[tuple[float, float, float]]:
-    """Middle time, lag and sharpness of every 8-s window of the camera's sound."""
-    width = round(WINDOW_S * camera.hz)
-    rows = []
-    for first in range(0, len(camera.samples) - width + 1, width):
-        begin_s = camera.start_s + first / camera.hz
-        at = round((begin_s + tau_s - headset.start_s) * headset.hz)
-        if at < 0 or at + width > len(headset.samples):
-            continue
-        found = phase_lag(headset.samples[at : at + width], camera.samples[first : first + width], camera.hz)
-        exact = headset.start_s + at / headset.hz - begin_s
-        rows.append((begin_s + WINDOW_S / 2, exact + found[0], found[1]))
-    return rows
-
-
 def phase_lag(one: Floats, other: Floats, hz: float) -> tuple[float, float]:
     """Lag (s) of `one` behind `other` by GCC-PHAT with exponent 0.8, and how far its peak stands out."""
     size = fft.next_fast_len(len(one) + round(2 * SEARCH_S * hz), real=True)
@@ -176,12 +170,9 @@ def phase_lag(one: Floats, other: Floats, hz: float) -> tuple[float, float]:
     reach = round(SEARCH_S * hz * UPSAMPLE)
     near = np.concatenate([wave[-reach:], wave[: reach + 1]])
     peak = int(np.argmax(near))
-    part = 0.0
-    if 0 < peak < len(near) - 1:
-        left, top, right = near[peak - 1 : peak + 2]
-        bend = left - 2 * top + right
-        part = float(np.clip(0.5 * (left - right) / bend, -0.5, 0.5)) if bend < 0 else 0.0
-    return (peak - reach + part) / (hz * UPSAMPLE), float(near[peak] / max(float(near.std()), 1e-20))
+    return (peak - reach + parabola(near, peak)) / (hz * UPSAMPLE), float(
+        near[peak] / max(float(near.std()), 1e-20)
+    )
 
 
 def _densest(lag_s: Floats, clear: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

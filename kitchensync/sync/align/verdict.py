@@ -90,12 +90,20 @@ class Verdict:
 
 def judge(evidence: Evidence, thresholds: dict[str, float] = THRESHOLDS) -> Verdict:
     """Refuse when in doubt; ask for a look when usable but odd; else accept."""
-    warnings = _warnings(evidence, thresholds)
+    e, t, warnings = evidence, thresholds, []
+    if has_rival(e, t) and lobe_is_chosen_by_clocks(e, t):
+        warnings.append(
+            f"periodic motion: the clocks chose between shifts {abs(e.lobe_distance_s):.1f} s apart"
+        )
+    if e.stamp_bend_ms > t["stamp_bend_most_ms"]:
+        warnings.append(
+            f"the headset's gyroscope clock bends by {e.stamp_bend_ms:.1f} ms against its own line"
+        )
     refusals = [*_search_refusals(evidence, thresholds), *_fit_refusals(evidence, thresholds)]
     if refusals:
-        return Verdict("not_aligned", tuple(refusals), warnings)
+        return Verdict("not_aligned", tuple(refusals), tuple(warnings))
     doubts = _doubts(evidence, thresholds)
-    return Verdict("check" if doubts else "aligned", tuple(doubts), warnings)
+    return Verdict("check" if doubts else "aligned", tuple(doubts), tuple(warnings))
 
 
 def has_rival(e: Evidence, t: dict[str, float]) -> bool:
@@ -187,15 +195,6 @@ def _doubts(e: Evidence, t: dict[str, float]) -> list[str]:
                 f"the motion says {away:.2f} s other than the clocks (good to {e.prior_sigma_s:.2f} s)"
             )
     return found
-
-
-def _warnings(e: Evidence, t: dict[str, float]) -> tuple[str, ...]:
-    found = []
-    if has_rival(e, t) and lobe_is_chosen_by_clocks(e, t):
-        found.append(f"periodic motion: the clocks chose between shifts {abs(e.lobe_distance_s):.1f} s apart")
-    if e.stamp_bend_ms > t["stamp_bend_most_ms"]:
-        found.append(f"the headset's gyroscope clock bends by {e.stamp_bend_ms:.1f} ms against its own line")
-    return tuple(found)
 
 
 def judge_bridge(bridge: Bridge | None, name: str, strays_ms: float) -> Verdict:

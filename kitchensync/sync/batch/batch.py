@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.batch.runner import WAIT_WORKERS_S, Job, Workforce, run_all
@@ -19,6 +19,7 @@ from kitchensync.storage.copies.read_through import readable_folder
 from kitchensync.storage.errors import FilesFreed, NotFinished, StorageError, Unusable, is_trouble, words_of
 from kitchensync.storage.life import Life, life_by, usable_manifest
 from kitchensync.storage.names import recordings_in
+from kitchensync.sync.answers import RecordingAnswer, SyncAnswer
 from kitchensync.sync.errors import BadLatencyStore, NoSuchMaster, SyncError
 from kitchensync.sync.frame_index.masters import check_master
 from kitchensync.sync.result.state import OWN, finished, forget, kept_answer
@@ -27,21 +28,12 @@ REFUSALS = (Unusable, NoSuchMaster, BadLatencyStore)
 """What asks for something to be done first, and was noticed before any data was judged."""
 
 
-def said_by_computer(error: Exception) -> str:
-    """Describe in words what a disk or memory said, and what to do."""
-    if isinstance(error, MemoryError):
-        return "not enough memory; run it with fewer --workers"
-    return words_of(error)
-
-
 SCHEMA = "sync/1"
 NOT_DONE = "not_done"
 """Status of a recording that has no answer yet, since something other than its data stood in the way."""
-NOTHING = "nothing_to_align"
-"""Status of a recording that was given up at its start."""
+NOTHING = "nothing_to_align"  # status of a recording that was given up at its start
 LOADED = "kitchensync.sync.batch.loaded"
-Answer = dict[str, Any]
-Progress = Callable[[int, int, Answer], None]
+Progress = Callable[[int, int, RecordingAnswer], None]
 
 
 def synchronize_all(
@@ -53,7 +45,7 @@ def synchronize_all(
     wait_workers_s: float = WAIT_WORKERS_S,
     again: bool = False,
     progress: Progress | None = None,
-) -> Answer:
+) -> SyncAnswer:
     """Synchronize the recordings that `paths` stand for; return the object `sync/1` in order of `paths` and name.
 
     `scheduler` is the address of a Dask scheduler, whose workers are waited for `wait_workers_s`; else `workers`
@@ -62,7 +54,7 @@ def synchronize_all(
     """
     found: list[Path] = []
     todo: list[Path] = []
-    answers: dict[Path, Answer] = {}
+    answers: dict[Path, RecordingAnswer] = {}
     for path in paths:
         inside = recordings_in(path)
         found += inside
@@ -73,10 +65,13 @@ def synchronize_all(
             elif recording not in todo:
                 todo.append(recording)
     check_master(found, master)
-    job = Job(partial(one, master=master), not_done, loads=LOADED, writes=OWN)
+    work, stand_in = cast(Any, partial(one, master=master)), cast(Any, not_done)
+    job = Job(work, stand_in, loads=LOADED, writes=OWN)
     with closing(run_all(job, todo, Workforce(scheduler, workers, wait_workers_s))) as results:
-        for done, (recording, answer) in enumerate(results, start=1):
-            _tell(answer)
+        for done, (recording, made) in enumerate(results, start=1):
+            answer = cast(RecordingAnswer, made)
+            if answer.get("failed"):
+                print(f"kitchensync: {answer.get('error') or answer['reasons'][0]}", file=sys.stderr)
             if "path" in answer:
                 answer["path"] = str(recording)  # a worker elsewhere says it in another way
             answers[recording] = answer
@@ -85,7 +80,7 @@ def synchronize_all(
     return {"schema": SCHEMA, "recordings": [answers[recording] for recording in found]}
 
 
-def one(path: Path, master: str | None) -> Answer:
+def one(path: Path, master: str | None) -> RecordingAnswer:
     """Synchronize one recording, whatever is wrong with it; what is not of its data leaves its last answer."""
     from kitchensync.sync.synchronize import synchronize
 
@@ -98,43 +93,35 @@ def one(path: Path, master: str | None) -> Answer:
             return not_done(path, str(error))
         forget(path)
         return failed(path, str(error))
-    except (OSError, MemoryError) as error:
-        return not_done(path, said_by_computer(error))
+    except MemoryError:
+        return not_done(path, "not enough memory; run it with fewer --workers")
+    except OSError as error:
+        return not_done(path, words_of(error))
     except Exception as error:  # noqa: BLE001  a fault in one recording must not stop four hundred
         return not_done(path, f"unforeseen {type(error).__name__}: {error}")
 
 
-def failed(path: Path, reason: str) -> Answer:
+def failed(path: Path, reason: str) -> RecordingAnswer:
     """Report what is wrong with the data of a recording that could not be synchronized at all."""
-    return _without_pairs(path, "not_aligned", _one_line(path, reason)) | {"failed": True}
+    return _without_pairs(path, "not_aligned", reason) | {"failed": True}
 
 
-def not_done(path: Path, reason: str) -> Answer:
+def not_done(path: Path, reason: str) -> RecordingAnswer:
     """Report what stood in the way: the last answer stands, and where there is none the status is `not_done`."""
-    reason = _one_line(path, reason)
-    kept = kept_answer(path)
-    if kept is None:
-        answer = _without_pairs(path, NOT_DONE, reason)
-    else:
-        answer = kept | {"reasons": [*kept.get("reasons", []), f"not computed again: {reason}"]}
-    return answer | {"checked": False, "error": reason, "failed": True}
+    answer = _without_pairs(path, NOT_DONE, reason)
+    (error,) = answer["reasons"]
+    if (kept := kept_answer(path)) is not None:
+        answer = kept | {"reasons": [*kept.get("reasons", []), f"not computed again: {error}"]}
+    return answer | {"checked": False, "error": error, "failed": True}
 
 
-def _without_pairs(path: Path, status: str, reason: str) -> Answer:
+def _without_pairs(path: Path, status: str, reason: str) -> RecordingAnswer:
+    """Give the reason in one line and without the place of the folder."""
+    reason = " ".join(reason.split()).replace(f"{path}/", "").replace(str(path), path.name)
     return {"recording": path.name, "status": status, "reasons": [reason], "pairs": []}
 
 
-def _one_line(path: Path, reason: str) -> str:
-    """Say it in one line and without the place of the folder."""
-    return " ".join(reason.split()).replace(f"{path}/", "").replace(str(path), path.name)
-
-
-def _tell(answer: Answer) -> None:
-    if answer.get("failed"):
-        print(f"kitchensync: {answer.get('error') or answer['reasons'][0]}", file=sys.stderr)
-
-
-def settled_by_life(path: Path) -> dict[str, Any] | None:
+def settled_by_life(path: Path) -> RecordingAnswer | None:
     """Return the answer for a recording that cannot be worked on now; None where it can.
 
     One whose files lie elsewhere and cannot be reached keeps its last answer, with `checked` false. Raises Unusable

@@ -146,9 +146,9 @@ def free(
       kitchensync gopro free data/take-1
     """
     from kitchensync.storage.life import usable_manifest
-    from kitchensync.sync.memory_cards.free import EraseRule, free_recording
+    from kitchensync.sync.memory_cards.free import ErasedFile, EraseRule, free_recording
 
-    rows: list[dict[str, Any]] = []
+    rows: list[ErasedFile] = []
     problems: list[str] = []
     for recording in recordings:
         try:

@@ -45,10 +45,7 @@ class Grid:
 
 
 def make_track(what: str, t_s: npt.ArrayLike, rad_per_s: npt.ArrayLike) -> GyroTrack:
-    """Check and clean one track: finite, strictly increasing (later repeats are dropped).
-
-    Raises BadArrays when shapes do not fit or fewer than two samples are left.
-    """
+    """Clean one track: finite, strictly increasing. Raises BadArrays for other shapes or under two samples."""
     times = np.asarray(t_s, dtype=np.float64)
     rates = np.asarray(rad_per_s, dtype=np.float64)
     if times.ndim != 1 or rates.shape != (len(times), 3):
@@ -67,11 +64,6 @@ def rising(t_s: Floats, after_s: float) -> Mask:
         return np.zeros(0, dtype=bool)
     before = np.maximum.accumulate(np.concatenate([[after_s], t_s[:-1]]))
     return t_s > before
-
-
-def gap_limit(t_s: Floats) -> float:
-    """Longest step that is not a gap: max(4 median steps, 30 ms)."""
-    return max(GAP_PERIODS * float(np.median(np.diff(t_s))), SMALLEST_GAP_S)
 
 
 def decimate(blocks: Iterator[tuple[Floats, npt.NDArray[np.floating]]], factor: int) -> GyroTrack:
@@ -154,7 +146,8 @@ def _integral_at(t_s: Floats, w: Floats, edges: Floats) -> Floats:
 
 def _cells_in_gaps(t_s: Floats, hz: float, first: int, cells: int) -> Mask:
     touched = np.zeros(cells + 1, dtype=np.int64)
-    wide = np.flatnonzero(np.diff(t_s) > gap_limit(t_s))
+    step = np.diff(t_s)
+    wide = np.flatnonzero(step > max(GAP_PERIODS * float(np.median(step)), SMALLEST_GAP_S))
     begin = np.clip(np.floor(t_s[wide] * hz).astype(np.int64) - first, 0, cells)
     end = np.clip(np.floor(t_s[wide + 1] * hz).astype(np.int64) - first + 1, 0, cells)
     np.add.at(touched, begin, 1)

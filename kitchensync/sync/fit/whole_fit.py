@@ -109,9 +109,12 @@ def whole_fit(
             line, rotation, linear, held = _settled(flat, line, rotation, left, prior)
     t_s, tau_s, base = lags.of_kept()
     away = tau_s - line.at(t_s)
+    z = away / lags.sigma_s[lags.kept]
+    # a clock that is no line scatters the windows far beyond their own error bars
+    scatter = max(1.0, float(np.mean(z**2)) / TOLERATED_SCATTER**2) if len(z) else 1.0
     return replace(
         line,
-        covariance=_covariance(linear, held, prior) * _scatter(away / lags.sigma_s[lags.kept]),
+        covariance=_covariance(linear, held, prior) * scatter,
         weights=np.ones(len(base)),
         chi=float(np.sqrt(np.mean(away**2 * base))),
     )
@@ -170,11 +173,6 @@ def _covariance(linear: _Linear, held: float, prior: DriftPrior) -> Floats:
         for variance in (linear.score_variance(), linear.score_variance_as_seen())
     )
     return alike * max(1.0, float(np.mean(np.diag(seen) / np.maximum(np.diag(alike), 1e-30))))
-
-
-def _scatter(z: Floats) -> float:
-    """Factor of the variance when the windows scatter far beyond their own error bars: a clock that is no line."""
-    return max(1.0, float(np.mean(z**2)) / TOLERATED_SCATTER**2) if len(z) else 1.0
 
 
 def _centred(x: Floats, weights: Floats) -> Floats:

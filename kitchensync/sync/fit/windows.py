@@ -28,19 +28,13 @@ def window_lags(pairing: Pairing, line: Line, turned: Floats, span_s: tuple[floa
     inner = [at for at in line.shape.breaks_s if span_s[0] < at < span_s[1]]
     rows = []
     for first, last in pairwise([span_s[0], *inner, span_s[1]]):
-        rows += _stretch(pairing, line, turned, first, last, width)
+        here = min(width, max(last - first, SHORTEST_S))
+        starts = np.arange(first, last - here + 1e-9, here / 2.0)
+        starts = starts if len(starts) else np.array([first])
+        rows += [_one_lag(pairing, line, turned, float(start), here) for start in starts]
     t_s, tau, sigma, correlation = np.array(rows).T
     kept = (correlation > KEEP_CORRELATION) & (sigma < KEEP_SIGMA_S)
     return Lags(t_s, tau, sigma, correlation, kept)
-
-
-def _stretch(
-    pairing: Pairing, line: Line, turned: Floats, first: float, last: float, width: float
-) -> list[tuple[float, float, float, float]]:
-    width = min(width, max(last - first, SHORTEST_S))
-    starts = np.arange(first, last - width + 1e-9, width / 2.0)
-    starts = starts if len(starts) else np.array([first])
-    return [_one_lag(pairing, line, turned, float(start), width) for start in starts]
 
 
 def _one_lag(
@@ -163,7 +157,9 @@ def turn_of_halves_deg(pairing: Pairing, line: Line, good: Mask) -> tuple[float,
     variance = sum(
         _turn_variance(pairing, line, turn, half) for turn, half in zip(rotations, halves, strict=True)
     )
-    return _angle_deg(*rotations), float(np.rad2deg(np.sqrt(variance)))
+    a, b = rotations
+    cosine = np.clip((np.trace(a.T @ b) - 1.0) / 2.0, -1.0, 1.0)
+    return float(np.rad2deg(np.arccos(cosine))), float(np.rad2deg(np.sqrt(variance)))
 
 
 def _turn_variance(pairing: Pairing, line: Line, rotation: Floats, good: Mask) -> float:
@@ -173,7 +169,3 @@ def _turn_variance(pairing: Pairing, line: Line, rotation: Floats, good: Mask) -
     rest = pairing.spline(t_s + line.at(t_s)) - pairing.camera.values[good] @ rotation.T
     noise = float(np.mean((rest - rest.mean(axis=0)) ** 2)) * FINE_HZ / (2.0 * SMOOTH_HZ)
     return noise * float(np.trace(np.linalg.pinv(normal, hermitian=True)[1:, 1:]))
-
-
-def _angle_deg(a: Floats, b: Floats) -> float:
-    return float(np.rad2deg(np.arccos(np.clip((np.trace(a.T @ b) - 1.0) / 2.0, -1.0, 1.0))))

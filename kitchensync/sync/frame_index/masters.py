@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera
 from kitchensync.sensors.hololens.headset_stream import SAMPLES
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.sync.errors import UnknownMaster
 
 RUNS = [name for name, stream in STREAMS.items() if stream.kind == SAMPLES or stream.is_voice]
@@ -23,7 +22,7 @@ def check_master(recordings: Iterable[Path], master: str | None) -> None:
     offered: set[str] = set()
     for path in recordings:
         try:
-            offered |= names_of(read_manifest(path))
+            offered |= _names_of(read_manifest(path))
         except StorageError:
             continue  # said of the recording itself
         if master in offered:
@@ -32,11 +31,12 @@ def check_master(recordings: Iterable[Path], master: str | None) -> None:
         raise UnknownMaster(master, sorted(offered))
 
 
-def names_of(manifest: Mapping[str, Any]) -> set[str]:
+def _names_of(manifest: Manifest) -> set[str]:
     """Names of all streams with frames: of the index, of the recording, and the kinds `pv` and `gopro`."""
     full = {name for name in manifest.get("streams") or {} if name.rpartition("/")[2] not in RUNS}
-    cameras = [n for n, d in (manifest.get("devices") or {}).items() if d.get("kind") in ("gopro", "video")]
-    headsets = [n for n, d in (manifest.get("devices") or {}).items() if d.get("kind") == "hololens"]
-    short = {name.rpartition("/")[2] for name in full} if len(headsets) == 1 else set()
+    kind_of = {name: device.get("kind") for name, device in (manifest.get("devices") or {}).items()}
+    cameras = [name for name, kind in kind_of.items() if kind in ("gopro", "video")]
+    has_one_headset = sum(kind == "hololens" for kind in kind_of.values()) == 1
+    short = {name.rpartition("/")[2] for name in full} if has_one_headset else set()
     kinds = {FRONT_CAMERA for name in full if is_front_camera(name)} | {"gopro" for _ in cameras}
     return full | short | kinds | {name for one in cameras for name in (one, f"{one}/video")}

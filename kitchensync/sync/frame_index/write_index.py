@@ -1,14 +1,15 @@
-"""Gather the stamps of a recording and write `index.parquet` and `poses.parquet`."""
+"""The frame index of a recording, `index.parquet`: for every master frame, what each stream held; `poses.parquet`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kitchensync.sensors.hololens.catalogue import FRONT_CAMERA, STREAMS, is_front_camera, is_head_pose
 from kitchensync.shell.array_types import Int64
@@ -17,23 +18,90 @@ from kitchensync.storage.ledger import Note
 from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.reading.inertial import sample_ticks
 from kitchensync.storage.timeline.pose_track import PoseTrack
-from kitchensync.sync.answers import plain
-from kitchensync.sync.errors import NoSuchMaster
-from kitchensync.sync.frame_index.build_index import (
-    Columns,
-    FrameStamps,
-    RunStamps,
-    build_index,
-    build_poses,
-    file_stamps,
-    packet_stamps,
-)
+from kitchensync.sync.align.nearest import nearest, offsets_us, slices, strictly_increasing, tolerance_ticks
+from kitchensync.sync.answers import RecordingAnswer, plain
+from kitchensync.sync.errors import NoSuchMaster, NothingToSync
 from kitchensync.sync.frame_index.masters import RUNS
 from kitchensync.sync.recording.headset import frame_poses, head_poses
 
 if TYPE_CHECKING:
-    from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile
-    from kitchensync.sync.recording.sync_session import Headset, Session
+    from kitchensync.sync.recording.sync_session import Session
+
+TableColumns = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameStamps:
+    """A stream of which the nearest sample is taken; `file` (n,) for cameras, whose rows count in a file."""
+
+    name: str
+    ticks: Int64
+    row: Int64
+    file: npt.NDArray[np.int16] | None = None
+
+
+def _build_index(
+    master: FrameStamps, frames: list[FrameStamps], runs: dict[str, Int64]
+) -> tuple[TableColumns, dict[str, Any]]:
+    """Build the columns of `index.parquet`, and what is worth knowing about each stream.
+
+    `master_i` and `<stream>_i` are frame or packet numbers in the stream (in the file `<stream>_file` for cameras),
+    -1 when none is near enough; `<stream>_dt_us` is sample minus master; `<run>_i0`, `<run>_i1` half-open ranges.
+    Raises NothingToSync when the master has no frames.
+    """
+    if len(master.ticks) == 0:
+        raise NothingToSync(master.name, "no stream with device stamps, nothing to index")
+    order = strictly_increasing(master.ticks)
+    at = master.ticks[order.rows]
+    columns: TableColumns = {"master_i": master.row[order.rows].astype(np.int32), "master_ticks": at}
+    if master.file is not None:
+        columns["master_file"] = master.file[order.rows]
+    about: dict[str, Mapping[str, float | None]] = {}
+    for stream in frames:
+        about[stream.name] = _add_nearest(columns, stream, at)
+    for name, ticks in runs.items():
+        columns[f"{name}_i0"], columns[f"{name}_i1"] = slices(ticks, at)
+        about[name] = {"samples": len(ticks), "unsorted": int((np.diff(ticks) <= 0).sum())}
+    repairs = {"unsorted": order.unsorted, "duplicates": order.duplicates}
+    return columns, {"name": master.name, "frames": len(at), **repairs, "streams": about}
+
+
+def _add_nearest(columns: TableColumns, stream: FrameStamps, at: Int64) -> dict[str, float | None]:
+    order = strictly_increasing(stream.ticks)
+    ticks = stream.ticks[order.rows]
+    tolerance = tolerance_ticks(ticks)
+    found = nearest(ticks, at, tolerance=tolerance, what=stream.name)
+    hit = found >= 0
+    where = order.rows[found[hit]]
+    columns[f"{stream.name}_i"] = np.full(len(at), -1, np.int32)
+    columns[f"{stream.name}_i"][hit] = stream.row[where]
+    if stream.file is not None:
+        columns[f"{stream.name}_file"] = np.full(len(at), -1, np.int16)
+        columns[f"{stream.name}_file"][hit] = stream.file[where]
+    away_us = offsets_us(ticks, found, at)
+    columns[f"{stream.name}_dt_us"] = away_us
+    return {
+        "samples": len(stream.ticks),
+        "unsorted": order.unsorted,
+        "duplicates": order.duplicates,
+        "tolerance_us": tolerance / 10.0,
+        "matched": int(hit.sum()),
+        "median_dt_us": float(np.median(np.abs(away_us[hit]))) if hit.any() else None,
+    }
+
+
+def _build_poses(master_i: npt.NDArray[Any], master_ticks: Int64, tracks: list[PoseTrack]) -> TableColumns:
+    """Build the columns of `poses.parquet`: every pose at every master time, NaN and not valid across gaps."""
+    columns: TableColumns = {"master_i": master_i, "master_ticks": master_ticks}
+    for track in tracks:
+        poses = track.at(master_ticks)
+        for axis, name in enumerate("xyz"):
+            columns[f"{track.name}_{name}_m"] = poses.position_m[:, axis]
+        for axis, name in enumerate("wxyz"):
+            columns[f"{track.name}_q{name}"] = poses.rotation_wxyz[:, axis]
+        columns[f"{track.name}_valid"] = poses.valid
+        columns[f"{track.name}_world"] = poses.world.astype(np.int16)
+    return columns
 
 
 INDEX, POSES = "index.parquet", "poses.parquet"
@@ -41,47 +109,41 @@ POSED = [name for name, stream in STREAMS.items() if stream.in_pose_table]
 MEDIA_TICKS_PER_S = 10_000_000
 
 
-def write_tables(session: Session, *, master: str | None, usable: bool) -> dict[str, Any]:
+def write_tables(session: Session, *, master: str | None, usable: bool) -> RecordingAnswer:
     """Write both tables, or none when there is nothing to say; return what the answer says of them."""
     if not usable:
-        return _no_tables("nothing is aligned, so there is no index")
+        return {"master": None, "index": None, "reasons": ["nothing is aligned, so there is no index"]}
     frames, runs = _headset_stamps(session)
     cameras = _camera_stamps(session)
     try:
-        chosen = choose_master(master, frames, cameras, session)
+        chosen = _choose_master(master, frames, cameras, session)
     except NoSuchMaster as error:
         if master is not None:
             raise
-        return _no_tables(str(error))
+        return {"master": None, "index": None, "reasons": [str(error)]}
     others = [stream for stream in [*frames, *cameras] if stream is not chosen]
-    columns, about = build_index(chosen, others, runs)
+    columns, about = _build_index(chosen, others, runs)
     about["clock"] = "media_100ns" if session.main is None else "hl2_qpc_100ns"
     own = session.own_clip
     about["clock_of"] = session.main.name if session.main else session.name_of(own) if own else chosen.name
     about["files"] = [file.relative for file in session.cameras]
     about["picture_late_ms"] = {source: late_s * 1e3 for source, late_s in session.picture_late_s.items()}
     _write(session.folder / INDEX, columns, about)
-    notes, problem = _notes(session)
-    poses = build_poses(columns["master_i"], columns["master_ticks"], list(_pose_tracks(session, notes)))
-    told = {
-        "master": chosen.name,
-        "frame": "headset world, metres, w x y z",
-        "world_frames": problem or "ledger",
-    }
-    _write(session.folder / POSES, poses, told)
-    return {"master": chosen.name, "index": about} | ({"warnings": [problem]} if problem else {})
-
-
-def _notes(session: Session) -> tuple[dict[str, list[Note]], str]:
-    """The ledger, which tells of new world frames; or why it does not."""
+    notes, answer = {}, RecordingAnswer(master=chosen.name, index=about)
     try:
-        return read_notes(session.recording.readable), ""
+        notes = read_notes(session.recording.readable)  # it tells of new world frames
     except BadChunk as error:
         pass_on_trouble(error)
-        return {}, f"poses may mix world frames, since the ledger is damaged: {' '.join(str(error).split())}"
+        why = " ".join(str(error).split())
+        answer["warnings"] = [f"poses may mix world frames, since the ledger is damaged: {why}"]
+    poses = _build_poses(columns["master_i"], columns["master_ticks"], list(_pose_tracks(session, notes)))
+    world_frames = next(iter(answer.get("warnings", [])), "ledger")
+    of_poses = {"frame": "headset world, metres, w x y z", "world_frames": world_frames}
+    _write(session.folder / POSES, poses, {"master": chosen.name, **of_poses})
+    return answer
 
 
-def choose_master(
+def _choose_master(
     wanted: str | None, frames: list[FrameStamps], cameras: list[FrameStamps], session: Session
 ) -> FrameStamps:
     """PV unless something else is wanted or it was not recorded; then a camera, then what there is.
@@ -102,7 +164,7 @@ def choose_master(
         return found[0]
     there = ", ".join(stream.name for stream in [*frames, *cameras] if len(stream.ticks)) or "nothing"
     reason = f"it has no frames here; there are: {there}" if wanted else "there are no frames to index"
-    raise NoSuchMaster(wanted or "anything", session.recording.id, reason)
+    raise NoSuchMaster(session.recording.id, f"cannot use {wanted or 'anything'} as master: {reason}")
 
 
 def _to_main(session: Session, headset: str, ticks: Int64) -> Int64 | None:
@@ -113,11 +175,11 @@ def _to_main(session: Session, headset: str, ticks: Int64) -> Int64 | None:
     return bridge.to_ticks(ticks) if bridge is not None else None
 
 
-def _headset_stamps(session: Session) -> tuple[list[FrameStamps], list[RunStamps]]:
+def _headset_stamps(session: Session) -> tuple[list[FrameStamps], dict[str, Int64]]:
     """Stamps of the headsets' streams; inertial ones sample by sample on their repaired clocks."""
     frames: list[FrameStamps] = []
-    runs: list[RunStamps] = []
-    for headset in _main_first(session):
+    runs: dict[str, Int64] = {}  # of these all samples between two master frames are taken
+    for headset in sorted(session.headsets, key=lambda headset: headset is not session.main):
         for short, stream in headset.streams:
             raw = stream.index["device_ticks"].astype(np.int64)
             if short in headset.inertial:
@@ -126,63 +188,56 @@ def _headset_stamps(session: Session) -> tuple[list[FrameStamps], list[RunStamps
             if ticks is None:
                 continue
             if short in RUNS:
-                runs.append(RunStamps(name, ticks))
+                runs[name] = ticks
             else:
-                frames.append(packet_stamps(name, ticks))
+                frames.append(FrameStamps(name, ticks, np.arange(len(ticks), dtype=np.int64)))
     return frames, runs
 
 
-def _main_first(session: Session) -> list[Headset]:
-    return sorted(session.headsets, key=lambda headset: headset is not session.main)
-
-
 def _camera_stamps(session: Session) -> list[FrameStamps]:
-    """When every picture of the aligned camera files was taken, on the main headset's clock, one stream a camera.
+    """When every picture of the placed camera files was taken, on the clock of the tables, one stream a camera.
 
-    Without a headset on the media time of the first clip.
+    That is the main headset's, without one the media time of the first clip.
     """
-    found: dict[str, list[tuple[int, Int64]]] = {}
+    found: dict[str, list[FrameStamps]] = {}
     numbers = {file.source: number for number, file in enumerate(session.cameras)}
     for clip in sorted(session.clips, key=lambda clip: clip is not session.own_clip):
         for file in clip.readable:
-            ticks = _taken(session, clip, file)
+            taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
+            clock_map, ticks = session.maps.get(file.source), None
+            if clip is session.own_clip:
+                ticks = np.rint((file.start_s + taken_s) * MEDIA_TICKS_PER_S).astype(np.int64)
+            elif clock_map is not None and session.is_on_tables(file.source):
+                ticks = clock_map.to_ticks(taken_s)
+                if session.main is not None:
+                    ticks = _to_main(session, session.rides_with[file.source].name, ticks)
             if ticks is not None:
-                found.setdefault(session.name_of(clip), []).append((numbers[file.source], ticks))
-    return [file_stamps(name, files) for name, files in found.items()]
-
-
-def _taken(session: Session, clip: CameraClip, file: CameraFile) -> Int64 | None:
-    """When the pictures of a file were taken, on the clock of the tables; None where nothing places them."""
-    taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
-    if clip is session.own_clip:
-        return np.rint((file.start_s + taken_s) * MEDIA_TICKS_PER_S).astype(np.int64)
-    clock_map = session.maps.get(file.source)
-    if clock_map is None or not session.is_on_tables(file.source):
-        return None
-    ticks, master = clock_map.to_ticks(taken_s), session.rides_with[file.source]
-    return ticks if session.main is None else _to_main(session, master.name, ticks)
+                name, row = session.name_of(clip), np.arange(len(ticks), dtype=np.int64)
+                number = np.full(len(ticks), numbers[file.source], dtype=np.int16)
+                found.setdefault(name, []).append(FrameStamps(name, ticks, row, number))
+    joined = []
+    for name, files in found.items():
+        columns = zip(*((one.ticks, one.row, one.file) for one in files), strict=True)
+        ticks, row, number = map(np.concatenate, columns)
+        joined.append(FrameStamps(name, ticks, row, number))
+    return joined
 
 
 def _pose_tracks(session: Session, notes: dict[str, list[Note]]) -> Iterator[PoseTrack]:
     """Head poses first, then those that came with pictures, all on the main headset's clock."""
-    for headset in _main_first(session):
+    for headset in sorted(session.headsets, key=lambda headset: headset is not session.main):
         for short, stream in sorted(headset.streams, key=lambda item: not is_head_pose(item[0])):
-            said = notes.get(stream.name, [])
-            track = None
+            own, track = notes.get(stream.name, []), None
             if is_head_pose(short):
-                track = head_poses(stream, said)
+                track = head_poses(stream, own)
             elif short in POSED:
-                track = frame_poses(short, stream, said)
+                track = frame_poses(short, stream, own)
             ticks = _to_main(session, headset.name, track.ticks) if track is not None else None
             if track is not None and ticks is not None:
                 yield replace(track, name=session.column(headset, track.name), ticks=ticks)
 
 
-def _no_tables(reason: str) -> dict[str, Any]:
-    return {"master": None, "index": None, "reasons": [reason]}
-
-
-def _write(path: Path, columns: Columns, about: dict[str, Any]) -> None:
+def _write(path: Path, columns: TableColumns, about: Mapping[str, object]) -> None:
     """Write a table; `about` goes into its metadata under `kitchensync`."""
     import pyarrow as pa
     import pyarrow.parquet as pq

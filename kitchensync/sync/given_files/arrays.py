@@ -15,14 +15,14 @@ import numpy.typing as npt
 from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.errors import BadStamps
 from kitchensync.storage.exports.arrays_file import DAMAGED, open_arrays
-from kitchensync.storage.timeline.alignment import Alignment, Input
+from kitchensync.storage.timeline.alignment import Input
 from kitchensync.storage.timeline.stamps import TICKS_PER_S, repair_stamps
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import headset_gyro, in_blocks
 from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.answers import plain
-from kitchensync.sync.errors import BadArrays, SyncError, TooShort
-from kitchensync.sync.fit.resample import make_track
+from kitchensync.sync.errors import BadArrays, TooShort
+from kitchensync.sync.fit.resample import GyroTrack, make_track
 from kitchensync.sync.result.result import pair_aligned, refused
 
 
@@ -50,7 +50,11 @@ class GivenArrays:
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         """Return an array of numbers. Raises BadArrays."""
         try:
-            array = self._read(name)
+            if isinstance(self.arrays, Path):
+                with open_arrays(self.arrays) as archive:  # without objects, which could run code
+                    array: npt.NDArray[Any] = archive[name]
+            else:
+                array = np.asarray(self.arrays[name])
         except KeyError as error:
             raise BadArrays(self.label, f"holds no array {name!r}") from error
         except DAMAGED as error:
@@ -58,13 +62,6 @@ class GivenArrays:
         if array.dtype.kind not in "iuf":
             raise BadArrays(self.label, f"{name} holds {array.dtype}, not numbers")
         return array
-
-    def _read(self, name: str) -> npt.NDArray[Any]:
-        if not isinstance(self.arrays, Path):
-            return np.asarray(self.arrays[name])
-        with open_arrays(self.arrays) as archive:  # without objects, which could run code
-            array: npt.NDArray[Any] = archive[name]
-            return array
 
 
 def align_arrays(
@@ -87,7 +84,10 @@ def align_arrays(
         repair = repair_stamps(vinyl_ns, _ticks(of_headset, "soc_ticks"))
     except BadStamps as error:
         raise BadArrays(of_headset.label, error.why) from error
-    rates = _rates(of_headset, len(vinyl_ns))
+    rates = of_headset["rad_per_s"]
+    if rates.shape != (len(vinyl_ns), 3):
+        problem = f"rad_per_s is {rates.shape}, the stamps ask for ({len(vinyl_ns)}, 3)"
+        raise BadArrays(of_headset.label, problem)
     headset = headset_gyro(in_blocks(vinyl_ns, rates), repair)
     del vinyl_ns, rates
     camera = make_track(of_camera.label, of_camera["t_s"], of_camera["rad_per_s"])
@@ -98,22 +98,22 @@ def align_arrays(
     try:
         found = align_pair(headset, camera, prior=prior)
     except TooShort as error:
-        return _object(refused(str(error), inputs=inputs))
-    rate_hz = 1.0 / float(np.median(np.diff(camera.t_s)))
+        return dict(plain(refused(str(error), inputs=inputs).as_object()))
     answer = pair_aligned(
         found,
         epoch_ticks=headset.epoch_ticks,
         last_t_s=float(camera.t_s[-1]),
         headset=repair.report(),
-        camera={"rate_hz": round(rate_hz, 4), "samples": len(camera.t_s)},
+        camera=track_report(camera),
         inputs=inputs,
     )
-    return _object(answer)
+    return dict(plain(answer.as_object()))
 
 
-def _object(answer: Alignment) -> dict[str, Any]:
-    said: dict[str, Any] = plain(answer.as_object())
-    return said
+def track_report(track: GyroTrack) -> dict[str, object]:
+    """Return what an alignment says of a track."""
+    rate_hz = 1.0 / float(np.median(np.diff(track.t_s)))
+    return {"rate_hz": round(rate_hz, 4), "samples": len(track.t_s)}
 
 
 def file_input(path: Path) -> Input:
@@ -129,13 +129,3 @@ def _ticks(given: GivenArrays, name: str) -> npt.NDArray[np.int64]:
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise BadArrays(given.label, f"{name} is {array.dtype} {array.shape}, it must be int64 (n,)")
     return array.astype(np.int64, copy=False)
-
-
-def _rates(given: GivenArrays, count: int) -> npt.NDArray[Any]:
-    array = given["rad_per_s"]
-    if array.shape != (count, 3):
-        raise BadArrays(given.label, f"rad_per_s is {array.shape}, the stamps ask for ({count}, 3)")
-    return array
-
-
-__all__ = ["GivenArrays", "SyncError", "align_arrays"]

@@ -43,8 +43,8 @@ UPRIGHT, UPSIDE_DOWN = np.array([1.0, 1.0, 1.0]), np.array([-1.0, -1.0, 1.0])
 class ImageLatency:
     """The answer with its evidence; `refusals` is empty when it may be used.
 
-    `parts_s` are the latencies of the clip's two halves; `scale` fits the assumed lens, for x, y, z; `curve` is R^2
-    over `lags_s`; `rival` the highest R^2 of another peak over the best.
+    `parts_s` are the latencies of the clip's two halves; `scale` fits the assumed lens, for x, y, z; `rival` is the
+    highest R^2 of another peak over the best.
     """
 
     latency_s: float
@@ -58,8 +58,6 @@ class ImageLatency:
     usable: int
     seconds: float
     turning_deg_per_s: float
-    lags_s: Floats
-    curve: Floats
     refusals: tuple[str, ...]
 
 
@@ -115,8 +113,9 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
     total, usable = int(inside.sum()), int(rows.sum())
     seconds = float((turns.t1_s - turns.t0_s)[inside].sum())
     if usable < 2 * PARTS:
-        return _refused(
-            total, usable, seconds, f"only {usable} of {total} pictures have enough points to follow"
+        nan, why = float("nan"), f"only {usable} of {total} pictures have enough points to follow"
+        return ImageLatency(
+            nan, nan, 0.0, nan, (nan, nan), np.full(3, nan), False, total, usable, seconds, 0.0, (why,)
         )
     lags = np.arange(-SEARCH_S, SEARCH_S + STEP_S / 2, STEP_S)
     curves = [np.array([_fit(pairs, lag, signs)[0] for lag in lags]) for signs in (UPRIGHT, UPSIDE_DOWN)]
@@ -129,6 +128,8 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
     parts = _by_parts(pairs.part(kept), latency)
     spread = float(np.std(parts, ddof=1) / np.sqrt(len(parts)))
     at = np.array_split(parts, 2)
+    rates = pairs.turned(0.0) / (pairs.t1 - pairs.t0)[:, None]
+    turning = rates - rates.mean(axis=0)
     found = ImageLatency(
         latency_s=latency,
         sigma_s=float(np.sqrt(max(stat, spread) ** 2 + LEAST_SIGMA_S**2)),
@@ -140,12 +141,11 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
         pairs=total,
         usable=usable,
         seconds=seconds,
-        turning_deg_per_s=_turning(pairs),
-        lags_s=lags,
-        curve=curve,
+        turning_deg_per_s=float(np.degrees(np.sqrt((turning**2).sum(axis=1).mean()))),
         refusals=(),
     )
-    return _judged(found, is_edge=best in (0, len(lags) - 1))
+    is_edge = best in (0, len(lags) - 1)
+    return replace(found, refusals=tuple(_refusals(found, THRESHOLDS, is_edge=is_edge)))
 
 
 def wide_search(turns: ImageTurns, gyro: GyroTrack, lags_s: Floats) -> WideSearch:
@@ -167,14 +167,6 @@ def wide_search(turns: ImageTurns, gyro: GyroTrack, lags_s: Floats) -> WideSearc
     return WideSearch(float(lags_s[best]), float(curve[best]), rival)
 
 
-def _refused(total: int, usable: int, seconds: float, why: str) -> ImageLatency:
-    nan, nothing = float("nan"), np.empty(0)
-    return ImageLatency(
-        nan, nan, 0.0, nan, (nan, nan), np.full(3, nan), False, total, usable, seconds, 0.0, nothing, nothing,
-        (why,),
-    )  # fmt: skip
-
-
 def _fit(pairs: _Pairs, lag_s: float, signs: Floats) -> tuple[float, Floats]:
     """R^2 over all axes together, and the scale of each; a scale that has the wrong sign explains nothing."""
     x = pairs.turned(lag_s) * signs
@@ -193,13 +185,6 @@ def _without_outliers(pairs: _Pairs, lag_s: float, signs: Floats) -> Mask:
     return np.asarray(away <= OUTLIER_SIGMAS * 1.4826 * max(float(np.median(away)), 1e-9) + 1e-12)
 
 
-def _design(pairs: _Pairs, lag_s: float) -> tuple[list[Floats], list[Floats]]:
-    """For each axis the columns (turned, 1, slope) and what was seen."""
-    turned, slope = pairs.turned(lag_s), pairs.slope(lag_s)
-    ones = np.ones(len(turned))
-    return [np.column_stack([turned[:, a], ones, slope[:, a]]) for a in range(3)], list(pairs.seen.T)
-
-
 def _refine(pairs: _Pairs, lag_s: float) -> tuple[float, float]:
     """Gauss-Newton on the lag together with scale and offset of each axis; return it with its standard error.
 
@@ -210,7 +195,10 @@ def _refine(pairs: _Pairs, lag_s: float) -> tuple[float, float]:
     sigma = float("inf")
     for _ in range(REFINE_STEPS):
         tops, weights = 0.0, 0.0
-        for columns, seen in zip(*_design(pairs, lag_s), strict=True):
+        turned, slope = pairs.turned(lag_s), pairs.slope(lag_s)
+        ones = np.ones(len(turned))
+        for axis, seen in enumerate(pairs.seen.T):
+            columns = np.column_stack([turned[:, axis], ones, slope[:, axis]])
             solution, _, rank, _ = np.linalg.lstsq(columns, seen, rcond=None)
             if rank < 3 or abs(solution[0]) < 0.1:
                 continue
@@ -244,26 +232,12 @@ def _rival(curves: list[Floats], flip: int, best: int) -> float:
         inner = (curve[1:-1] >= curve[:-2]) & (curve[1:-1] > curve[2:])
         peaks = [int(k) + 1 for k in np.flatnonzero(inner)] + [0, len(curve) - 1]
         for k in peaks:
-            if number == flip and (abs(k - best) <= 1 or _slope_of(curve, best, k)):
+            between = curve[min(best, k) : max(best, k) + 1]
+            falls = np.diff(between if k > best else between[::-1]) <= 1e-4  # then `k` is an end, not a peak
+            if number == flip and (abs(k - best) <= 1 or falls.all()):
                 continue
             highest = max(highest, float(curve[k]))
     return highest
-
-
-def _slope_of(curve: Floats, best: int, k: int) -> bool:
-    """Return whether the curve only falls from the best lag to `k`: then `k` is an end, not a peak."""
-    between = curve[min(best, k) : max(best, k) + 1]
-    steps = np.diff(between if k > best else between[::-1])
-    return bool((steps <= 1e-4).all())
-
-
-def _turning(pairs: _Pairs) -> float:
-    rate = pairs.turned(0.0) / (pairs.t1 - pairs.t0)[:, None]
-    return float(np.degrees(np.sqrt(((rate - rate.mean(axis=0)) ** 2).sum(axis=1).mean())))
-
-
-def _judged(found: ImageLatency, *, is_edge: bool) -> ImageLatency:
-    return replace(found, refusals=tuple(_refusals(found, THRESHOLDS, is_edge=is_edge)))
 
 
 def _refusals(f: ImageLatency, t: dict[str, float], *, is_edge: bool) -> list[str]:

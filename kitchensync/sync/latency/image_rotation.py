@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
 from kitchensync.shell.array_types import Floats, Mask, UInt8
 
@@ -77,16 +76,13 @@ LENSES = tuple(
 class ImageTurns:
     """Rotation vectors of the camera from `t0_s` to `t1_s` (n,), radians in its own axes (n, 3).
 
-    `usable` (n,) pictures with enough points that turn alike; `points` (n,) how many did; `row` is the mean height of
-    these points in the picture, -0.5 top to 0.5 bottom.
+    `usable` (n,) are the pictures with enough points that turn alike.
     """
 
     t0_s: Floats
     t1_s: Floats
     radians: Floats
     usable: Mask
-    points: npt.NDArray[np.int64]
-    row: float
 
 
 def track(pictures: Iterable[tuple[float, UInt8]]) -> Iterator[Tracks]:
@@ -116,22 +112,17 @@ def _tracked(first: tuple[float, UInt8], second: tuple[float, UInt8]) -> Tracks:
     return Tracks(first[0], second[0], before.astype(np.float32), after.astype(np.float32), width)
 
 
-def image_turns(tracks: list[Tracks], lens: LensModel, aspect: float) -> ImageTurns:
-    """Turn of the camera between each two pictures, by a lens; `aspect` is height over width."""
+def image_turns(tracks: list[Tracks], lens: LensModel) -> ImageTurns:
+    """Find the turn of the camera between each two pictures, by a lens."""
     radians = np.full((len(tracks), 3), np.nan)
-    points = np.zeros(len(tracks), dtype=np.int64)
     usable = np.zeros(len(tracks), dtype=bool)
-    rows = []
     for k, pair in enumerate(tracks):
         if len(pair.before) < LEAST_POINTS:
             continue
         radians[k], near = turn_between(pair, lens)
-        points[k] = int(near.sum())
-        usable[k] = points[k] >= max(LEAST_POINTS, LEAST_SHARE * len(near))
-        if usable[k]:
-            rows.append(float(pair.before[near, 1].mean()) / aspect)
+        usable[k] = int(near.sum()) >= max(LEAST_POINTS, LEAST_SHARE * len(near))
     t0, t1 = (np.array([getattr(pair, name) for pair in tracks]) for name in ("t0_s", "t1_s"))
-    return ImageTurns(t0, t1, radians, usable, points, float(np.mean(rows)) if rows else 0.0)
+    return ImageTurns(t0, t1, radians, usable)
 
 
 def turn_between(pair: Tracks, lens: LensModel) -> tuple[Floats, Mask]:
@@ -155,13 +146,9 @@ def turn_between(pair: Tracks, lens: LensModel) -> tuple[Floats, Mask]:
         outer = np.einsum("n,ni,nj->ij", weight, turned, turned)
         normal = np.eye(3) * float((weight * (turned**2).sum(axis=1)).sum()) - outer
         step = np.linalg.solve(normal, (weight[:, None] * np.cross(turned, left)).sum(axis=0))
-        total = _rotation(step) @ total
+        total = np.asarray(cv2.Rodrigues(np.asarray(step, np.float64))[0], np.float64) @ total
         if float(np.abs(step).max()) < 1e-7:
             break
     return np.asarray(cv2.Rodrigues(total)[0], np.float64).ravel(), np.asarray(
         np.linalg.norm(left, axis=1) < LARGEST_RESIDUAL_PX * pixel
     )
-
-
-def _rotation(vector: Floats) -> Floats:
-    return np.asarray(cv2.Rodrigues(np.asarray(vector, np.float64))[0], np.float64)

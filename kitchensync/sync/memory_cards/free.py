@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.open_camera import open_camera
@@ -16,7 +16,15 @@ from kitchensync.storage.installation.own_list import camera_address, own_list, 
 from kitchensync.storage.names import MEDIA
 from kitchensync.storage.recording_files.media_file import load_media
 
-Row = dict[str, Any]
+
+class ErasedFile(TypedDict):
+    """One file of a camera: whether it was erased, what forbids that, and where its copies lie."""
+
+    recording: str
+    file: str
+    erased: bool
+    why: str
+    copies: list[str]
 
 
 @dataclass(frozen=True)
@@ -27,7 +35,7 @@ class EraseRule:
     roots: tuple[Path, ...] = ()
 
 
-def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) -> list[Row]:
+def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) -> list[ErasedFile]:
     """Erase what may be erased of every camera of one recording; return a row for each file.
 
     Copies are counted before the camera is asked anything. Raises CameraError, StorageError.
@@ -37,7 +45,10 @@ def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) 
     own = own_list(recording)  # held, so that it is read once
     taken_in = own.outside(uuid_of(recording)).films
     for path in sorted(recording.glob(f"*/{MEDIA}")):
-        media = _read(path)
+        try:
+            media = cast("dict[str, Any]", load_media(path))
+        except (OSError, BadJson) as error:
+            raise UnreadableFile(path, str(error)) from error
         judged = [
             _judge(recording, path.parent.name, entry, rule, taken_in) for entry in media.get("files") or []
         ]
@@ -49,24 +60,20 @@ def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) 
     return rows
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return cast(Row, load_media(path))
-    except (OSError, BadJson) as error:
-        raise UnreadableFile(path, str(error)) from error
-
-
-def _judge(recording: Path, device: str, entry: Row, rule: EraseRule, taken_in: Set[str]) -> Row:
+def _judge(
+    recording: Path, device: str, entry: dict[str, Any], rule: EraseRule, taken_in: Set[str]
+) -> ErasedFile:
     """Count the copies of one file; `why` states what forbids erasing it.
 
     A recording from elsewhere may name any file, so only those count that this installation took in.
     """
     name = Path(str(entry["file"])).name
-    row: Row = {"recording": recording.name, "file": name, "erased": False, "why": "", "copies": []}
-    if not entry.get("sha256"):
-        return row | {"why": "it was never fetched whole"}
-    if entry["sha256"] not in taken_in:
-        return row | {"why": "this installation did not take it in; erase it with the camera"}
+    row: ErasedFile = {"recording": recording.name, "file": name, "erased": False, "why": "", "copies": []}
+    if not entry.get("sha256") or entry["sha256"] not in taken_in:
+        row["why"] = "this installation did not take it in; erase it with the camera"
+        if not entry.get("sha256"):
+            row["why"] = "it was never fetched whole"
+        return row
     places = verified_places(recording, f"{device}/{name}", str(entry["sha256"]), list(rule.roots))
     row["copies"] = [str(place) for place in places.found]
     if len(places.found) < rule.copies:
@@ -76,7 +83,7 @@ def _judge(recording: Path, device: str, entry: Row, rule: EraseRule, taken_in: 
     return row
 
 
-def _erase(camera: GoProHttp, media: dict[str, Any], rows: list[Row]) -> None:
+def _erase(camera: GoProHttp, media: dict[str, Any], rows: list[ErasedFile]) -> None:
     """Erase what nothing forbids, from the very camera that made it."""
     same_camera = camera.info().serial == media.get("serial")
     on_card = {(file.folder, file.name): file for file in camera.media()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
@@ -19,20 +19,21 @@ from kitchensync.sync.memory_cards.match import Proposal
 
 
 def import_clip(proposal: Proposal, meter: Callable[[int, int], None] = lambda _, __: None) -> list[str]:
-    """Copy all chapters of a clip; return their names. Raises DownloadFailed, StorageError.
-
-    `meter` hears of the bytes copied so far, and of how many it will be.
-    """
+    """Copy a clip, `meter` gets bytes done and in all; return file names. Raises DownloadFailed, StorageError."""
     assert proposal.recording is not None
     folder = proposal.recording / proposal.device
     folder.mkdir(exist_ok=True)
-    media = _media(folder, proposal)
+    try:
+        media: dict[str, Any] = dict(load_media(folder / MEDIA))
+    except (OSError, BadJson):  # none yet, or one that cannot be read: it is written anew from what is here
+        media = {"schema": "media/1", "device": proposal.device, "shutter_on": None, "shutter_off": None}
+        media |= {"problem": "", "serial": proposal.clip.serial, "files": []}
     entries: list[dict[str, Any]] = media.setdefault("files", [])
     names: list[str] = []
     sizes = [path.stat().st_size for path in proposal.clip.paths]
     stored = _stored_names(folder, entries, proposal.clip.paths)
     for number, (path, name) in enumerate(zip(proposal.clip.paths, stored, strict=True)):
-        shown = partial(_shown, meter, sum(sizes[:number]), sum(sizes))
+        shown = partial(lambda before, here: meter(before + here, sum(sizes)), sum(sizes[:number]))
         digest = copy_verified(path, folder / name, shown)
         entry = {
             "file": name,
@@ -51,7 +52,10 @@ def import_clip(proposal: Proposal, meter: Callable[[int, int], None] = lambda _
     write_json(folder / MEDIA, media)
     taken = [entry for entry in entries if entry["file"] in names]
     note_films(proposal.recording, proposal.device, taken)
-    _arm(proposal)
+    with edit_manifest(proposal.recording) as manifest:  # the camera may not have been recorded with us
+        device = manifest.setdefault("devices", {}).setdefault(proposal.device, {"kind": "gopro"})
+        device.setdefault("serial", proposal.clip.serial)
+        device.setdefault("model", proposal.clip.model)
     return names
 
 
@@ -68,31 +72,3 @@ def _stored_names(folder: Path, entries: list[dict[str, Any]], paths: Sequence[P
         return [path.name for path in paths]
     numbers = [int(known.number) for name in sizes if (known := card_name(name)) is not None]
     return [f"{path.stem[:-4]}{max(numbers) + 1:04d}{path.suffix}" for path in paths]
-
-
-def _shown(meter: Callable[[int, int], None], before: int, promised: int, here: int) -> None:
-    meter(before + here, promised)
-
-
-def _media(folder: Path, proposal: Proposal) -> dict[str, Any]:
-    try:
-        return cast("dict[str, Any]", load_media(folder / MEDIA))
-    except (OSError, BadJson):
-        pass  # none yet, or one that cannot be read: it is written anew from what is here
-    empty = {
-        "schema": "media/1",
-        "device": proposal.device,
-        "shutter_on": None,
-        "shutter_off": None,
-        "problem": "",
-    }
-    return empty | {"serial": proposal.clip.serial, "files": []}
-
-
-def _arm(proposal: Proposal) -> None:
-    """Name the camera in the manifest where it was not recorded with us, and keep what we now know of it."""
-    assert proposal.recording is not None
-    with edit_manifest(proposal.recording) as manifest:
-        device: Any = manifest.setdefault("devices", {}).setdefault(proposal.device, {"kind": "gopro"})
-        device.setdefault("serial", proposal.clip.serial)
-        device.setdefault("model", proposal.clip.model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,15 @@ from kitchensync.storage.recording import open_recording
 from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import HeadsetGyro
-from kitchensync.sync.align.slate import HeardSlate, find_slate
+from kitchensync.sync.align.slate import find_slate
 from kitchensync.sync.errors import SyncError
 from kitchensync.sync.fit.resample import make_track
 from kitchensync.sync.recording.clip_rates import ClipRates, clip_rates
 from kitchensync.sync.recording.compare import take_sound
 from kitchensync.sync.recording.headset import gyroscope
 
-NEAR_S = 90.0
-"""A camera's clock may be so wrong and still be believed."""
-LEAST_OVERLAP = 0.5
-"""Share of the shorter of clip and recording that must lie in both."""
+NEAR_S = 90.0  # a camera's clock may be so wrong and still be believed
+LEAST_OVERLAP = 0.5  # share of the shorter of clip and recording that must lie in both
 ALIGNED = ("aligned", "check")
 BEST_FIRST = (*ALIGNED, "not_aligned")
 
@@ -38,8 +36,7 @@ class CandidateRecording:
 
     path: Path
     manifest: Manifest
-    device: str
-    "The camera's name in it."
+    device: str  # the camera's name in it
     away_s: float | None = None
     "Clip's start by the camera's clock, minus the recording's start; whole zones left out. None: nothing tells."
 
@@ -92,7 +89,15 @@ def propose(clips: list[CardClip], recordings: list[Path], *, chosen: bool = Fal
         except StorageError:
             continue  # `verify` names it; nothing can be imported there
     proposals = [_propose(clip, known, chosen=chosen) for clip in clips]
-    _keep_cameras_apart(proposals)
+    owners: dict[tuple[Path, str], str | None] = {}
+    for one in proposals:  # where a camera's name was not known, the first clip tells which one has it
+        if one.recording is None:
+            continue
+        owner = owners.setdefault((one.recording, one.device), one.clip.serial)
+        if owner != one.clip.serial:
+            name = f"{one.recording.name}/{one.device}"
+            one.problem = f"{name} is the name of camera {owner or 'without serial number'} already"
+            one.recording = None
     return proposals
 
 
@@ -104,7 +109,10 @@ def _propose(clip: CardClip, known: list[tuple[Path, Manifest]], *, chosen: bool
         return proposal
     if clip.serial:
         proposal.evidence.append(f"serial number {clip.serial}")
-    rates = _rates(clip)
+    try:
+        rates = clip_rates(clip.clip)
+    except SensorError as error:
+        rates = ClipRates([], [], problem=" ".join(str(error).split()))
     proposal.evidence += [f"warning: {line}" for line in (*rates.noted, rates.problem) if line]
     timely = [one for one in same if _in_time(clip, one) or chosen]
     possible: dict[str, tuple[CandidateRecording, str | None]] = {}  # the motion does not speak against them
@@ -116,7 +124,10 @@ def _propose(clip: CardClip, known: list[tuple[Path, Manifest]], *, chosen: bool
             return proposal
         if verdict != "not_aligned":
             possible[one.id] = one, verdict
-    if (heard := _by_slate(clip, possible)) is not None:
+    sound = None
+    if possible:  # the tablet played a recording's acoustic slate at its start and end
+        sound = take_sound(list(zip(clip.paths, map(float, clip.clip.starts_s), strict=True)))
+    if sound is not None and (heard := find_slate(sound, possible)) is not None:
         proposal.evidence.append(f"slate: heard at {heard.at_s:.1f} s")
         _accept(proposal, *possible[heard.recording])
     elif timely:
@@ -126,19 +137,6 @@ def _propose(clip: CardClip, known: list[tuple[Path, Manifest]], *, chosen: bool
     else:
         proposal.problem = "no recording of this camera was made at that time"
     return proposal
-
-
-def _keep_cameras_apart(proposals: list[Proposal]) -> None:
-    """Let one camera have a name in a recording: where it was not known, the first clip tells whose it is."""
-    owners: dict[tuple[Path, str], str | None] = {}
-    for one in proposals:
-        if one.recording is None:
-            continue
-        owner = owners.setdefault((one.recording, one.device), one.clip.serial)
-        if owner != one.clip.serial:
-            name = f"{one.recording.name}/{one.device}"
-            one.problem = f"{name} is the name of camera {owner or 'without serial number'} already"
-            one.recording = None
 
 
 def _accept(proposal: Proposal, one: CandidateRecording, verdict: str | None) -> None:
@@ -179,14 +177,6 @@ def _in_time(clip: CardClip, one: CandidateRecording) -> bool:
     return overlap_s + NEAR_S > 0 and (overlap_s >= LEAST_OVERLAP * shorter_s or abs(away_s) < NEAR_S)
 
 
-def _rates(clip: CardClip) -> ClipRates:
-    """Read the gyroscope of a clip without the spans in which it repeats one value."""
-    try:
-        return clip_rates(clip.clip)
-    except SensorError as error:
-        return ClipRates([], [], problem=" ".join(str(error).split()))
-
-
 def _by_motion(clip: CardClip, rates: ClipRates, one: CandidateRecording) -> str | None:
     """Compare the gyroscopes: aligned, check, not_aligned; None where clip or recording have none to compare.
 
@@ -202,15 +192,6 @@ def _by_motion(clip: CardClip, rates: ClipRates, one: CandidateRecording) -> str
             continue
         verdicts.append(str(found.verdict.status))
     return min(verdicts, key=BEST_FIRST.index, default=None)
-
-
-def _by_slate(clip: CardClip, recordings: Collection[str]) -> HeardSlate | None:
-    """Listen for the acoustic slate of a recording, which the tablet played at its start and end."""
-    if not recordings:
-        return None
-    starts_s = map(float, clip.clip.starts_s)
-    sound = take_sound(list(zip(clip.paths, starts_s, strict=True)))
-    return find_slate(sound, recordings) if sound is not None else None
 
 
 def _headsets(path: Path) -> Iterator[HeadsetGyro]:

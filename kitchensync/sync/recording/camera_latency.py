@@ -6,11 +6,10 @@ mode (size, rate, lens) the latency with its error.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +19,14 @@ from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clip_clues import clip_clues
 from kitchensync.sensors.gopro.files.clue import disagreements
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
+from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.storage.manifest import write_json
 from kitchensync.sync.answers import plain, software_version
 from kitchensync.sync.errors import NoCameraName
 from kitchensync.sync.fit.resample import make_track
 from kitchensync.sync.latency.image_latency import THRESHOLDS, ImageLatency, gopro_to_image, measure_latency
 from kitchensync.sync.latency.image_rotation import LENSES, LensModel, image_turns, track
-from kitchensync.sync.recording.latency_store import STORE, STORE_SCHEMA, read_store
+from kitchensync.sync.recording.latency_store import STORE, STORE_SCHEMA, StoredLatency, read_store
 
 SCHEMA = "sync-camera/1"
 WIDTH_PX = 640
@@ -53,7 +53,7 @@ def measure_file(path: Path, *, seconds: float, progress: Progress | None = None
         "sigma_ms": None,
         "evidence": _evidence(found, lens) if found and lens else None,
         "thresholds": dict(THRESHOLDS),
-        "input": {"path": path.name, "sha256": _sha256(path)},
+        "input": {"path": path.name, "sha256": file_sha256(path)},
         "version": software_version(),
         "stored": None,
     }
@@ -69,9 +69,8 @@ def keep(answer: dict[str, Any], data: Path) -> Path:
     path = data / STORE
     store = read_store(path) or {"schema": STORE_SCHEMA, "cameras": {}}
     entry = {key: answer[key] for key in ("latency_ms", "sigma_ms", "model", "input", "version")}
-    entry["r2"] = answer["evidence"]["r2"]
-    entry["measured_utc"] = datetime.now(UTC).isoformat(timespec="seconds")
-    store["cameras"].setdefault(answer["serial"], {})[answer["mode"]] = entry
+    entry |= {"r2": answer["evidence"]["r2"], "measured_utc": datetime.now(UTC).isoformat(timespec="seconds")}
+    store["cameras"].setdefault(answer["serial"], {})[answer["mode"]] = cast(StoredLatency, entry)
     write_json(path, store)
     return path
 
@@ -90,8 +89,7 @@ def _measure(
     why = ["the camera stabilised these pictures: film with stabilisation off"] * media.mode.is_stabilised
     why += disagreements(clip_clues(Clip([media])))
     tracks = list(track(_grey_pictures(media, seconds, progress)))
-    aspect = media.video.height / media.video.width
-    answers = [(measure_latency(image_turns(tracks, lens, aspect), gyro), lens) for lens in LENSES]
+    answers = [(measure_latency(image_turns(tracks, lens), gyro), lens) for lens in LENSES]
     found, lens = max(answers, key=lambda pair: pair[0].r2)
     return found, lens, why
 
@@ -129,7 +127,7 @@ def grey_pictures(
             yield t_s, np.asarray(grey, np.uint8)
 
 
-def _evidence(found: ImageLatency, lens: LensModel) -> dict[str, Any]:
+def _evidence(found: ImageLatency, lens: LensModel) -> dict[str, object]:
     return {
         "r2": round(found.r2, 4),
         "rival": found.rival,
@@ -141,8 +139,3 @@ def _evidence(found: ImageLatency, lens: LensModel) -> dict[str, Any]:
         "lens": {"kind": lens.kind, "view_deg": round(lens.view_deg), "scale": found.scale.tolist()},
         "upside_down": found.is_upside_down,
     }
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

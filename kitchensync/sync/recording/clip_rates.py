@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -20,36 +19,30 @@ from kitchensync.storage.verify.suitable_uses import spans_in_words
 from kitchensync.sync.errors import one_line
 from kitchensync.sync.recording.picture_shift import place_on_pictures
 
-MOST_SPANS = 3
-"""So many spans of a gyroscope that repeats one value are named, the others counted."""
+MOST_SPANS = 3  # so many spans of a gyroscope that repeats one value are named, the others counted
 
 
 @dataclass(frozen=True, slots=True)
 class ClipRates:
     """One track over all chapters on clip time; None where there is none, with the reason in `problem`."""
 
-    starts_s: list[float]
-    "Clip time of each chapter's first picture."
-    loose: list[bool]
-    "Whether a chapter is only put behind the one before for want of a better place."
+    starts_s: list[float]  # clip time of each chapter's first picture
+    loose: list[bool]  # whether a chapter is only put behind the one before for want of a better place
     track: ImuTrack | None = None
     problem: str = ""
     late_s: tuple[float, ...] = ()
     "By how much each chapter's own telemetry, read alone, lies later than on its pictures."
     clues: tuple[Clue, ...] = ()
-    doubts: tuple[str, ...] = ()
-    "Clues that contradict each other and that the pictures do not settle."
-    noted: tuple[str, ...] = ()
-    "What a certificate names beside its status."
+    doubts: tuple[str, ...] = ()  # clues that contradict each other and that the pictures do not settle
+    noted: tuple[str, ...] = ()  # what a certificate names beside its status
     is_wrong_pace: bool = False
     "Whether it is not in real time, as `problem` says: nothing can be aligned with it."
 
     @property
-    def report(self) -> dict[str, Any]:
+    def report(self) -> dict[str, object]:
         """What an alignment says of the track."""
-        if self.track is None:
+        if (track := self.track) is None:
             return {}
-        track = self.track
         return {"rate_hz": round(track.rate_hz, 4), "samples": len(track.t_s), "stamp": track.method}
 
 
@@ -64,6 +57,10 @@ def clip_rates(clip: Clip) -> ClipRates:
         noted = () if pace is None else (f"{clip.path.name}: {pace.words}",)
         return ClipRates(starts_s, loose, problem=problem, noted=noted)
     placed = place_on_pictures(clip, track)
+    settled = placed.contradictions if placed.is_settled else ()
+    if still:
+        words = spans_in_words(still, MOST_SPANS)
+        settled = (f"the camera's gyroscope repeats one value {words}: left out", *settled)
     return ClipRates(
         starts_s,
         loose,
@@ -71,15 +68,7 @@ def clip_rates(clip: Clip) -> ClipRates:
         late_s=tuple(placed.late_s + late for late in clip.telemetry_late_s),
         clues=placed.clues,
         doubts=() if placed.is_settled else placed.contradictions,
-        noted=(*_still_in_words(still), *(placed.contradictions if placed.is_settled else ())),
-    )
-
-
-def _still_in_words(spans: list[tuple[float, float]]) -> list[str]:
-    return (
-        [f"the camera's gyroscope repeats one value {spans_in_words(spans, MOST_SPANS)}: left out"]
-        if spans
-        else []
+        noted=settled,
     )
 
 
@@ -106,7 +95,13 @@ def _rates(
         if not clip.payloads:
             return None, f"{name}: no telemetry", []
         whole = not is_loose and (clip.telemetry_starts_s is not None or not clip.has_stamps)
-        track = clip.gyroscope() if whole else _one_behind_the_other(clip, starts_s)
+        if whole:
+            track = clip.gyroscope()
+        else:  # no stamps count on: each chapter's own track is put where its pictures are
+            tracks = [chapter.gyroscope() for chapter in clip.chapters]
+            times = np.concatenate([one.t_s + at for one, at in zip(tracks, starts_s, strict=True)])
+            longest = max(tracks, key=lambda track: len(track.t_s))
+            track = replace(longest, t_s=times, xyz=np.concatenate([one.xyz for one in tracks]))
     except SensorError as error:
         pass_on_trouble(error)
         return None, one_line(error, clip.path), []
@@ -117,11 +112,3 @@ def _rates(
     if len(track.t_s) < 2:
         return None, f"{name}: fewer than two gyroscope samples", still
     return (replace(track, t_s=track.t_s[moves], xyz=track.xyz[moves]) if still else track), "", still
-
-
-def _one_behind_the_other(clip: Clip, starts_s: list[float]) -> ImuTrack:
-    """Without stamps that count on: each chapter's own track, put where its pictures are."""
-    tracks = [chapter.gyroscope() for chapter in clip.chapters]
-    longest = max(tracks, key=lambda track: len(track.t_s))
-    times = np.concatenate([track.t_s + start for track, start in zip(tracks, starts_s, strict=True)])
-    return replace(longest, t_s=times, xyz=np.concatenate([track.xyz for track in tracks]))

@@ -6,10 +6,12 @@ first picture.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import av
 import numpy as np
 import numpy.typing as npt
 
@@ -17,8 +19,9 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clue import Clue
-from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
-from kitchensync.sensors.gopro.files.telemetry import ImuTrack
+from kitchensync.sensors.gopro.files.media import GoProMedia, open_container, open_media
+from kitchensync.sensors.gopro.files.pace import pace_words
+from kitchensync.storage.copies.read_through import promised_hashes
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
 from kitchensync.storage.recording import Recording
@@ -31,7 +34,7 @@ from kitchensync.sync.align.prior import (
 )
 from kitchensync.sync.errors import one_line
 from kitchensync.sync.fit.resample import GyroTrack, make_track
-from kitchensync.sync.recording.clip_rates import clip_rates
+from kitchensync.sync.recording.clip_rates import ClipRates, clip_rates
 
 if TYPE_CHECKING:
     from kitchensync.storage.manifest_form import ShutterForm
@@ -47,12 +50,9 @@ class CameraFile:
     path: Path
     relative: str
     frame_times_s: Floats
-    start_s: float
-    "Clip time of its first picture."
-    last_gyro_s: float
-    "Its own media time of its last rotation rate, or of its last picture."
-    is_loose: bool
-    "A chapter before it is missing and no stamp tells how long that was."
+    start_s: float  # clip time of its first picture
+    last_gyro_s: float  # its own media time of its last rotation rate, or of its last picture
+    is_loose: bool  # a chapter before it is missing and no stamp tells how long that was
     problem: str
     telemetry_late_s: float = 0.0
     "By how much its own telemetry, read alone, lies later than on its pictures."
@@ -74,22 +74,15 @@ class CameraClip:
 
     device: str
     files: tuple[CameraFile, ...]
-    camera: str = ""
-    "What made it: the device, or the serial number of an adopted film."
-    gyro: GyroTrack | None = None
-    "On clip time."
-    gyro_report: dict[str, Any] = field(default_factory=dict)
+    camera: str = ""  # what made it: the device, or the serial number of an adopted film
+    gyro: GyroTrack | None = None  # on clip time
+    gyro_report: dict[str, object] = field(default_factory=dict)
     problem: str = ""
-    starts: tuple[StatedStart, ...] = ()
-    "What is said of the host time of clip time 0."
-    clues: tuple[Clue, ...] = ()
-    "What its files say of where the rates lie on its pictures."
-    doubts: tuple[str, ...] = ()
-    "Clues that contradict each other and that the pictures do not settle."
-    noted: tuple[str, ...] = ()
-    "What the certificate names beside its status."
-    is_wrong_pace: bool = False
-    "Whether it is not in real time, as `problem` says."
+    starts: tuple[StatedStart, ...] = ()  # what is said of the host time of clip time 0
+    clues: tuple[Clue, ...] = ()  # what its files say of where the rates lie on its pictures
+    doubts: tuple[str, ...] = ()  # clues that contradict each other and that the pictures do not settle
+    noted: tuple[str, ...] = ()  # what the certificate names beside its status
+    is_wrong_pace: bool = False  # whether it is not in real time, as `problem` says
 
     @property
     def warnings(self) -> list[str]:
@@ -113,7 +106,9 @@ def camera_clips(recording: Recording) -> list[CameraClip]:
     clips = []
     for device, paths in recording.gopro_files.items():
         for opening in clip_openings(read_media(recording.path, device), paths):
-            clips += read_clip(recording, device, list(opening.files), _timed_opening(opening.opened))
+            opened = opening.opened  # one that was not seen to be obeyed says too little
+            is_timed = opened is not None and opened.get("observed_host_ns") is not None
+            clips += read_clip(recording, device, list(opening.files), opened if is_timed else None)
     return clips
 
 
@@ -142,64 +137,47 @@ def read_clip(
     if clip is None:
         files = tuple(_unreadable(recording, device, path, problems[path]) for path in paths)
         return [CameraClip(device, files, device, problem=files[0].problem)]
-    return [_timed(recording, device, paths, clip, problems, shutter)]
-
-
-def _timed(
-    recording: Recording,
-    device: str,
-    paths: list[Path],
-    clip: Clip,
-    problems: dict[Path, str],
-    shutter: ShutterForm | None,
-) -> CameraClip:
     rates = clip_rates(clip)
-    late_s = rates.late_s or (0.0,) * len(clip.chapters)
-    readable = {
-        media.path: CameraFile(
-            device,
-            media.path,
-            _relative(recording, media.path),
-            media.frame_times_s,
-            start_s,
-            _last_before(rates.track, end_s, start_s, media.frame_times_s),
-            is_loose,
-            rates.problem,
-            late,
-        )
-        for media, start_s, end_s, is_loose, late in zip(
-            clip.chapters, rates.starts_s, [*rates.starts_s[1:], np.inf], rates.loose, late_s, strict=True
-        )
-    }
-    files = tuple(
-        readable[path] if path in readable else _unreadable(recording, device, path, problems[path])
-        for path in paths
+    known = {file.path: file for file in _readable_files(recording, device, clip, rates)}
+    files = tuple(known.get(path) or _unreadable(recording, device, path, problems[path]) for path in paths)
+    track, first = rates.track, clip.chapters[0]
+    camera = device
+    if recording.manifest["devices"][device].get("kind") != "gopro":
+        camera = f"{device}/{first.serial or first.path.name}"  # films of several are adopted as one device
+    found = CameraClip(
+        device,
+        files,
+        camera,
+        make_track(f"{device}/{clip.path.name}", track.t_s, track.xyz) if track is not None else None,
+        rates.report,
+        problem=rates.problem,
+        starts=_starts(recording, clip, shutter),
+        clues=rates.clues,
+        doubts=rates.doubts,
+        noted=rates.noted,
+        is_wrong_pace=rates.is_wrong_pace,
     )
-    starts = _starts(recording, clip, shutter)
-    camera = _camera(recording, device, clip.chapters[0])
-    if rates.track is None:
-        return CameraClip(
-            device, files, camera, problem=rates.problem, starts=starts, noted=rates.noted,
-            is_wrong_pace=rates.is_wrong_pace,
-        )  # fmt: skip
-    gyro = make_track(f"{device}/{clip.path.name}", rates.track.t_s, rates.track.xyz)
-    return CameraClip(
-        device, files, camera, gyro, rates.report, "", starts, rates.clues, rates.doubts, rates.noted
-    )
+    return [found]
 
 
-def _last_before(track: ImuTrack | None, end_s: float, start_s: float, frames_s: Floats) -> float:
-    """Media time of a chapter's last rotation rate; of its last picture when it has none."""
-    inside = track.t_s[(track.t_s < end_s) & (track.t_s >= start_s)] if track is not None else np.empty(0)
-    return float(inside[-1]) - start_s if len(inside) else float(frames_s[-1])
+def _readable_files(recording: Recording, device: str, clip: Clip, rates: ClipRates) -> Iterator[CameraFile]:
+    track, late_s = rates.track, rates.late_s or (0.0,) * len(clip.chapters)
+    ends_s = [*rates.starts_s[1:], np.inf]
+    for media, start_s, end_s, is_loose, late in zip(
+        clip.chapters, rates.starts_s, ends_s, rates.loose, late_s, strict=True
+    ):
+        last_s = float(media.frame_times_s[-1])
+        if track is not None and len(inside := track.t_s[(track.t_s < end_s) & (track.t_s >= start_s)]):
+            last_s = float(inside[-1]) - start_s
+        relative = media.path.relative_to(recording.readable).as_posix()
+        yield CameraFile(
+            device, media.path, relative, media.frame_times_s, start_s, last_s, is_loose, rates.problem, late
+        )
 
 
 def _unreadable(recording: Recording, device: str, path: Path, problem: str) -> CameraFile:
-    return CameraFile(device, path, _relative(recording, path), np.empty(0), 0.0, 0.0, False, problem)
-
-
-def _relative(recording: Recording, path: Path) -> str:
-    return path.relative_to(recording.readable).as_posix()
+    relative = path.relative_to(recording.readable).as_posix()
+    return CameraFile(device, path, relative, np.empty(0), 0.0, 0.0, False, problem)
 
 
 def _starts(recording: Recording, clip: Clip, shutter: ShutterForm | None) -> tuple[StatedStart, ...]:
@@ -207,9 +185,18 @@ def _starts(recording: Recording, clip: Clip, shutter: ShutterForm | None) -> tu
     manifest, first = recording.manifest, clip.chapters[0]
     if "adopted" in manifest:
         return ()
+    known = card_name(first.path.name)
+    is_first = known is None or known.chapter == 1
     try:
-        lost_s = _lost_before_s(first)
-        clock = _camera_clock(first)
+        before, label = first.frames_before, first.tmcd_displayed
+        lost_s = 0.0 if is_first else None  # before the first picture that is here; None: nothing tells
+        if before is not None:
+            lost_s = float(before * first.frame_period) - first.payloads[0].start_s
+        label_s = None
+        if label is not None:
+            hours, minutes, seconds = (int(part) for part in label[:8].split(":"))
+            label_s = 3600.0 * hours + 60.0 * minutes + seconds + int(label[9:]) * float(first.frame_period)
+        clock = StatedCameraClock(first.creation_time, first.tmcd_wall_seconds_since_midnight, label_s)
     except SensorError as error:
         pass_on_trouble(error)
         return ()  # what is wrong with the file is said of its rates
@@ -222,43 +209,58 @@ def _starts(recording: Recording, clip: Clip, shutter: ShutterForm | None) -> tu
         stopped_host_ns=(manifest.get("stopped") or {}).get("host_ns"),
         seconds=float(clip.duration_s),
     )
-    known = card_name(first.path.name)
-    if own is not None and lost_s and (known is None or known.chapter == 1):
-        own = _of_trimmed(own, lost_s)
+    if own is not None and lost_s and is_first:
+        # a trimmed film: some tools write its start anew, others keep the old one
+        half_s = lost_s / 2
+        sigma_s = float(np.hypot(own.sigma_s, half_s))
+        own = replace(own, host_ns=own.host_ns + round(half_s * 1e9), sigma_s=sigma_s)
     return tuple(start for start in (pressed, own) if start is not None)
 
 
-def _of_trimmed(own: StatedStart, trimmed_s: float) -> StatedStart:
-    """Let the camera's clock say less of a trimmed film: some tools write its start anew, others keep the old one."""
-    half_s = trimmed_s / 2
-    sigma_s = float(np.hypot(own.sigma_s, half_s))
-    return replace(own, host_ns=own.host_ns + round(half_s * 1e9), sigma_s=sigma_s)
+KIND = "video"
 
 
-def _camera(recording: Recording, device: str, first: GoProMedia) -> str:
-    """Name what made a clip: films of several cameras are adopted as files of one device."""
-    if recording.manifest["devices"][device].get("kind") == "gopro":
-        return device
-    return f"{device}/{first.serial or first.path.name}"
+def adopted_clips(recording: Recording) -> list[CameraClip]:
+    """Read every adopted film in the order in which it was given; chapters of a GoPro are one clip.
+
+    No picture is decoded, but where the clues of a film contradict each other.
+    """
+    devices = [name for name, about in recording.manifest["devices"].items() if about.get("kind") == KIND]
+    promised = list(promised_hashes(recording.readable, recording.manifest)) if devices else []
+    clips = []
+    for device in devices:
+        films = [recording.readable / name for name in promised if name.partition("/")[0] == device]
+        moving = [path for path in films if _has_motion(path)]
+        for opening in clip_openings({}, moving):
+            clips += read_clip(recording, device, list(opening.files), None)
+        clips += [_still_clip(recording, device, path) for path in films if path not in moving]
+    return sorted(clips, key=lambda clip: promised.index(clip.files[0].relative))
 
 
-def _camera_clock(first: GoProMedia) -> StatedCameraClock:
-    label = first.tmcd_displayed
-    label_s = None
-    if label is not None:
-        hours, minutes, seconds = (int(part) for part in label[:8].split(":"))
-        label_s = 3600.0 * hours + 60.0 * minutes + seconds + int(label[9:]) * float(first.frame_period)
-    return StatedCameraClock(first.creation_time, first.tmcd_wall_seconds_since_midnight, label_s)
+def _has_motion(path: Path) -> bool:
+    try:
+        return any(track.format == "gpmd" for track in open_media(path).tracks.values())
+    except SensorError as error:
+        pass_on_trouble(error)
+        return False
 
 
-def _lost_before_s(first: GoProMedia) -> float | None:
-    """Seconds of the clip before the first picture that is here; None when nothing tells."""
-    known, before = card_name(first.path.name), first.frames_before
-    if before is None:
-        return 0.0 if known is None or known.chapter == 1 else None
-    return float(before * first.frame_period) - first.payloads[0].start_s
-
-
-def _timed_opening(opened: ShutterForm | None) -> ShutterForm | None:
-    """An opening that was seen to be obeyed; another one says too little."""
-    return opened if opened and opened.get("observed_host_ns") is not None else None
+def _still_clip(recording: Recording, device: str, path: Path) -> CameraClip:
+    """Read the media time of each picture, the first is 0, of a film that says nothing of motion."""
+    relative, problem = path.relative_to(recording.readable).as_posix(), ""
+    times_s: npt.NDArray[np.floating] = np.empty(0)
+    try:
+        with open_container(path) as container:
+            stream = next(iter(container.streams.video), None)
+            if stream is not None and stream.time_base is not None:
+                packets = (one for one in container.demux(stream) if one.size and not one.is_discard)
+                stamps = np.array(sorted(one.pts for one in packets if one.pts is not None), dtype=np.int64)
+                times_s = (stamps - stamps[:1]) * float(stream.time_base)
+    except (av.FFmpegError, OSError) as error:
+        pass_on_trouble(error)
+        problem = f"{path.name}: {(error.strerror or str(error)).lower()}"
+    if not len(times_s):
+        problem = problem or f"{path.name}: no pictures"
+    file = CameraFile(device, path, relative, times_s, 0.0, 0.0, False, problem)
+    noted = (f"{path.name}: {words}",) if (words := pace_words(path)) else ()
+    return CameraClip(device, (file,), relative, problem=f"{path.name}: no telemetry", noted=noted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from kitchensync.storage.timeline.alignment_evidence import ClockEvidence, HostC
 from kitchensync.storage.timeline.stamps import TICKS_PER_S, repair_batches
 from kitchensync.sync.align.gyro import align_pair
 from kitchensync.sync.align.headset_gyro import HEAD_POSE
-from kitchensync.sync.align.pair_alignment import PairAlignment, with_doubts, with_restarts, with_sound
+from kitchensync.sync.align.pair_alignment import RESTARTED, PairAlignment, doubt_by_sound, doubted
 from kitchensync.sync.align.prior import Prior, prior_of
 from kitchensync.sync.align.sound import SOUND_HZ, Heard, Sound, align_sounds
 from kitchensync.sync.align.verdict import Verdict
@@ -119,15 +118,14 @@ def _thin(samples: Floats, rate: int) -> tuple[Floats, float]:
     if factor == 1:
         return samples, float(rate)
     taps = signal.firwin(16 * factor + 1, 0.9 / factor)
-    return np.concatenate(list(_filtered(samples, taps, factor))), rate / factor
-
-
-def _filtered(samples: Floats, taps: Floats, factor: int) -> Iterator[Floats]:
     half, step = len(taps) // 2, 60 * SOUND_HZ * factor
     padded = np.concatenate([np.zeros(half, np.float32), samples, np.zeros(half, np.float32)])
+    pieces = []
     for first in range(0, len(samples), step):
         piece = padded[first : min(first + step, len(samples)) + 2 * half]
-        yield signal.upfirdn(taps, piece, 1, 1)[2 * half : len(piece)][::factor].astype(np.float32)
+        thinned = signal.upfirdn(taps, piece, 1, 1)[2 * half : len(piece)][::factor]
+        pieces.append(thinned.astype(np.float32))
+    return np.concatenate(pieces), rate / factor
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +140,7 @@ class Compared:
     found: PairAlignment | None
     heard: Heard | None
     problem: str
-    others: tuple[OtherHeadset, ...] = ()
-    "What came of the other headsets, where there are several."
+    others: tuple[OtherHeadset, ...] = ()  # what came of the other headsets, where there are several
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -155,24 +152,21 @@ class Compared:
 
 
 def compare(session: Session, clip: CameraClip) -> Compared | None:
-    """Compare a clip with the headset that it rides with: of several, the one whose motion it shares.
-
-    Without a headset the clips of the reference camera stand in their place.
-    """
-    found = [c for c in (compare_with(master, clip) for master in session.masters) if c is not None]
+    """Compare a clip with the headset, or without any the reference clip, whose motion it shares best."""
+    found = [c for c in (_compare_with(master, clip) for master in session.masters) if c is not None]
     if not found:
         return None
     best = max(found, key=lambda compared: compared.rank)  # of equals the first
-    others = tuple(_said_of_other(other) for other in found if other is not best)
-    return replace(best, others=others)
+    others = []
+    for other in found:
+        if other is not best:
+            refused = Verdict(NOT_ALIGNED, (other.problem,))
+            verdict = other.found.verdict if other.found is not None else refused
+            others.append(OtherHeadset(other.master.motion, verdict.status, tuple(verdict.reasons)))
+    return replace(best, others=tuple(others))
 
 
-def _said_of_other(other: Compared) -> OtherHeadset:
-    verdict = other.found.verdict if other.found is not None else Verdict(NOT_ALIGNED, (other.problem,))
-    return OtherHeadset(other.master.motion, verdict.status, tuple(verdict.reasons))
-
-
-def compare_with(master: Master, clip: CameraClip) -> Compared | None:
+def _compare_with(master: Master, clip: CameraClip) -> Compared | None:
     """Motion first; sound when motion is missing, too little or doubted; clocks when there is nothing else."""
     epoch = master.epoch
     if epoch is None:
@@ -185,37 +179,30 @@ def compare_with(master: Master, clip: CameraClip) -> Compared | None:
         known = HostClockEvidence(host.probes, host.bound_ns / 1e6, len(host.lines))
         timestamps = replace(timestamps, host_clock=known)
     found, problem = _by_motion(master, clip, prior)
-    doubted = found is None or found.verdict.status != "aligned"
-    heard = _listen(master, clip, epoch) if doubted else None
+    is_doubtful = found is None or found.verdict.status != "aligned"
+    heard = _listen(master, clip, epoch) if is_doubtful else None
     problem = problem or "; ".join(found.verdict.reasons if found else ())
     if found is not None:
-        found = with_restarts(with_sound(found, heard), host.restarts if host else 0)
-        found = with_doubts(found, (*_own_doubts(master), *clip.doubts))
+        doubts = [*clip.doubts]
+        if isinstance(master, Reference):  # a video too, whose rates may not lie on its own pictures
+            loose = [one.path.name for one in master.clip.readable if one.is_loose]
+            missing = (f"how much is missing before {name} is not known" for name in loose)
+            doubts[:0] = [f"{master.name}: {doubt}" for doubt in (*master.clip.doubts, *missing)]
+        restarted = RESTARTED if host and host.restarts else ""
+        found = doubted(found, doubt_by_sound(found, heard), restarted, "; ".join(doubts))
     return Compared(clip, master, epoch, prior, timestamps, found, heard, problem)
-
-
-def _own_doubts(master: Master) -> tuple[str, ...]:
-    """A reference is a film too: where its rates lie on its own pictures may be doubtful."""
-    if not isinstance(master, Reference):
-        return ()
-    loose = [
-        f"how much is missing before {f.path.name} is not known" for f in master.clip.readable if f.is_loose
-    ]
-    return tuple(f"{master.name}: {doubt}" for doubt in (*master.clip.doubts, *loose))
 
 
 def _by_motion(master: Master, clip: CameraClip, prior: Prior | None) -> tuple[PairAlignment | None, str]:
     """The gyroscopes' answer, or why there is none."""
     if master.gyro is None:
-        return (
-            None,
-            "the headset's gyroscope was not recorded, nor its head pose: there is no motion to compare",
-        )
+        why = "the headset's gyroscope was not recorded, nor its head pose: there is no motion to compare"
+        return None, why
     if clip.gyro is None:
         return None, clip.problem
     unit = "rad_per_s"
     if isinstance(master, Headset) and master.gyro.source != HEAD_POSE:
-        unit = master.about.get("gyroscope_unit") or "auto"
+        unit = master.recording.manifest["devices"][master.name].get("gyroscope_unit") or "auto"
     try:
         return align_pair(master.gyro, clip.gyro, prior=prior, unit=unit), ""
     except (BadArrays, TooShort) as error:

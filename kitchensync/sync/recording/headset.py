@@ -24,10 +24,7 @@ def gyroscope(stream: StoredStream, clock: InertialClock) -> HeadsetGyro:
 
 
 def head_poses(stream: StoredStream, notes: Sequence[Note] = ()) -> PoseTrack:
-    """Head pose of the spatial input: x right, y up, z back, head to world; NaN where it was not tracked.
-
-    `notes` are the stream's in the ledger: they tell of new world frames.
-    """
+    """Head pose (x right, y up, z back, head to world), NaN where not tracked; `notes` tell of new world frames."""
     count = len(stream)
     position = np.full((count, 3), np.nan)
     matrices = np.full((count, 3, 3), np.nan)

@@ -26,8 +26,7 @@ from kitchensync.sync.recording.camera_latency import grey_pictures
 PICTURES = "pictures"
 IN_PIECES = ("stamps", "edit lists")
 """Clues that, where they contradict others, move a part of the film: no single shift of the whole can settle it."""
-WINDOW_S = 40.0
-"Pictures that are looked at, at the beginning and at the end."
+WINDOW_S = 40.0  # pictures that are looked at, at the beginning and at the end
 SEARCH_S, STEP_S = 5.0, 0.02
 RIVAL_SHARE_MOST = 0.9
 LATENCY_MOST_S = 0.015
@@ -47,12 +46,10 @@ class Placed:
     """Rotation rates where the clues put them, or else the pictures."""
 
     track: ImuTrack
-    clues: tuple[Clue, ...]
-    "Those of the files, and that of the pictures where they were asked."
+    clues: tuple[Clue, ...]  # those of the files, and that of the pictures where they were asked
     late_s: float = 0.0
     "By how much the pictures found the telemetry to lie too late; `track` has it taken off."
-    is_settled: bool = True
-    "Whether the clues agree, or the pictures settled where they do not."
+    is_settled: bool = True  # whether the clues agree, or the pictures settled where they do not
 
     @property
     def contradictions(self) -> tuple[str, ...]:
@@ -90,7 +87,8 @@ def picture_shift(clip: Clip, gyro: ImuTrack, surplus: int) -> PictureShift:
     if clip.chapters[0].mode.is_stabilised:
         return PictureShift(None, "the pictures are stabilised and do not show how the camera moved")
     rates = make_track(clip.path.name, gyro.t_s, gopro_to_image(gyro.xyz))
-    lags_s = _lags(float(surplus / clip.rate))
+    near_s = np.arange(-SEARCH_S, SEARCH_S + STEP_S / 2, STEP_S)
+    lags_s = np.unique(np.round(np.concatenate([near_s, near_s + float(surplus / clip.rate)]), 3))
     end_s = float(clip.duration_s)
     spans = [(0.0, WINDOW_S), (end_s - WINDOW_S, end_s)] if end_s > 1.5 * WINDOW_S else [(0.0, end_s)]
     found = [_in_span(clip, rates, span, lags_s) for span in spans]
@@ -104,18 +102,16 @@ def picture_shift(clip: Clip, gyro: ImuTrack, surplus: int) -> PictureShift:
     return found[0]
 
 
-def _lags(surplus_s: float) -> Floats:
-    near = np.arange(-SEARCH_S, SEARCH_S + STEP_S / 2, STEP_S)
-    return np.unique(np.round(np.concatenate([near, near + surplus_s]), 3))
-
-
 def _in_span(clip: Clip, rates: GyroTrack, span: tuple[float, float], lags_s: Floats) -> PictureShift:
-    tracks = _tracks(clip, span)
+    tracks: list[Tracks] = []
+    for start, chapter in zip(map(float, clip.starts_s), clip.chapters, strict=True):
+        first_s, last_s = span[0] - start, span[1] - start
+        if last_s > 0 and first_s < float(chapter.duration_s):
+            pictures = grey_pictures(chapter, first_s, last_s)
+            tracks += track((start + t_s, grey) for t_s, grey in pictures)
     if len(tracks) < 2:
         return PictureShift(None, "too few pictures to compare with the gyroscope")
-    video = clip.chapters[0].video
-    assert video is not None
-    turns = [image_turns(tracks, lens, video.height / video.width) for lens in LENSES]
+    turns = [image_turns(tracks, lens) for lens in LENSES]
     best, seen = max(((wide_search(one, rates, lags_s), one) for one in turns), key=lambda pair: pair[0].r2)
     if best.rival > RIVAL_SHARE_MOST:
         return PictureShift(None, "the pictures fit the gyroscope at more than one place")
@@ -127,27 +123,13 @@ def _in_span(clip: Clip, rates: GyroTrack, span: tuple[float, float], lags_s: Fl
 
 def _whole_pictures(lag_s: float, period_s: float) -> PictureShift:
     """Return the number of pictures that explains a lag; 0 before others where two do."""
-    near = [
-        number
-        for number in range(int(lag_s // period_s) - 1, int(lag_s // period_s) + 3)
-        if abs(lag_s - number * period_s) <= LATENCY_MOST_S
-    ]
     if abs(lag_s) <= LATENCY_MOST_S:
         return PictureShift(0, "the pictures follow the gyroscope as it lies")
+    below = int(lag_s // period_s)
+    near = [n for n in range(below - 1, below + 3) if abs(lag_s - n * period_s) <= LATENCY_MOST_S]
     if len(near) != 1:
         fits = " and ".join(f"{number:+d}" for number in near) or "no whole number of"
         return PictureShift(None, f"a lag of {lag_s * 1e3:+.0f} ms fits {fits} pictures")
     return PictureShift(
         near[0], f"the pictures follow the gyroscope {near[0]:+d} pictures from where it lies"
     )
-
-
-def _tracks(clip: Clip, span: tuple[float, float]) -> list[Tracks]:
-    found: list[Tracks] = []
-    for start, chapter in zip(map(float, clip.starts_s), clip.chapters, strict=True):
-        first_s, last_s = span[0] - start, span[1] - start
-        if last_s <= 0 or first_s >= float(chapter.duration_s):
-            continue
-        pictures = ((start + t_s, grey) for t_s, grey in grey_pictures(chapter, first_s, last_s))
-        found += track(pictures)
-    return found

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from kitchensync.sensors.hololens.catalogue import GYROSCOPE, HEAD_POSE, STREAMS
 from kitchensync.sensors.hololens.headset_stream import SAMPLES
@@ -16,8 +16,7 @@ from kitchensync.storage.timeline.device_clock import HostClock, constant_clock
 from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.sync.align.headset_gyro import HeadsetGyro, camera_as_reference, head_pose_gyro
 from kitchensync.sync.errors import BadArrays
-from kitchensync.sync.recording.adopted_films import adopted_clips
-from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile, camera_clips
+from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile, adopted_clips, camera_clips
 from kitchensync.sync.recording.headset import gyroscope, head_poses
 
 INERTIAL = sorted(name for name, stream in STREAMS.items() if stream.kind == SAMPLES)
@@ -40,11 +39,6 @@ class Headset:
         """Name of what moves with it, as alignments have it."""
         return f"{self.name}/{GYROSCOPE}"
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """What the manifest says of it."""
-        return dict(self.recording.manifest["devices"][self.name])
-
     def has(self, short: str) -> bool:
         """Return whether a stream was armed and sent anything."""
         name = f"{self.name}/{short}"
@@ -53,12 +47,9 @@ class Headset:
     @property
     def streams(self) -> list[tuple[str, StoredStream]]:
         """Its streams that sent anything, by short name."""
-        return [(n, self.recording[f"{self.name}/{n}"]) for n in self._short_names if self.has(n)]
-
-    @property
-    def _short_names(self) -> list[str]:
         names = (name.partition("/") for name in self.recording.streams)
-        return [short for device, _, short in names if device == self.name]
+        own = [short for device, _, short in names if device == self.name and self.has(short)]
+        return [(short, self.recording[f"{self.name}/{short}"]) for short in own]
 
     @property
     def epoch(self) -> int | None:
@@ -110,8 +101,7 @@ class Session:
     rides_with: dict[str, Master] = field(default_factory=dict)
     picture_late_s: dict[str, float] = field(default_factory=dict)
     "How much later than their stamps the pictures of a file were taken, where that was measured."
-    folder: Path = field(default_factory=Path)
-    "Where this run writes."
+    folder: Path = field(default_factory=Path)  # where this run writes
 
     @property
     def cameras(self) -> list[CameraFile]:
@@ -132,6 +122,10 @@ class Session:
         if self.references:
             return max(self.references, key=placed.count).clip  # of equals the first
         return next((clip for clip in self.clips if clip.readable), None)
+
+    def place(self, file: CameraFile, clock_map: ClockMap, master: Master) -> None:
+        """Keep the map of a file and the device that it rides with."""
+        self.maps[file.source], self.rides_with[file.source] = clock_map, master
 
     def is_on_tables(self, source: str) -> bool:
         """Return whether a file lies on the clock of the tables: a later clip of the reference has another one."""
@@ -156,19 +150,14 @@ def open_session(recording: Recording, master: str | None = None) -> Session:
     headsets = [_open_headset(recording, name, needs_motion=bool(clips)) for name in names]
     wanted = [headset for headset in headsets if headset.name == (master or "").partition("/")[0]]
     session = Session(recording, headsets, clips, main=next(iter([*wanted, *headsets]), None))
-    if not headsets:
-        session.references = _references(clips)
-    return session
-
-
-def _references(clips: list[CameraClip]) -> list[Reference]:
-    """Choose the first camera by name that recorded motion: each of its clips serves, the first is the index's."""
     moving = sorted((clip for clip in clips if clip.gyro is not None), key=lambda clip: clip.device)
-    return [
-        Reference(clip, camera_as_reference(clip.gyro))
-        for clip in moving
-        if clip.gyro is not None and clip.camera == moving[0].camera
-    ]
+    if not headsets:  # each clip of the first camera that recorded motion serves, the first is the index's
+        session.references = [
+            Reference(clip, camera_as_reference(clip.gyro))
+            for clip in moving
+            if clip.gyro is not None and clip.camera == moving[0].camera
+        ]
+    return session
 
 
 def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Headset:
@@ -181,23 +170,16 @@ def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Hea
     if needs_motion and GYROSCOPE in headset.inertial:
         headset.gyro = gyroscope(recording[f"{name}/{GYROSCOPE}"], headset.inertial[GYROSCOPE])
     elif needs_motion and headset.has(HEAD_POSE):
-        headset.gyro = _gyro_of_poses(recording[f"{name}/{HEAD_POSE}"])
+        track = head_poses(recording[f"{name}/{HEAD_POSE}"])
+        with suppress(BadArrays):  # the last resort
+            headset.gyro = head_pose_gyro(track.ticks, track.rotation_wxyz)
     return headset
-
-
-def _gyro_of_poses(stream: StoredStream) -> HeadsetGyro | None:
-    """The last resort: rotation rates of the head pose."""
-    track = head_poses(stream)
-    try:
-        return head_pose_gyro(track.ticks, track.rotation_wxyz)
-    except BadArrays:
-        return None
 
 
 def _host_clock_of_utc(headset: Headset) -> HostClock | None:
     """Without probes: both clocks know UTC, good to seconds."""
-    offset = headset.about.get("utc_offset_ticks")
     manifest = headset.recording.manifest
+    offset = manifest["devices"][headset.name].get("utc_offset_ticks")
     began_ns, at = moment_utc_ns(manifest), (manifest.get("started") or {}).get("host_ns")
     if offset is None or began_ns is None or at is None:
         return None

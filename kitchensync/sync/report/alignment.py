@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from markupsafe import Markup
 
 from kitchensync.shell.array_types import Floats
 from kitchensync.storage.exports.arrays_file import DAMAGED, each_array
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.timeline.alignment import Alignment
-from kitchensync.sync.report.plots import Axis, Figure, Plot, axis_around
+from kitchensync.sync.report.plots import CROSS, Axis, Figure, Plot, axis_around
 
 PLOT_SUFFIX = ".plot.npz"
 NEAR_PEAK_S = 3.0
 OVERLAY_HEIGHT = 170
-AXES = ("x", "y", "z")
+PlotArrays = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -41,36 +42,32 @@ class ShownAlignment:
 
 
 def read_alignments(recording: Path) -> list[ShownAlignment]:
-    """Read every alignment that `sync` wrote, with its plots."""
-    return [_drawn(path) for path in alignment_files(recording)]
+    """Read every alignment that `sync` wrote, with its plots; without the arrays beside it nothing is drawn."""
+    found = []
+    for path in alignment_files(recording):
+        stored, plots = read_alignment(path), path.with_name(path.stem + PLOT_SUFFIX)
+        try:
+            arrays = dict(each_array(plots)) if not stored.problem else {}
+        except FileNotFoundError:
+            arrays = {}
+        except DAMAGED as error:
+            caption = f"{plots.name} cannot be read ({error}); run `kitchensync sync` again"
+            found.append(ShownAlignment(stored, [Figure(Markup(""), caption)]))
+            continue
+        figures: list[Figure] = []
+        if _has(arrays, "coarse_lag_s", "coarse_score"):
+            figures += score_figures(arrays["coarse_lag_s"], arrays["coarse_score"], stored)
+        if _has(
+            arrays, "window_t_s", "window_tau_s", "window_sigma_s", "window_kept", "line_t_s", "line_tau_s"
+        ):
+            figures += [lag_figure(arrays, stored), residual_figure(arrays)]
+        has_overlays = _has(arrays, "overlay_t_s", "overlay_headset_rad_per_s", "overlay_camera_rad_per_s")
+        overlays = overlay_figures(arrays, stored.compared_with) if has_overlays else []
+        found.append(ShownAlignment(stored, figures, overlays))
+    return found
 
 
-def _drawn(path: Path) -> ShownAlignment:
-    stored = read_alignment(path)
-    if stored.problem:
-        return ShownAlignment(stored)
-    return ShownAlignment(stored, *_figures(path.with_name(path.stem + PLOT_SUFFIX), stored))
-
-
-def _figures(path: Path, said: Alignment) -> tuple[list[Figure], list[Figure]]:
-    """Draw what the arrays beside an alignment hold; without them there is nothing to draw."""
-    try:
-        arrays = dict(each_array(path))
-    except FileNotFoundError:
-        return [], []
-    except DAMAGED as error:
-        caption = f"{path.name} cannot be read ({error}); run `kitchensync sync` again"
-        return [Figure(Markup(""), caption)], []
-    figures: list[Figure] = []
-    if _has(arrays, "coarse_lag_s", "coarse_score"):
-        figures += score_figures(arrays["coarse_lag_s"], arrays["coarse_score"], said)
-    if _has(arrays, "window_t_s", "window_tau_s", "window_sigma_s", "window_kept", "line_t_s", "line_tau_s"):
-        figures += [lag_figure(arrays, said), residual_figure(arrays)]
-    has_overlays = _has(arrays, "overlay_t_s", "overlay_headset_rad_per_s", "overlay_camera_rad_per_s")
-    return figures, overlay_figures(arrays, said.compared_with) if has_overlays else []
-
-
-def _has(arrays: dict[str, Any], *names: str) -> bool:
+def _has(arrays: PlotArrays, *names: str) -> bool:
     return all(name in arrays and len(arrays[name]) for name in names)
 
 
@@ -79,49 +76,37 @@ def score_figures(lag_s: Floats, score: Floats, said: Alignment) -> list[Figure]
     known = np.isfinite(score)
     if not known.any():
         return []
-    peak_s, peak = _chosen_lag(lag_s, score, said)
+    row, rho = int(np.nanargmax(score)), said.gyro.search.rho if said.gyro is not None else None
+    if isinstance(rho, (int, float)):  # the lag that won is where the evidence has its score
+        nearest = int(np.nanargmin(np.abs(score - rho)))
+        row = nearest if abs(float(score[nearest]) - rho) < 1e-3 else row
+    peak_s, peak = float(lag_s[row]), float(score[row])
     needed = said.thresholds.get("rho_least")
+    dotted = ". Dotted: what is needed at least." if needed is not None else ""
     figures = []
     for part, half_s in (("whole search", math.inf), ("around its peak", NEAR_PEAK_S)):
         rows = np.flatnonzero((np.abs(lag_s - peak_s) <= half_s) & known)
         if len(rows) < 2:
             continue
-        shown = slice(rows[0], rows[-1] + 1)
-        title = f"Agreement over the lag, {part}"
-        plot = _score_plot(lag_s[shown], score[shown], title, needed, said.compared_with)
+        lags, scores = lag_s[rows[0] : rows[-1] + 1], score[rows[0] : rows[-1] + 1]
+        x = Axis(float(lags[0]), float(lags[-1]), f"lag, {said.compared_with} minus camera (s)")
+        y = Axis(min(0.0, float(np.nanmin(scores))), 1.0, "agreement, 0 to 1")
+        plot = Plot(x, y, f"Agreement over the lag, {part}")
+        if needed is not None:
+            plot.level(needed, "limit")
+        plot.line(lags, scores, "line one")
         plot.peak(peak_s, f"{peak_s:.2f} s: {peak:.2f}")
-        dotted = ". Dotted: what is needed at least." if needed is not None else ""
         figures.append(plot.figure(plot.title + dotted))
     return figures
 
 
-def _score_plot(lag_s: Floats, score: Floats, title: str, needed: float | None, master: str) -> Plot:
-    x = Axis(float(lag_s[0]), float(lag_s[-1]), f"lag, {master} minus camera (s)")
-    y = Axis(min(0.0, float(np.nanmin(score))), 1.0, "agreement, 0 to 1")
-    plot = Plot(x, y, title)
-    if needed is not None:
-        plot.level(needed, "limit")
-    plot.line(lag_s, score, "line one")
-    return plot
-
-
-def _chosen_lag(lag_s: Floats, score: Floats, said: Alignment) -> tuple[float, float]:
-    """The lag that won: where the evidence has its score, else the highest."""
-    row = int(np.nanargmax(score))
-    rho = said.gyro.search.rho if said.gyro is not None else None
-    if isinstance(rho, (int, float)):
-        nearest = int(np.nanargmin(np.abs(score - rho)))
-        row = nearest if abs(float(score[nearest]) - rho) < 1e-3 else row
-    return float(lag_s[row]), float(score[row])
-
-
-def lag_figure(arrays: dict[str, Any], said: Alignment) -> Figure:
+def lag_figure(arrays: PlotArrays, said: Alignment) -> Figure:
     """Draw the lags of all windows about the fitted line, ms, with one sigma up and down."""
     left_out, mean_s = ~arrays["window_kept"], float(np.mean(arrays["line_tau_s"]))
     lag_ms, line_ms = (arrays["window_tau_s"] - mean_s) * 1e3, (arrays["line_tau_s"] - mean_s) * 1e3
     title = "Lag of every window with the fitted clock line"
     plot = _window_plot(title, "lag about its mean (ms)", arrays, lag_ms, line_ms)
-    plot.crosses(arrays["window_t_s"][left_out], lag_ms[left_out])
+    plot.dots(arrays["window_t_s"][left_out], lag_ms[left_out], CROSS)
     fit = said.gyro.fit if said.gyro is not None else None
     drift_ppm = fit.drift_ppm if fit is not None else None
     slope = f", slope {drift_ppm:.1f} ppm" if isinstance(drift_ppm, (int, float)) else ""
@@ -132,7 +117,7 @@ def lag_figure(arrays: dict[str, Any], said: Alignment) -> Figure:
     return plot.figure(caption)
 
 
-def residual_figure(arrays: dict[str, Any]) -> Figure:
+def residual_figure(arrays: PlotArrays) -> Figure:
     """Draw what each window says beyond the fitted line, ms, with one sigma up and down."""
     line_t_s, line_tau_s = arrays["line_t_s"], arrays["line_tau_s"]
     slope = (line_tau_s[-1] - line_tau_s[0]) / max(line_t_s[-1] - line_t_s[0], 1e-9)
@@ -146,7 +131,7 @@ def residual_figure(arrays: dict[str, Any]) -> Figure:
     return plot.figure(caption)
 
 
-def _window_plot(title: str, label: str, arrays: dict[str, Any], lag_ms: Floats, line_ms: Floats) -> Plot:
+def _window_plot(title: str, label: str, arrays: PlotArrays, lag_ms: Floats, line_ms: Floats) -> Plot:
     """Draw the windows that count, with one sigma up and down, and the line."""
     t_s, kept, sigma_ms = arrays["window_t_s"], arrays["window_kept"], arrays["window_sigma_s"] * 1e3
     shown = kept if kept.any() else np.isfinite(lag_ms)
@@ -159,7 +144,7 @@ def _window_plot(title: str, label: str, arrays: dict[str, Any], lag_ms: Floats,
     return plot
 
 
-def overlay_figures(arrays: dict[str, Any], master: str = "headset") -> list[Figure]:
+def overlay_figures(arrays: PlotArrays, master: str = "headset") -> list[Figure]:
     """Draw ten seconds of both rotation rates after alignment, one drawing an axis."""
     t_s = arrays["overlay_t_s"]
     headset, camera = (np.degrees(arrays[f"overlay_{who}_rad_per_s"]) for who in ("headset", "camera"))
@@ -169,7 +154,7 @@ def overlay_figures(arrays: dict[str, Any], master: str = "headset") -> list[Fig
     x = Axis(float(t_s[0]), float(max(t_s[-1], t_s[0] + 1e-3)), "camera media time (s)")
     y = Axis(-limit, limit, "rate (deg/s)")
     figures = []
-    for axis, name in enumerate(AXES):
+    for axis, name in enumerate("xyz"):
         plot = Plot(x, y, f"Rotation rates about the {master}'s {name} axis", OVERLAY_HEIGHT)
         plot.line(t_s, headset[:, axis], "line one")
         plot.line(t_s, camera[:, axis], "line two dashed")

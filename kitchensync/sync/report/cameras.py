@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +19,6 @@ from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.sync.errors import one_line
 from kitchensync.sync.report.alignment import ShownAlignment
 from kitchensync.sync.report.streams import TicksToHost
-
-if TYPE_CHECKING:
-    from kitchensync.sensors.gopro.files.media import GoProMedia
 
 BY_MAP = "placed by the alignment"
 BY_SHUTTER = "placed by the shutter's stamps only: may be off by some tenths of a second"
@@ -43,10 +39,8 @@ class ShownFile:
     start_host_ns: int | None = None
     end_host_ns: int | None = None
     problem: str = ""
-    clock_map: ClockMap | None = None
-    "None where it is not aligned."
-    hides: Callable[[Floats], Mask] | None = None
-    "Which media seconds (n,) may lie in a privacy pause."
+    clock_map: ClockMap | None = None  # None where it is not aligned
+    hides: Callable[[Floats], Mask] | None = None  # which media seconds (n,) may lie in a privacy pause
 
     @property
     def name(self) -> str:
@@ -54,53 +48,55 @@ class ShownFile:
         return f"{self.device}/{self.path.name}"
 
     @property
-    def aligned(self) -> bool:
-        """Return whether an alignment places it."""
-        return self.clock_map is not None
-
-    @property
     def placed_by(self) -> str:
         """How its place on the time axis is known."""
         if self.start_host_ns is None:
             return "not placed"
-        return BY_MAP if self.aligned else BY_SHUTTER
+        return BY_SHUTTER if self.clock_map is None else BY_MAP
 
 
 def read_cameras(
     recording: Recording, alignments: list[ShownAlignment], clocks: dict[str, TicksToHost]
 ) -> list[ShownFile]:
-    """Describe and place every camera file; with the reason where one cannot be read."""
+    """Describe and place every camera file; with the reason where one cannot be read.
+
+    What has no clock map is placed by the shutter: the chapters of a clip one after another from when it opened.
+    """
     found: list[ShownFile] = []
     for device, paths in recording.gopro_files.items():
         media = read_media(recording.path, device)
         closed = media.get("shutter_off")
+        closed_ns = shutter_host_ns(closed) if closed else None
         for opening in clip_openings(media, paths):
-            files = [_describe(recording, device, path) for path in opening.files]
-            files = [_placed(file, alignments, clocks) for file in files]
-            found += _by_shutter(files, opening.opened_host_ns, shutter_host_ns(closed) if closed else None)
+            at_ns = opened_ns = opening.opened_host_ns
+            for path in opening.files:
+                file = _placed(_described(recording, device, path), alignments, clocks)
+                if at_ns is not None and opened_ns is not None and file.start_host_ns is None:
+                    unknown_s = ((closed_ns or opened_ns) - opened_ns) / 1e9
+                    known_s = file.seconds if file.seconds is not None else unknown_s
+                    file = replace(file, start_host_ns=at_ns, end_host_ns=at_ns + round(known_s * 1e9))
+                if at_ns is not None:
+                    at_ns = file.end_host_ns or at_ns
+                found.append(file)
     return found
 
 
-def _describe(recording: Recording, device: str, path: Path) -> ShownFile:
+def _described(recording: Recording, device: str, path: Path) -> ShownFile:
     file = ShownFile(device, path, path.stat().st_size, hides=partial(hidden_in_film, recording, path))
     try:
-        return _facts(file, open_media(path))
+        media = open_media(path)
+        times, video = media.frame_times_s, media.video
+        usual_s = float(times[-1]) / (len(times) - 1) if len(times) > 1 else 0.0
+        return replace(
+            file,
+            seconds=float(times[-1]) + usual_s if len(times) else 0.0,
+            frames=len(times),
+            rate_hz=1.0 / usual_s if usual_s > 0 else None,
+            picture=f"{video.width}x{video.height} {video.codec}" if video else "",
+            model=media.camera_model or "",
+        )
     except (SensorError, OSError, ValueError, IndexError) as error:
         return replace(file, problem=one_line(error, path))
-
-
-def _facts(file: ShownFile, media: GoProMedia) -> ShownFile:
-    times = media.frame_times_s
-    video = media.video
-    usual_s = float(times[-1]) / (len(times) - 1) if len(times) > 1 else 0.0
-    return replace(
-        file,
-        seconds=float(times[-1]) + usual_s if len(times) else 0.0,
-        frames=len(times),
-        rate_hz=1.0 / usual_s if usual_s > 0 else None,
-        picture=f"{video.width}x{video.height} {video.codec}" if video else "",
-        model=media.camera_model or "",
-    )
 
 
 def _placed(file: ShownFile, alignments: list[ShownAlignment], clocks: dict[str, TicksToHost]) -> ShownFile:
@@ -114,17 +110,3 @@ def _placed(file: ShownFile, alignments: list[ShownAlignment], clocks: dict[str,
     ends = alignment.clock_map.to_ticks(np.array([0.0, file.seconds]))
     start_ns, end_ns = (clock.host_ns(ticks) for ticks in ends)
     return replace(file, start_host_ns=start_ns, end_host_ns=end_ns, clock_map=alignment.clock_map)
-
-
-def _by_shutter(files: list[ShownFile], at_ns: int | None, closed_ns: int | None) -> list[ShownFile]:
-    """Place the other chapters of a clip one after another from the moment of the shutter."""
-    if at_ns is None:
-        return files
-    placed, unknown_s = [], ((closed_ns or at_ns) - at_ns) / 1e9
-    for file in files:
-        if file.start_host_ns is None:
-            known_s = file.seconds if file.seconds is not None else unknown_s
-            file = replace(file, start_host_ns=at_ns, end_host_ns=at_ns + round(known_s * 1e9))
-        at_ns = file.end_host_ns or at_ns
-        placed.append(file)
-    return placed

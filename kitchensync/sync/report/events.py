@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
@@ -13,12 +12,10 @@ from kitchensync.operations.entries import counts
 from kitchensync.operations.filed_log import filed_operations
 from kitchensync.operations.planned_steps import numbered_steps, plan_of
 from kitchensync.operations.reduce import reduce_log
-from kitchensync.operations.session_state import ErrorState, State
 from kitchensync.storage.errors import BadEventLog
 from kitchensync.storage.events import LogEvent, taken_back
 from kitchensync.storage.manifest import Manifest
-from kitchensync.sync.frame_index.event_frames import in_words, read_event_frames
-from kitchensync.sync.recording.readable_events import read_noted
+from kitchensync.sync.frame_index.event_frames import in_words, read_event_frames, read_noted
 from kitchensync.sync.report.streams import ShownTime
 from kitchensync.task_graphs.categories import CATEGORIES
 
@@ -44,8 +41,7 @@ class Mark:
     uncertainty_ms: float
     writer: str
     undone: bool
-    shown: str
-    "The pictures that show it, where synchronization placed it."
+    shown: str  # the pictures that show it, where synchronization placed it
 
     @property
     def lane(self) -> str:
@@ -60,38 +56,50 @@ class Mark:
         return drawing.format(frame, self.lane, ink)
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class ShownStep:
+    """A step with its number, when it was first done, and what went wrong at it."""
+
+    number: int | None
+    text: str
+    done_s: float | None
+    errors: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRecipe:
+    """The recipe that was shown and its steps in the order cooked, as the desk lists them."""
+
+    name: str
+    graph_hash: str
+    source: str
+    seed: str
+    steps: list[ShownStep]
+
+
+@dataclass(frozen=True, slots=True)
 class Story:
-    """All events with their marks, and the recipe that was shown, as the page names its parts."""
+    """All events with their marks, the recipe, and the logs that cannot be read to their end."""
 
     marks: list[Mark]
-    recipe: dict[str, Any] | None
+    recipe: ShownRecipe | None
     problems: list[str]
-    "The logs that cannot be read to their end."
-
-    def of_kind(self, kind: str) -> list[Mark]:
-        """The marks of one lane."""
-        return [mark for mark in self.marks if mark.lane == kind]
 
 
 def read_story(recording: Path, manifest: Manifest, time: ShownTime) -> Story:
     """Read the events of a recording; a damaged log is read up to its damage."""
     events, problems = read_noted(recording)
     undone = taken_back(events)
-    places = _places(recording)
-    marks = [_mark(number, event, time, undone, places) for number, event in enumerate(events, start=1)]
+    placed = read_event_frames(recording)  # nothing before `sync`
+    places = {(str(one["writer"]), int(one["host_ns"])): in_words(one["frames"]) for one in placed}
+    marks = []
+    for number, event in enumerate(events, start=1):
+        shown = places.get((event["writer"], event["host_ns"]), "")
+        marks.append(_mark(number, event, time.seconds(event["host_ns"]), undone, shown))
     return Story(marks, _recipe(recording, manifest, time), problems)
 
 
-def _places(recording: Path) -> dict[tuple[str, int], str]:
-    """The pictures that show each event, in words, by writer and time; nothing before `sync`."""
-    placed = read_event_frames(recording)
-    return {(str(one["writer"]), int(one["host_ns"])): in_words(one["frames"]) for one in placed}
-
-
-def _mark(
-    number: int, event: LogEvent, time: ShownTime, undone: set[str], places: dict[tuple[str, int], str]
-) -> Mark:
+def _mark(number: int, event: LogEvent, at_s: float, undone: set[str], shown: str) -> Mark:
     kind, body, is_undone = str(event.get("kind", "")), event["body"], event["op_id"] in undone
     what = _first(body, "category_name") if kind == "error" else None
     text = _first(body, "text", "title", "name", "note") or ""
@@ -103,60 +111,47 @@ def _mark(
     return Mark(
         number=number,
         kind=kind,
-        at_s=time.seconds(event["host_ns"]),
+        at_s=at_s,
         label=(label or kind)[:MOST_LABEL],
         words=", ".join(part for part in words if part) + (" (taken back)" if is_undone else ""),
         uncertainty_ms=float(event.get("uncertainty_ns") or 0) / 1e6,
         writer=str(event["writer"]),
         undone=is_undone,
-        shown=places.get((event["writer"], event["host_ns"]), ""),
+        shown=shown,
     )
 
 
-def _first(body: dict[str, Any], *names: str) -> str | None:
+def _first(body: Mapping[str, object], *names: str) -> str | None:
     return next((str(body[name]) for name in names if body.get(name) not in (None, "")), None)
 
 
-def _recipe(recording: Path, manifest: Manifest, time: ShownTime) -> dict[str, Any] | None:
-    """Return the recipe that was shown and its steps in the order cooked, as the desk lists them."""
+def _recipe(recording: Path, manifest: Manifest, time: ShownTime) -> ShownRecipe | None:
     named = manifest.get("recipe") or {}
     named = {"name": named} if isinstance(named, str) else named
     try:
         state = reduce_log(filed_operations(recording))
     except BadEventLog:  # named with the events
         state = None
-    frozen: Mapping[str, Any] = (state and state["recording"]) or {}
+    frozen: Mapping[str, object] = (state and state["recording"]) or {}
     recipe = {**frozen, **named}
     if not recipe:
         return None
-    return {
-        "name": _first(recipe, "title", "name", "recipe") or "unnamed",
-        "graph_hash": str(recipe.get("graph_hash") or ""),
-        "source": str(recipe.get("source") or ""),
-        "seed": str(recipe.get("seed", "")),
-        "steps": _steps(state, time) if state and frozen else [],
-    }
-
-
-def _steps(state: State, time: ShownTime) -> list[dict[str, Any]]:
-    """Return each step with its number, when it was first done, and what went wrong at it."""
-    plan = plan_of(state)
-    ends = {node: [run["end"] for run in step["runs"] if run["end"]] for node, step in state["steps"].items()}
-    return [
-        {
-            "number": number,
-            "text": plan.steps[node].words,
-            "done_s": next(map(time.seconds, ends.get(str(node), ())), None),
-            "errors": [
-                _error_in_words(error)
-                for error in state["errors"].values()
-                if error["node"] == node and counts(error)
-            ],
-        }
-        for node, number in numbered_steps(state, plan).items()
-    ]
-
-
-def _error_in_words(error: ErrorState) -> str:
-    names = " + ".join(CATEGORIES[category].name for category in error["categories"])
-    return f"{names}, {error['description']}" if error["description"] else names
+    steps = []
+    if state and frozen:
+        plan = plan_of(state)
+        for node, number in numbered_steps(state, plan).items():
+            runs = state["steps"][str(node)]["runs"] if str(node) in state["steps"] else []
+            done_s = next((time.seconds(run["end"]) for run in runs if run["end"]), None)
+            texts = []
+            for error in state["errors"].values():
+                if error["node"] == node and counts(error):
+                    names = " + ".join(CATEGORIES[category].name for category in error["categories"])
+                    texts.append(f"{names}, {error['description']}" if error["description"] else names)
+            steps.append(ShownStep(number, plan.steps[node].words, done_s, texts))
+    return ShownRecipe(
+        name=_first(recipe, "title", "name", "recipe") or "unnamed",
+        graph_hash=str(recipe.get("graph_hash") or ""),
+        source=str(recipe.get("source") or ""),
+        seed=str(recipe.get("seed", "")),
+        steps=steps,
+    )

@@ -4,18 +4,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from kitchensync.shell.files_on_disk import files_below
 from kitchensync.storage.consent import consent_in_words, overrides_in_words
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.timeline.utc_times import moment_utc_ns
+from kitchensync.storage.verify.gaps import Gap
 from kitchensync.sync.answers import software_version
 from kitchensync.sync.report.cameras import ShownFile
 from kitchensync.sync.report.render import length, local_time, size
 
 _DEVICE_LEFT_OUT = ("kind", "address", "utc_offset_ticks")
+
+
+class StreamBalance(TypedDict, total=False):
+    """What verify reports of one stream or camera file."""
+
+    received: int
+    duplicates: int
+    bytes: int
+    missing: list[tuple[int, int]]
+    gaps: list[Gap]
+    coverage: float | None
+    longest_silence_s: float | None
+    tracked: dict[str, float] | None
+    decoded: dict[str, int] | None
+    loudest_dbfs: float | None
+
+
+class Verification(TypedDict, total=False):
+    """The object `verify/1`, as far as a report shows it."""
+
+    status: str
+    checked: bool
+    reasons: list[str]
+    good_for: list[str]
+    notes: list[str]
+    streams: dict[str, StreamBalance]
 
 
 @dataclass(frozen=True)
@@ -26,10 +53,8 @@ class ShownVerdict:
     level: str  # good | warn | bad | none: the colour and the sign
     meaning: str
     reasons: list[str] = field(default_factory=list)
-    advice: list[str] = field(default_factory=list)
-    "What it is good for, and where not to use it."
-    notes: list[str] = field(default_factory=list)
-    "What is worth knowing and harms nothing."
+    advice: list[str] = field(default_factory=list)  # what it is good for, and where not to use it
+    notes: list[str] = field(default_factory=list)  # what is worth knowing and harms nothing
 
 
 _MEANINGS = {
@@ -49,14 +74,12 @@ _ALIGNED = {
 """Worst first."""
 
 
-def data_verdict(verification: dict[str, Any]) -> ShownVerdict:
+def data_verdict(verification: Verification) -> ShownVerdict:
     """Put the answer of verify into words."""
     status = str(verification["status"])
+    reasons, advice = verification.get("reasons", []), verification.get("good_for", [])
     level, meaning = _MEANINGS.get(status, ("bad", ""))
-    reasons, advice, notes = (
-        list(map(str, verification.get(k, []))) for k in ("reasons", "good_for", "notes")
-    )
-    return ShownVerdict(status, level, meaning, reasons, advice, notes)
+    return ShownVerdict(status, level, meaning, reasons, advice, verification.get("notes", []))
 
 
 def alignment_verdict(
@@ -90,20 +113,29 @@ def state_note(manifest: Manifest) -> str:
 
 
 def what_was_recorded(
-    manifest: Manifest, verification: dict[str, Any], recording: Path, data_s: float
+    manifest: Manifest, verification: Verification, recording: Path, data_s: float
 ) -> list[tuple[str, str]]:
     """List what a person wants to know of a recording before anything else."""
-    zone = manifest.get("zone") or {}
     began_ns = moment_utc_ns(manifest)
+    started, stopped = manifest.get("started") or {}, manifest.get("stopped") or {}
+    took = ""
+    if started.get("host_ns") and stopped.get("host_ns"):
+        whole_s = (int(stopped["host_ns"]) - int(started["host_ns"])) / 1e9
+        took = f" ({length(whole_s)} with start and closing)"
+    sizes = f"{size(sum(path.stat().st_size for path in files_below(recording)))} on disk"
+    if streams := verification["streams"]:
+        cameras = sum(one["bytes"] for name, one in streams.items() if name.upper().endswith(".MP4"))
+        packets = sum(one["bytes"] for one in streams.values()) - cameras
+        sizes += f": {size(packets)} in packets, {size(cameras)} in camera files"
     rows = [
         ("Recording", f"{manifest.get('recording')}"),
-        ("Started", local_time(began_ns, zone) if began_ns else "not known"),
-        ("Length", f"{length(data_s)} of data" + _took(manifest)),
-        ("Ended", str((manifest.get("stopped") or {}).get("reason", "not closed")).replace("_", " ")),
+        ("Started", local_time(began_ns, manifest.get("zone") or {}) if began_ns else "not known"),
+        ("Length", f"{length(data_s)} of data{took}"),
+        ("Ended", str(stopped.get("reason", "not closed")).replace("_", " ")),
         ("Place", str(manifest.get("place") or "not given")),
         ("Participant", str(manifest.get("pseudonym") or "not given")),
         ("Consent", consent_in_words(manifest)),
-        ("Size", _sizes(verification, recording)),
+        ("Size", sizes),
     ]
     if overridden := overrides_in_words(manifest):
         rows.append(("Used without consent", overridden))
@@ -115,35 +147,17 @@ def what_was_recorded(
     return rows
 
 
-def _took(manifest: Manifest) -> str:
-    started, stopped = manifest.get("started") or {}, manifest.get("stopped") or {}
-    if not started.get("host_ns") or not stopped.get("host_ns"):
-        return ""
-    whole_s = (int(stopped["host_ns"]) - int(started["host_ns"])) / 1e9
-    return f" ({length(whole_s)} with start and closing)"
-
-
-def _sizes(verification: dict[str, Any], recording: Path) -> str:
-    cameras = sum(f["bytes"] for name, f in verification["streams"].items() if name.upper().endswith(".MP4"))
-    everything = sum(path.stat().st_size for path in files_below(recording))
-    packets = sum(f["bytes"] for f in verification["streams"].values()) - cameras
-    if not verification["streams"]:
-        return f"{size(everything)} on disk"
-    return f"{size(everything)} on disk: {size(packets)} in packets, {size(cameras)} in camera files"
-
-
 def devices(manifest: Manifest) -> list[dict[str, str]]:
     """List the devices with what they reported of themselves."""
     found = []
     for name, facts in (manifest.get("devices") or {}).items():
-        known = {key: value for key, value in facts.items() if key not in _DEVICE_LEFT_OUT and value != []}
-        words = ", ".join(f"{key.replace('_', ' ')} {_written(value)}" for key, value in known.items())
-        found.append({"name": str(name), "kind": str(facts.get("kind", "")), "words": words})
+        words = [
+            f"{key.replace('_', ' ')} {'; '.join(map(str, value)) if isinstance(value, list) else value}"
+            for key, value in facts.items()
+            if key not in _DEVICE_LEFT_OUT and value != []
+        ]
+        found.append({"name": str(name), "kind": str(facts.get("kind", "")), "words": ", ".join(words)})
     return found
-
-
-def _written(value: object) -> str:
-    return "; ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def losses(manifest: Manifest) -> dict[str, list[str]]:
@@ -165,7 +179,7 @@ def profiles(manifest: Manifest) -> list[str]:
 
 
 def versions(manifest: Manifest, alignments: list[Alignment]) -> list[tuple[str, str]]:
-    """The software that recorded, aligned and reported."""
+    """List the software that recorded, aligned and reported."""
     recorded = ", ".join(f"{k} {v}" for k, v in (manifest.get("software") or {}).items()) or "not known"
     aligned = ", ".join(sorted({a.version for a in alignments if a.version}))
     rows = [("Recorded with", recorded), ("Reported with", f"kitchensync {software_version()}")]

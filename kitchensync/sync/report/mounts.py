@@ -22,8 +22,7 @@ SCHEMA = "calibrate-check/1"
 CALIBRATIONS = "../calibrations/"
 """The only folder outside of the recording of which a report shows pictures."""
 MOVED_DEG = 0.5
-KNOWN_PARTS = 2
-"""Whether a camera moved shows in its parts against each other: with fewer nobody knows."""
+KNOWN_PARTS = 2  # whether a camera moved shows in its parts against each other: with fewer nobody knows
 QUALITY = 82
 CAPTIONS = {
     "lens": "Lens: where the corners of the board lay, how far off they are, and how well a ray is known",
@@ -56,45 +55,36 @@ def read_mounts(recording: Path) -> Mounts | None:
         answer = load_json(recording / KEPT)
         if answer["schema"] != SCHEMA:
             raise ValueError(f"not of schema {SCHEMA}")
-        return _said(recording, answer)
+        mounts = []
+        for mount in answer["mounts"]:
+            figures = [_turning(mount["minutes"])] if mount["minutes"] else []
+            pictures = [_picture(recording, mount[part], words) for part, words in CAPTIONS.items()]
+            found = [picture for picture in pictures if picture is not None]
+            shown = ShownMount(mount["file"], mount["words"], list(_facts(mount)), figures, found)
+            mounts.append(shown)
+        unsure = [
+            f"{mount['file']}: the film is too short, or the head turned too little, to compare its parts"
+            for mount in answer["mounts"]
+            if sum(minute["turned_deg"] is not None for minute in mount["minutes"]) < KNOWN_PARTS
+        ]
+        if answer["status"] == "FAIL":
+            words = "The mount could not be checked."
+            return Mounts(ShownVerdict("not checked", "none", words, answer["reasons"]))
+        if answer["status"] == "WARN":
+            words = "A camera did not stay where it was calibrated to be: see below."
+            verdict = ShownVerdict("check", "warn", words, answer["reasons"])
+        elif unsure:
+            verdict = ShownVerdict("not known", "none", "Nobody can tell whether a camera moved.", unsure)
+        else:
+            more = [mount.words for mount in mounts if "never calibrated" in mount.words]
+            words = "Every camera stayed where it was on the head."
+            verdict = ShownVerdict("in place", "good", words, more)
+        return Mounts(verdict, mounts)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         text = f"{KEPT.name} cannot be read ({error}); run `kitchensync calibrate check` again"
         return Mounts(ShownVerdict("not known", "warn", text))
-
-
-def _said(recording: Path, answer: dict[str, Any]) -> Mounts:
-    mounts = [_mount(recording, mount) for mount in answer["mounts"]]
-    unsure = [_too_little(mount) for mount in answer["mounts"] if not _is_known(mount)]
-    if answer["status"] == "FAIL":
-        verdict = ShownVerdict("not checked", "none", "The mount could not be checked.", answer["reasons"])
-        return Mounts(verdict)
-    if answer["status"] == "WARN":
-        words = "A camera did not stay where it was calibrated to be: see below."
-        verdict = ShownVerdict("check", "warn", words, answer["reasons"])
-    elif unsure:
-        verdict = ShownVerdict("not known", "none", "Nobody can tell whether a camera moved.", unsure)
-    else:
-        more = [mount.words for mount in mounts if "never calibrated" in mount.words]
-        verdict = ShownVerdict("in place", "good", "Every camera stayed where it was on the head.", more)
-    return Mounts(verdict, mounts)
-
-
-def _is_known(mount: dict[str, Any]) -> bool:
-    """Return whether at least two parts of the film show how the camera sat."""
-    return sum(minute["turned_deg"] is not None for minute in mount["minutes"]) >= KNOWN_PARTS
-
-
-def _too_little(mount: dict[str, Any]) -> str:
-    return f"{mount['file']}: the film is too short, or the head turned too little, to compare its parts"
-
-
-def _mount(recording: Path, mount: dict[str, Any]) -> ShownMount:
-    figures = [_turning(mount["minutes"])] if mount["minutes"] else []
-    pictures = [_picture(recording, mount[part], caption) for part, caption in CAPTIONS.items()]
-    found = [picture for picture in pictures if picture is not None]
-    return ShownMount(mount["file"], mount["words"], list(_facts(mount)), figures, found)
 
 
 def _facts(mount: dict[str, Any]) -> Iterator[tuple[str, str]]:

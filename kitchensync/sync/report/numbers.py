@@ -7,12 +7,8 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from kitchensync.storage.timeline.alignment import CAMERA_CLOCK, Alignment
-from kitchensync.storage.timeline.alignment_evidence import (
-    ClockEvidence,
-    GyroEvidence,
-    GyroReport,
-    SoundEvidence,
-)
+from kitchensync.storage.timeline.alignment_evidence import ClockEvidence, GyroEvidence, GyroReport
+from kitchensync.storage.timeline.clock_map import ClockMap
 
 PARTS = {
     "gyro_to_frame": "the camera's pictures against its gyroscope",
@@ -21,7 +17,6 @@ PARTS = {
     "head_pose_filter": "the headset's own filter of the head pose",
     "microphones": "the microphones' latencies",
 }
-SOURCES = {"default": "assumed", "measured": "measured"}
 FAR_S = 43_200.0
 STATEMENTS = {"shutter": "Shutter", "creation_time": "Camera's clock"}
 
@@ -36,13 +31,14 @@ def numbers(alignment: Alignment, first_picture: str = "") -> list[tuple[str, st
     """
     rows: list[tuple[str, str]] = []
     if alignment.clock_map is not None:
-        rows = [*_place(alignment, first_picture), *_drift(alignment), *_bounds(alignment)]
+        rows = [*_place(alignment, alignment.clock_map, first_picture), *_errors(alignment)]
     if alignment.gyro is not None:
         rows += _evidence(alignment.gyro)
     if alignment.headset_gyro is not None:
         rows += _headset_gyro(alignment.headset_gyro, alignment.compared_with)
-    if alignment.sound is not None:
-        rows.append(_sound(alignment.sound))
+    if (heard := alignment.sound) is not None:
+        lag = f", {heard.tau0_s:.3f} s" if _number(heard.tau0_s) else ""
+        rows.append(("Sound", f"{heard.windows_ok or 0} of {heard.windows or 0} windows agree{lag}"))
     if alignment.clocks is not None:
         rows += _clocks(alignment.clocks)
     return rows
@@ -52,30 +48,25 @@ def _number(value: float | None) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
-def _place(alignment: Alignment, first_picture: str) -> Rows:
+def _place(alignment: Alignment, clock_map: ClockMap, first_picture: str) -> Rows:
     """Where the camera's time begins on the headset's clock, and which of several headsets it moves with."""
-    assert alignment.clock_map is not None
     at = f"{first_picture}: " if first_picture else ""
-    since_s, epoch = float(alignment.clock_map.tau_s(0.0)), alignment.clock_map.epoch_ticks
+    since_s = float(clock_map.tau_s(0.0))
     what = "Camera's first picture" if alignment.source_clock == CAMERA_CLOCK else "Its first sample"
     if alignment.is_on_camera:
         yield what, f"{at}at {since_s:.4f} s of {alignment.master}"
         return
-    yield what, f"{at}{since_s:.4f} s after tick {epoch} of {alignment.headset}"
+    yield what, f"{at}{since_s:.4f} s after tick {clock_map.epoch_ticks} of {alignment.headset}"
     if others := [one.headset for one in alignment.other_headsets]:
         yield "Moves with", f"{alignment.headset}, not with {' or '.join(others)}"
 
 
-def _drift(alignment: Alignment) -> Rows:
-    fit = alignment.gyro.fit if alignment.gyro is not None else None
+def _errors(alignment: Alignment) -> Rows:
+    """Drift, and the errors: statistical, systematic, together."""
+    fit, errors = alignment.gyro.fit if alignment.gyro is not None else None, alignment.errors
     if fit is not None and _number(fit.drift_ppm):
         give = f" ± {fit.drift_sigma_ppm:.1f}" if _number(fit.drift_sigma_ppm) else ""
         yield f"Clock drift, {alignment.compared_with} against camera", f"{fit.drift_ppm:.1f}{give} ppm"
-
-
-def _bounds(alignment: Alignment) -> Rows:
-    """Errors: statistical, systematic, together."""
-    errors = alignment.errors
     if errors is None:
         return
     if errors.bound95_ms:
@@ -84,7 +75,7 @@ def _bounds(alignment: Alignment) -> Rows:
         yield f"{what}, 95 % bound", f"{' / '.join(known)} ms at start / middle / end"
     for part in errors.systematic:
         words = PARTS.get(part.part, part.part.replace("_", " "))
-        source = SOURCES.get(part.source, part.source)
+        source = "assumed" if part.source == "default" else part.source
         yield f"Systematic: {words}", f"{part.value:g} ± {part.sigma:g} ms ({source})"
     if _number(errors.total_ms):
         yield "Picture to picture, one sigma with the systematic parts", f"{errors.total_ms:.1f} ms"
@@ -114,22 +105,15 @@ def _headset_gyro(headset: GyroReport, whose: str) -> Rows:
         yield f"{whose.capitalize()}'s gyroscope", f"{headset.rate_hz:.1f} samples/s{jitter}{lost}"
 
 
-def _sound(heard: SoundEvidence) -> tuple[str, str]:
-    lag = f", {heard.tau0_s:.3f} s" if _number(heard.tau0_s) else ""
-    return "Sound", f"{heard.windows_ok or 0} of {heard.windows or 0} windows agree{lag}"
-
-
 def _clocks(said: ClockEvidence) -> Rows:
     """What the clocks said of the camera's start, and how well the headset's is known."""
     for one in said.statements or ():
         if _number(one.prior_s) and _number(one.sigma_s):
-            is_far = abs(one.prior_s) > FAR_S
-            days, near = (
-                f"{abs(one.prior_s) / 86_400:.1f} days away",
-                f"{one.prior_s:.2f} ± {one.sigma_s:.2f} s",
-            )
+            words = f"{one.prior_s:.2f} ± {one.sigma_s:.2f} s"
+            if abs(one.prior_s) > FAR_S:
+                words = f"{abs(one.prior_s) / 86_400:.1f} days away"
             unused = "" if one.serves else ", not used"
-            yield f"{STATEMENTS.get(one.source, one.source)} said", (days if is_far else near) + unused
+            yield f"{STATEMENTS.get(one.source, one.source)} said", words + unused
     clock = said.host_clock
     if clock is not None and _number(clock.bound_ms):
         stretches = f" in {clock.stretches} stretches" if clock.stretches > 1 else ""

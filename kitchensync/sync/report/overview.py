@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from kitchensync.storage.options.outputs import write_output
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.verify import kept_verdict
+from kitchensync.sync.answers import RecordingAnswer, SyncAnswer
 from kitchensync.sync.batch.batch import SCHEMA, not_done
 from kitchensync.sync.errors import CannotCompare
 from kitchensync.sync.report.render import render
@@ -43,27 +45,43 @@ MOST_REASONS = 3
 MOVED_MS = 0.01
 
 
-def summary_page(answer: dict[str, Any], folder: Path) -> str:
+@dataclass(frozen=True)
+class SummaryLine:
+    """One recording on the page; `link` leads to its own page where that is there."""
+
+    name: str
+    link: str
+    status: str
+    level: str
+    reasons: list[str]
+    pairs: list[Alignment]
+    data_status: (
+        str  # what `record` or `report` found out last: nothing is read anew for a page over hundreds
+    )
+    data_level: str
+    data_texts: list[str]
+    worst: str
+
+
+def summary_page(answer: SyncAnswer, folder: Path) -> str:
     """HTML of the answer `sync/1`; links go from `folder` to each report that is there."""
     recordings = worst_first(answer["recordings"])
     lines = [_line(recording, folder) for recording in recordings]
     bounds = sorted(b for b in map(largest_bound_ms, recordings) if b is not None)
     return render(
-        {
-            "counts": _counts([recording["status"] for recording in recordings], CLOCKS),
-            "data_counts": _counts([line["data"]["status"] for line in lines], DATA),
-            "total": len(recordings),
-            "lines": sorted(lines, key=lambda line: WORST.index(line["worst"])),
-            "levels": {status: level for status, (level, _) in CLOCKS.items()},
-            "usual_bound": f"{bounds[len(bounds) // 2]:.2f} ms" if bounds else "",
-            "worst_bound": f"{bounds[-1]:.2f} ms" if bounds else "",
-            "folder": folder.absolute().name,
-        },
         "summary.html.j2",
+        counts=_counts([recording["status"] for recording in recordings], CLOCKS),
+        data_counts=_counts([line.data_status for line in lines], DATA),
+        total=len(recordings),
+        lines=sorted(lines, key=lambda line: WORST.index(line.worst)),
+        levels={status: level for status, (level, _) in CLOCKS.items()},
+        usual_bound=f"{bounds[len(bounds) // 2]:.2f} ms" if bounds else "",
+        worst_bound=f"{bounds[-1]:.2f} ms" if bounds else "",
+        folder=folder.absolute().name,
     )
 
 
-def _counts(statuses: list[str], known: dict[str, tuple[str, str]]) -> list[dict[str, Any]]:
+def _counts(statuses: list[str], known: dict[str, tuple[str, str]]) -> list[dict[str, object]]:
     """Count the verdicts, worst first."""
     counted = Counter(statuses)
     return [
@@ -73,61 +91,57 @@ def _counts(statuses: list[str], known: dict[str, tuple[str, str]]) -> list[dict
     ]
 
 
-def write_summary(answer: dict[str, Any], target: Path, *, force: bool = True) -> None:
+def _line(recording: RecordingAnswer, folder: Path) -> SummaryLine:
+    path = Path(recording["path"]) if recording.get("path") else None
+    page = path / "sync" / "report.html" if path else None
+    has_page = page is not None and page.exists() and page.is_relative_to(folder)
+    kept = (kept_verdict(path) if path else None) or {"status": UNCHECKED}
+    texts = kept.get("good_for") or kept.get("reasons", [])[:MOST_REASONS]
+    level, data_level = CLOCKS[recording["status"]][0], DATA[kept["status"]][0]
+    return SummaryLine(
+        name=str(recording["recording"]),
+        link=page.relative_to(folder).as_posix() if page is not None and has_page else "",
+        status=recording["status"],
+        level=level,
+        reasons=[*recording.get("reasons", []), *recording.get("warnings", [])],
+        pairs=[Alignment.from_object(pair) for pair in recording["pairs"]],
+        data_status=kept["status"],
+        data_level=data_level,
+        data_texts=texts,
+        worst=min(level, data_level, key=WORST.index),
+    )
+
+
+def write_summary(answer: SyncAnswer, target: Path, *, force: bool = True) -> None:
     """Write the page whole or not at all. Raises OutputRefused."""
     write_output(target, summary_page(answer, target.parent).encode(), force=force)
 
 
 def refresh_summary(folder: Path) -> None:
     """Write a folder's page anew, if it is there, from what its recordings keep: so that it links to new reports."""
-    if (folder / PAGE).exists():
-        entries = [_kept(path) for path in recordings_in(folder)]
-        write_summary({"schema": SCHEMA, "recordings": entries}, folder / PAGE)
+    if not (folder / PAGE).exists():
+        return
+    entries = []
+    for path in recordings_in(folder):
+        try:
+            read_manifest(path)
+            kept = kept_answer(path)
+            why = "not synchronized yet, or not to its end: run `kitchensync sync`"
+        except StorageError as error:
+            kept, why = None, str(error)
+        entries.append(kept or not_done(path, why))
+    write_summary({"schema": SCHEMA, "recordings": entries}, folder / PAGE)
 
 
-def _kept(path: Path) -> dict[str, Any]:
-    try:
-        read_manifest(path)
-    except StorageError as error:
-        return not_done(path, str(error))
-    return kept_answer(path) or not_done(
-        path, "not synchronized yet, or not to its end: run `kitchensync sync`"
-    )
-
-
-def _line(recording: dict[str, Any], folder: Path) -> dict[str, Any]:
-    page = Path(recording.get("path", "")) / "sync" / "report.html"
-    has_page = bool(recording.get("path")) and page.exists() and page.is_relative_to(folder)
-    level, data = CLOCKS[recording["status"]][0], _data(recording)
-    return {
-        "name": str(recording["recording"]),
-        "link": page.relative_to(folder).as_posix() if has_page else "",
-        "status": recording["status"],
-        "level": level,
-        "reasons": [*recording.get("reasons", []), *recording.get("warnings", [])],
-        "pairs": [Alignment.from_object(pair) for pair in recording["pairs"]],
-        "data": data,
-        "worst": min(level, data["level"], key=WORST.index),
-    }
-
-
-def _data(recording: dict[str, Any]) -> dict[str, Any]:
-    """Return what `record` or `report` found out last: nothing is read anew for a page over hundreds."""
-    kept = kept_verdict(Path(recording["path"])) if recording.get("path") else None
-    kept = kept or {"status": UNCHECKED}
-    texts = kept.get("good_for") or kept.get("reasons", [])[:MOST_REASONS]
-    return {"status": kept["status"], "level": DATA[kept["status"]][0], "texts": texts}
-
-
-def worst_first(recordings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def worst_first(recordings: list[RecordingAnswer]) -> list[RecordingAnswer]:
     """Order: refused, to be looked at, aligned; inside that the largest bound first, then by name."""
     return sorted(
         recordings, key=lambda r: (ORDER.index(r["status"]), -(largest_bound_ms(r) or 0.0), r["recording"])
     )
 
 
-def largest_bound_ms(recording: dict[str, Any]) -> float | None:
-    """Largest 95 % bound of a recording's pairs, ms."""
+def largest_bound_ms(recording: RecordingAnswer) -> float | None:
+    """Return the largest 95 % bound of a recording's pairs, ms."""
     bounds = [Alignment.from_object(pair).bound95_ms for pair in recording["pairs"]]
     return max((bound for bound in bounds if bound is not None), default=None)
 
@@ -141,15 +155,20 @@ def compare(first: Path, second: Path) -> dict[str, Any]:
     rows = []
     for key in sorted(old.keys() | new.keys()):
         a, b = old.get(key), new.get(key)
+        moved_ms, statuses = None, [a and a.status, b and b.status]
+        if a is not None and b is not None and a.clock_map is not None and b.clock_map is not None:
+            times = np.array([t_s for t_s, _ in a.samples], dtype=np.float64)
+            moved = np.abs(a.clock_map.to_ticks(times) - b.clock_map.to_ticks(times))
+            moved_ms = float(moved.max()) / 1e4
         row: dict[str, Any] = {
             "recording": key[0],
             "source": key[1],
-            "status": [a and a.status, b and b.status],
-            "moved_ms": _moved_ms(a, b),
+            "status": statuses,
+            "moved_ms": moved_ms,
             "bound95_ms": [a and a.bound95_ms, b and b.bound95_ms],
             "reasons": [list(a.reasons) if a else [], list(b.reasons) if b else []],
+            "changed": statuses[0] != statuses[1] or (moved_ms or 0.0) > MOVED_MS,
         }
-        row["changed"] = row["status"][0] != row["status"][1] or (row["moved_ms"] or 0.0) > MOVED_MS
         rows.append(row)
     rows.sort(
         key=lambda row: (not row["changed"], -(row["moved_ms"] or 0.0), row["recording"], row["source"])
@@ -161,10 +180,11 @@ def _pairs(path: Path) -> dict[tuple[str, str], Alignment]:
     if path.is_file():
         try:
             answer = load_json(path)
-            told = [
-                (r["recording"], Alignment.from_object(p)) for r in answer["recordings"] for p in r["pairs"]
-            ]
-            return {(name, one.source): one for name, one in told}
+            return {
+                (recording["recording"], one.source): one
+                for recording in answer["recordings"]
+                for one in map(Alignment.from_object, recording["pairs"])
+            }
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OutsideMap) as error:
             raise CannotCompare(path, "is not what `kitchensync sync --json` prints") from error
     found: dict[tuple[str, str], Alignment] = {}
@@ -183,10 +203,3 @@ def _pairs(path: Path) -> dict[tuple[str, str], Alignment]:
     if not found:
         raise CannotCompare(path, "holds no alignments; run `kitchensync sync` first")
     return found
-
-
-def _moved_ms(a: Alignment | None, b: Alignment | None) -> float | None:
-    if a is None or b is None or a.clock_map is None or b.clock_map is None:
-        return None
-    times = np.array([t_s for t_s, _ in a.samples], dtype=np.float64)
-    return float(np.abs(a.clock_map.to_ticks(times) - b.clock_map.to_ticks(times)).max()) / 1e4

@@ -6,9 +6,9 @@ import math
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.options.outputs import write_output
@@ -36,7 +36,6 @@ from kitchensync.sync.report.timeline import (
     empty_lane,
     event_lane,
     holes_of,
-    span_of,
     stream_lane,
 )
 
@@ -55,7 +54,7 @@ def write_report(recording: Path, verification: dict[str, Any] | None = None) ->
     """
     judged = verification or verify(recording, deep=True, most_parts=DECODED_PARTS)
     with open_recording(recording) as opened:
-        page = render(gather(opened, judged))
+        page = render("report.html.j2", **gather(opened, judged))
     path = recording / NAME
     write_output(path, page.encode(), force=True)
     if judged.get("checked", True):
@@ -71,72 +70,67 @@ class PageContents:
     clocks: dict[str, TicksToHost]
     alignments: list[ShownAlignment]
     cameras: list[ShownFile]
-    armed: list[str]
-    "The cameras that were to film."
+    armed: list[str]  # the cameras that were to film
     story: Story
     time: ShownTime
 
-    def placed(self) -> Iterator[tuple[ReadStream, TicksToHost]]:
-        """The streams that have packets and a clock."""
-        for stream in self.streams:
-            if len(stream.index) and stream.device in self.clocks:
-                yield stream, self.clocks[stream.device]
-
+    @cached_property
     def span(self) -> ShownSpan:
         """The time in which everything was recorded; what people do with it afterwards is no part of that."""
-        moments_ns = [clock.host_ns(stream.ticks[row]) for stream, clock in self.placed() for row in (0, -1)]
-        moments_ns += [
+        moments_ns = [
             ns for file in self.cameras for ns in (file.start_host_ns, file.end_host_ns) if ns is not None
         ]
+        for stream in self.streams:
+            if self.is_placed(stream):
+                clock = self.clocks[stream.device]
+                moments_ns += [clock.host_ns(stream.ticks[row]) for row in (0, -1)]
         recorded_s = [self.time.seconds(ns) for ns in moments_ns]
         last_s = max(recorded_s) + AFTER_S if recorded_s else math.inf
-        noted_s = [mark.at_s for mark in self.story.marks if mark.at_s <= last_s]
-        return span_of([*recorded_s, *noted_s], self.time)
+        seconds = [*recorded_s, *(mark.at_s for mark in self.story.marks if mark.at_s <= last_s)]
+        first, last = min([0.0, *seconds]), max([1.0, *seconds])
+        return ShownSpan(self.time, first, last + 0.01 * (last - first))
 
-    def data_s(self) -> float:
-        """Length of the longest stream or film."""
-        spans = [float(s.ticks[-1] - s.ticks[0]) / 1e7 for s in self.streams if len(s.index) > 1]
-        return max([0.0, *spans, *(file.seconds or 0.0 for file in self.cameras)])
-
-    def damages(self) -> list[str]:
-        """Name everything that could not be read."""
-        parts: list[ReadStream | TicksToHost] = [*self.streams, *self.clocks.values()]
-        files = [f"{damage.file}: {damage.why}" for part in parts for damage in part.damage]
-        films = [f"{file.name}: {file.problem}" for file in self.cameras if file.problem]
-        return [*files, *self.story.problems, *films]
+    def is_placed(self, stream: ReadStream) -> bool:
+        """Return whether a stream has packets and a clock."""
+        return len(stream.index) > 0 and stream.device in self.clocks
 
 
 def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]:
-    """Collect what the page shows."""
-    manifest, checked = recording.manifest, verification["streams"]
+    """Collect what the page shows, by the names of the template."""
+    manifest, judged = recording.manifest, cast(facts.Verification, verification)
+    checked: dict[str, facts.StreamBalance] = judged["streams"]
     read = _read(recording)
-    span = read.span()
     said = [one.said for one in read.alignments]
     holes = {
-        stream.name: holes_of(stream, checked.get(stream.name, {}).get("gaps", []), known, span)
-        for stream, known in read.placed()
+        s.name: holes_of(s, checked.get(s.name, {}).get("gaps", []), read.clocks[s.device], read.span)
+        for s in read.streams
+        if read.is_placed(s)
     }
+    parts: list[ReadStream | TicksToHost] = [*read.streams, *read.clocks.values()]
+    damages = [f"{damage.file}: {damage.why}" for part in parts for damage in part.damage]
+    damages += [*read.story.problems, *(f"{f.name}: {f.problem}" for f in read.cameras if f.problem)]
+    lengths_s = [float(s.ticks[-1] - s.ticks[0]) / 1e7 for s in read.streams if len(s.index) > 1]
+    data_s = max([0.0, *lengths_s, *(file.seconds or 0.0 for file in read.cameras)])
     return {
         "recording": str(manifest.get("recording") or recording.path.name),
-        "data": facts.data_verdict(verification),
+        "data": facts.data_verdict(judged),
         "alignment": facts.alignment_verdict(said, read.cameras, read.armed),
         "state_note": facts.state_note(manifest),
-        "rows": facts.what_was_recorded(manifest, verification, recording.readable, read.data_s()),
+        "rows": facts.what_was_recorded(manifest, judged, recording.readable, data_s),
         "devices": facts.devices(manifest),
         "profiles": facts.profiles(manifest),
         "losses": facts.losses(manifest),
-        "damages": read.damages(),
+        "damages": damages,
         "zero": _zero_words(manifest, read.time),
-        "lanes": list(_lanes(read, holes, span)),
+        "lanes": list(_lanes(read, holes)),
         "holes": sorted((h for found in holes.values() for h in found), key=lambda h: h.start_s - h.end_s),
         "rates": [rate_of(s, checked.get(s.name, {}), read.clocks.get(s.device)) for s in read.streams],
         "cameras": read.cameras,
         "alignments": [
-            {"numbers": numbers(one.said, _first_picture(one, read.cameras, span)), "shown": one}
-            for one in read.alignments
+            {"numbers": numbers(one.said, _first_picture(one, read)), "shown": one} for one in read.alignments
         ],
         "mounts": read_mounts(recording.path),
-        "strip": _strip(recording, read, span),
+        "strip": _strip(recording, read),
         "story": read.story,
         "folder": shlex.quote(recording.path.resolve().name),
         "versions": facts.versions(manifest, said),
@@ -149,11 +143,21 @@ def _read(recording: Recording) -> PageContents:
         ReadStream(recording.readable, name, manifest["streams"][name], partial(recording.hides, name))
         for name in recording.streams
     ]
-    devices = dict.fromkeys(stream.device for stream in streams)
-    found = {device: read_clock(recording.readable, device, streams) for device in devices}
-    clocks = {device: known for device, known in found.items() if known is not None}
+    clocks = {}
+    for device in dict.fromkeys(stream.device for stream in streams):
+        if (known := read_clock(recording.readable, device, streams)) is not None:
+            clocks[device] = known
     alignments = read_alignments(recording.path)
-    time = _time(recording, streams)
+    try:
+        session = recording.session_time
+    except DAMAGED:
+        session = None
+    if session is not None and session.clock is not None:
+        time = ShownTime(session, int(session.clock.lines[0].to_host_ns(session.ticks0)))
+    else:  # damage or the lack of a headset hides session time: since the first packet, or the start
+        arrivals = [int(stream.index["host_ns"][0]) for stream in streams if len(stream.index)]
+        started_ns = (manifest.get("started") or {}).get("host_ns") or 0
+        time = ShownTime(None, min(arrivals) if arrivals else int(started_ns))
     return PageContents(
         streams,
         clocks,
@@ -165,30 +169,18 @@ def _read(recording: Recording) -> PageContents:
     )
 
 
-def _time(recording: Recording, streams: list[ReadStream]) -> ShownTime:
-    """Session time; where damage or the lack of a headset hides it, since the first packet, or the start."""
-    try:
-        session = recording.session_time
-    except DAMAGED:
-        session = None
-    if session is not None and session.clock is not None:
-        return ShownTime(session, int(session.clock.lines[0].to_host_ns(session.ticks0)))
-    arrivals = [int(stream.index["host_ns"][0]) for stream in streams if len(stream.index)]
-    started = recording.manifest.get("started") or {}
-    return ShownTime(None, min(arrivals) if arrivals else int(started.get("host_ns") or 0))
-
-
 def _zero_words(manifest: Manifest, time: ShownTime) -> str:
     times = utc_times(manifest)
-    whose = "recording computer" if time.session is None else "headset"
-    words = f"Minutes and seconds on the clock of the {whose}; 0:00 is the first packet"
+    device = "recording computer" if time.session is None else "headset"
+    words = f"Minutes and seconds on the clock of the {device}; 0:00 is the first packet"
     if times is None:
         return words
     utc_ns = int(times.to_utc(time.zero_host_ns))
     return f"{words}, {local_time(utc_ns, manifest.get('zone') or {})}"
 
 
-def _lanes(read: PageContents, holes: dict[str, list[Hole]], span: ShownSpan) -> Iterator[Lane]:
+def _lanes(read: PageContents, holes: dict[str, list[Hole]]) -> Iterator[Lane]:
+    span = read.span
     yield axis_lane(span)
     for stream in read.streams:
         if stream.name in holes:
@@ -201,23 +193,24 @@ def _lanes(read: PageContents, holes: dict[str, list[Hole]], span: ShownSpan) ->
         if not any(file.device == device for file in read.cameras):
             yield empty_lane(device, "no file of this camera is here", span)
     for kind in SIGNS:
-        if marks := [mark for mark in read.story.of_kind(kind) if mark.at_s <= span.last_s]:
+        if marks := [mark for mark in read.story.marks if mark.lane == kind and mark.at_s <= span.last_s]:
             yield event_lane(f"event: {kind}", marks, span)
     for known in read.clocks.values():
         yield clock_lane(known, span)
 
 
-def _first_picture(alignment: ShownAlignment, cameras: list[ShownFile], span: ShownSpan) -> str:
+def _first_picture(alignment: ShownAlignment, read: PageContents) -> str:
     """Return in words when the first picture of an aligned file was."""
-    starts = [f.start_host_ns for f in cameras if f.aligned and alignment.is_of(f.device, f.path.name)]
-    return f"at {clock(span.seconds(starts[0]))} of the recording" if starts and starts[0] is not None else ""
+    files = (f for f in read.cameras if f.clock_map and alignment.is_of(f.device, f.path.name))
+    start_ns = next((file.start_host_ns for file in files), None)
+    return f"at {clock(read.span.seconds(start_ns))} of the recording" if start_ns is not None else ""
 
 
-def _strip(recording: Recording, read: PageContents, span: ShownSpan) -> Strip:
+def _strip(recording: Recording, read: PageContents) -> Strip:
     """Make the pictures, the headset's from the first front camera that sent any; name what stands in the way."""
     try:
         sensors = [(stream, recording.sensor(stream.name)) for stream in read.streams if len(stream.index)]
         pv = next((stream for stream, sensor in sensors if sensor and sensor.is_front_camera), None)
-        return picture_strip(pv, read.clocks.get(pv.device) if pv else None, read.cameras, span)
+        return picture_strip(pv, read.clocks.get(pv.device) if pv else None, read.cameras, read.span)
     except (*DAMAGED, SyncError) as error:
         return Strip([], False, f"The pictures cannot be shown: {' '.join(str(error).split())}")

@@ -1,7 +1,6 @@
 """Pictures of both cameras side by side: the camera's key frames, and the headset's frame nearest to each.
 
-Only what is shown is decoded: a key frame of the (large) camera file, and the headset's small pictures from
-their key frame on.
+Only what is shown is decoded: a key frame of the camera file, and the headset's pictures from their key frame on.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import av
 import cv2
@@ -27,18 +25,12 @@ from kitchensync.sync.report.cameras import ShownFile
 from kitchensync.sync.report.streams import ReadStream, TicksToHost
 from kitchensync.sync.report.timeline import ShownSpan
 
-if TYPE_CHECKING:
-    import av
-
-
 PAIRS = 9
 WIDTH = 320
 QUALITY = 68
-EDGE = 0.04
-"""Share of the common time left out at both ends."""
+EDGE = 0.04  # share of the common time left out at both ends
 MOST_BACK_ROWS = 256
-FAR_PERIODS = 3.0
-"""A headset frame further away than this many periods is no match."""
+FAR_PERIODS = 3.0  # a headset frame further away than this many periods is no match
 
 DAMAGED = (StorageError, SensorError, OSError, RuntimeError, ValueError, KeyError)
 
@@ -80,12 +72,15 @@ def picture_strip(
 ) -> Strip:
     """Choose and decode the pictures of a recording."""
     files = [file for file in cameras if file.seconds and file.frames]
-    aligned = [file for file in files if file.aligned]
     if pv is None or clock is None or not len(pv):
         if not files:
             return Strip([], False, "No pictures were recorded.")
-        return Strip(list(_camera_alone(files[0], span)), False, "The camera's pictures alone.")
-    if aligned:
+        file, pairs = files[0], []
+        for camera_s, bgr in key_frames(file.path, _spread(0.0, file.seconds or 0.0)):
+            at_s = span.seconds(file.start_host_ns) + camera_s if file.start_host_ns else camera_s
+            pairs.append(PicturePair(at_s, camera_s, None, _camera_picture(file, camera_s, bgr), None))
+        return Strip(pairs, False, "The camera's pictures alone.")
+    if aligned := [file for file in files if file.clock_map is not None]:
         file = max(aligned, key=lambda file: file.seconds or 0.0)
         words = "Each camera picture stands beside the headset's picture nearest to it by the alignment."
         return Strip(list(_pairs(pv, clock, file, span)), True, words)
@@ -95,54 +90,37 @@ def picture_strip(
             " moment than the headset's beside them."
         )
         return Strip(list(_pairs(pv, clock, files[0], span)), False, words)
-    return Strip(list(_headset_alone(pv, clock, span)), False, "The headset's pictures alone.")
+    pairs = []
+    for row in np.linspace(0.03, 0.97, PAIRS) * (len(pv.index) - 1):
+        at_s = span.seconds(clock.host_ns(pv.ticks[int(row)]))
+        pairs.append(PicturePair(at_s, None, _headset_picture(pv, int(row), at_s), None, None))
+    return Strip(pairs, False, "The headset's pictures alone.")
 
 
 def _pairs(pv: ReadStream, clock: TicksToHost, file: ShownFile, span: ShownSpan) -> Iterator[PicturePair]:
-    start_s, end_s = _common_media_s(pv, clock, file)
+    ends, opened_ns = np.array([int(pv.ticks[0]), int(pv.ticks[-1])]), int(file.start_host_ns or 0)
+    if file.clock_map is not None:
+        inside = file.clock_map.to_media(ends)
+    else:
+        inside = (clock.to_host.to_host_ns(ends) - opened_ns) / 1e9
+    start_s, end_s = max(float(inside[0]), 0.0), min(float(inside[1]), file.seconds or 0.0)
     if end_s <= start_s:
         start_s, end_s = 0.0, file.seconds or 0.0
+    far_ms = FAR_PERIODS * 1e3 / (pv.nominal_hz or 30.0)
     for camera_s, bgr in key_frames(file.path, _spread(start_s, end_s)):
-        ticks = _ticks_at(file, clock, camera_s)
+        if file.clock_map is not None:
+            ticks = int(file.clock_map.to_ticks(camera_s))
+        else:
+            ticks = int(clock.to_host.to_ticks(opened_ns + round(camera_s * 1e9)))
         at_s = span.seconds(clock.host_ns(ticks))
         row = int(np.argmin(np.abs(pv.ticks - ticks)))
         away_ms = float(pv.ticks[row] - ticks) / 1e4
-        far_ms = FAR_PERIODS * 1e3 / (pv.nominal_hz or 30.0)
         camera = _camera_picture(file, camera_s, bgr)
         if abs(away_ms) > far_ms:
             headset, away = Thumbnail(problem=f"no picture within {far_ms:.0f} ms"), None
         else:
-            headset, away = headset_picture(pv, row, at_s + away_ms / 1e3), away_ms
+            headset, away = _headset_picture(pv, row, at_s + away_ms / 1e3), away_ms
         yield PicturePair(at_s, camera_s, headset, camera, away)
-
-
-def _common_media_s(pv: ReadStream, clock: TicksToHost, file: ShownFile) -> tuple[float, float]:
-    """Media seconds in which both have pictures."""
-    first, last = int(pv.ticks[0]), int(pv.ticks[-1])
-    if file.clock_map is not None:
-        inside = file.clock_map.to_media(np.array([first, last]))
-    else:
-        host = clock.to_host.to_host_ns(np.array([first, last]))
-        inside = (host - int(file.start_host_ns or 0)) / 1e9
-    return max(float(inside[0]), 0.0), min(float(inside[1]), file.seconds or 0.0)
-
-
-def _ticks_at(file: ShownFile, clock: TicksToHost, camera_s: float) -> int:
-    if file.clock_map is not None:
-        return int(file.clock_map.to_ticks(camera_s))
-    return int(clock.to_host.to_ticks(int(file.start_host_ns or 0) + round(camera_s * 1e9)))
-
-
-def _headset_alone(pv: ReadStream, clock: TicksToHost, span: ShownSpan) -> Iterator[PicturePair]:
-    for row in np.linspace(0.03, 0.97, PAIRS) * (len(pv.index) - 1):
-        at_s = span.seconds(clock.host_ns(pv.ticks[int(row)]))
-        yield PicturePair(at_s, None, headset_picture(pv, int(row), at_s), None, None)
-
-
-def _camera_alone(file: ShownFile, span: ShownSpan) -> Iterator[PicturePair]:
-    for camera_s, bgr in key_frames(file.path, _spread(0.0, file.seconds or 0.0)):
-        at_s = span.seconds(file.start_host_ns) + camera_s if file.start_host_ns else camera_s
-        yield PicturePair(at_s, camera_s, None, _camera_picture(file, camera_s, bgr), None)
 
 
 def _camera_picture(file: ShownFile, camera_s: float, bgr: UInt8) -> Thumbnail:
@@ -157,10 +135,7 @@ def _spread(start_s: float, end_s: float) -> list[float]:
 
 
 def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, UInt8]]:
-    """Yield (media s, small BGR) of the key frame at or before each time; a key frame comes once.
-
-    Raises UnreadableMedia when the file does not open.
-    """
+    """Yield (media s, small BGR) of the key frame at or before each time, once each. Raises UnreadableMedia."""
     media = open_media(path)
     first, base = int(media.frame_pts[0]), media.time_base
     seen: set[int] = set()
@@ -176,7 +151,7 @@ def key_frames(path: Path, times_s: list[float]) -> Iterator[tuple[float, UInt8]
             yield float((frame.pts - first) * base), _small(frame)
 
 
-def headset_picture(pv: ReadStream, row: int, at_s: float) -> Thumbnail:
+def _headset_picture(pv: ReadStream, row: int, at_s: float) -> Thumbnail:
     """Decode one headset picture; with the reason where it does not decode."""
     if pv.hidden[row]:
         return PAUSED
@@ -198,9 +173,9 @@ def decode_row(pv: ReadStream, row: int) -> UInt8 | None:
         frame = next(unbroken_frames(pv, row, row + 1), None)
     if frame is None:
         return None
-    if isinstance(frame.picture, np.ndarray):
-        return _small(av.VideoFrame.from_ndarray(frame.rgb(), format="rgb24"))
-    return _small(frame.picture)
+    if isinstance(frame.picture, av.VideoFrame):
+        return _small(frame.picture)
+    return _small(av.VideoFrame.from_ndarray(frame.rgb(), format="rgb24"))
 
 
 def _small(picture: av.VideoFrame) -> UInt8:

@@ -14,12 +14,10 @@ from markupsafe import Markup
 
 from kitchensync.shell.array_types import Floats
 
-WIDTH = 400
-"""Units across a plot: about the pixels of a phone, so that text keeps its size there."""
+WIDTH = 400  # units across a plot: about the pixels of a phone, so that text keeps its size there
 LEFT, RIGHT, TOP, BOTTOM = 54, WIDTH - 10, 12, 36
 """Left, right and upper edge of the frame, and the room below it."""
-COLUMNS = 320
-"""A line with more points is drawn by the lowest and highest of each column."""
+COLUMNS = 320  # a line with more points is drawn by the lowest and highest of each column
 
 PLOT = Markup(
     '<svg viewBox="0 0 {width} {height}" class="plot" role="img" aria-label="{title}">'
@@ -64,7 +62,7 @@ class Axis:
     label: str
 
     def share(self, value: float) -> float:
-        """Place of a value between the ends, 0 to 1."""
+        """Return the place of a value between the ends, 0 to 1."""
         return (value - self.low) / (self.high - self.low)
 
     @property
@@ -102,11 +100,11 @@ class Plot:
     shapes: list[Markup] = field(default_factory=list)
 
     def px(self, x: float) -> float:
-        """Horizontal place of a value."""
+        """Return the horizontal place of a value."""
         return LEFT + self.x.share(x) * (RIGHT - LEFT)
 
     def py(self, y: float) -> float:
-        """Vertical place of a value."""
+        """Return the vertical place of a value."""
         return self.bottom - self.y.share(y) * (self.bottom - TOP)
 
     @property
@@ -127,57 +125,41 @@ class Plot:
         """Add a line across at one height."""
         self.line(np.array([self.x.low, self.x.high]), np.array([y, y]), class_)
 
-    def dots(self, x: Floats, y: Floats) -> None:
-        """Add a dot for each value."""
-        self.shapes += [DOT.format(x=at, y=up) for at, up in self._inside(x, y)]
-
-    def crosses(self, x: Floats, y: Floats) -> None:
-        """Add a cross for each value: another shape, for those who do not see another colour."""
-        self.shapes += [CROSS.format(left=at - 3, top=up - 3) for at, up in self._inside(x, y)]
+    def dots(self, x: Floats, y: Floats, form: Markup = DOT) -> None:
+        """Add a dot for each value inside the frame, or a `CROSS` for those who do not see another colour."""
+        places = [(self.px(a), self.py(b)) for a, b in _finite(x, y) if self.y.low <= b <= self.y.high]
+        self.shapes += [form.format(x=at, y=up, left=at - 3, top=up - 3) for at, up in places]
 
     def error_bars(self, x: Floats, y: Floats, half: Floats) -> None:
         """Add a vertical bar of `half` up and down at every value, cut at the frame."""
         for a, b, h in _finite(x, y, half):
-            top, low = min(b + h, self.y.high), max(b - h, self.y.low)
-            self._upright(self.px(a), self.py(top), self.py(low), "bar")
+            top, low = self.py(min(b + h, self.y.high)), self.py(max(b - h, self.y.low))
+            self.shapes.append(UPRIGHT.format(x=self.px(a), top=top, low=low, class_="bar"))
 
     def peak(self, x: float, words: str) -> None:
         """Add an upright line with words at its top."""
         at = self.px(x)
         away, anchor = (4, "start") if at < 0.6 * WIDTH else (-4, "end")
-        self._upright(at, TOP, self.bottom, "peak")
+        self.shapes.append(UPRIGHT.format(x=at, top=TOP, low=self.bottom, class_="peak"))
         self.shapes.append(PEAK.format(x=at + away, y=TOP + 9, anchor=anchor, words=words))
-
-    def _inside(self, x: Floats, y: Floats) -> Iterator[tuple[float, float]]:
-        """Yield the places of the values inside the frame."""
-        found = _finite(x, y)
-        return ((self.px(a), self.py(b)) for a, b in found if self.y.low <= b <= self.y.high)
-
-    def _upright(self, x: float, top: float, low: float, class_: str) -> None:
-        self.shapes.append(UPRIGHT.format(x=x, top=top, low=low, class_=class_))
 
     def figure(self, caption: str) -> Figure:
         """Return the drawing with a caption."""
-        return Figure(self.svg(), caption)
-
-    def svg(self) -> Markup:
-        """Return the drawing."""
-        inside = Markup("").join([*self._frame(), *self.shapes])
-        return PLOT.format(width=WIDTH, height=self.height, title=self.title, inside=inside)
-
-    def _frame(self) -> Iterator[Markup]:
+        frame = []
         for tick, words in self.x.ticks:
             x = self.px(tick)
-            yield UPRIGHT.format(x=x, top=TOP, low=self.bottom, class_="grid")
-            yield TEXT.format(x=x, y=self.bottom + 13, anchor="middle", words=words)
+            frame.append(UPRIGHT.format(x=x, top=TOP, low=self.bottom, class_="grid"))
+            frame.append(TEXT.format(x=x, y=self.bottom + 13, anchor="middle", words=words))
         for tick, words in self.y.ticks:
             y = self.py(tick)
-            yield LEVEL.format(left=LEFT, right=RIGHT, y=y)
-            yield TEXT.format(x=LEFT - 4, y=y + 4, anchor="end", words=words)
+            frame.append(LEVEL.format(left=LEFT, right=RIGHT, y=y))
+            frame.append(TEXT.format(x=LEFT - 4, y=y + 4, anchor="end", words=words))
         middle, centre = (LEFT + RIGHT) / 2, (TOP + self.bottom) / 2
-        yield LABELS.format(
+        labels = LABELS.format(
             middle=middle, low=self.height - 6, centre=centre, across=self.x.label, up=self.y.label
         )
+        inside = Markup("").join([*frame, labels, *self.shapes])
+        return Figure(PLOT.format(width=WIDTH, height=self.height, title=self.title, inside=inside), caption)
 
 
 def thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +11,14 @@ from markupsafe import Markup
 from kitchensync.storage.verify.coverage import is_adaptive
 from kitchensync.storage.verify.gaps import usual_step
 from kitchensync.storage.verify.thresholds import COVERAGE_WARN, RATE_WARN, SILENCE_WARN_S
+from kitchensync.sync.report.facts import StreamBalance
 from kitchensync.sync.report.plots import tick_text
 from kitchensync.sync.report.render import length
 from kitchensync.sync.report.streams import ReadStream, TicksToHost
 
 TICKS_PER_MS = 10_000.0
 BINS = 30
-SPAN_STEPS = 3.0
-"""The histogram ends at this many usual intervals; what is longer stands in one last bar."""
+SPAN_STEPS = 3.0  # the histogram ends at this many usual intervals; what is longer stands in one last bar
 BAR_WIDTH, BAR_HEIGHT = 6, 30
 """Pixels: a usual interval is 60 wide, the whole 192, with one bar left out before the last."""
 BAR = Markup('<rect x="{}" y="{:.2f}" width="{}" height="{:.2f}" class="{}"/>')
@@ -33,51 +32,55 @@ HISTOGRAM = Markup(
 )
 
 
-def rate_of(stream: ReadStream, facts: dict[str, Any], clock: TicksToHost | None) -> dict[str, Any]:
+def rate_of(stream: ReadStream, facts: StreamBalance, clock: TicksToHost | None) -> dict[str, object]:
     """Measure one stream for its row; `facts` is its entry in the answer of verify, `clock` that of its device."""
     steps = stream.ticks[1:] - stream.ticks[:-1]
     measured_hz = len(steps) / (float(steps.sum()) / 1e7) if steps.sum() > 0 else None
-    coverage = facts.get("coverage")
+    coverage, silence_s = facts.get("coverage"), float(facts.get("longest_silence_s") or 0)
+    covers = "not known" if coverage is None else f"{math.floor(1000 * coverage + 1e-6) / 10:g} %"
+    form = stream.format
+    size = f"{form['width']}x{form['height']}" if form.get("width") and form.get("height") else ""
+    arrival = ""
+    if clock is not None and clock.from_probes and len(stream.index):  # what a stalled network shows
+        late_ms = (stream.index["host_ns"].astype(np.int64) - clock.to_host.to_host_ns(stream.ticks)) / 1e6
+        usual, most = (round(float(value)) for value in (np.median(late_ms), late_ms.max()))  # no "-0"
+        arrival = f"arrived {usual} ms late, at most {most} ms"
     return {
         "stream": stream.name,
-        "keeps": format_words(stream.format),
+        "keeps": " ".join(str(part) for part in (form.get("codec", ""), size) if part),
         "packets": len(stream.index),
         "received": int(facts.get("received", len(stream.index))),
         "duplicates": int(facts.get("duplicates", 0)),
-        "covers": covers_words(facts),
+        "covers": f"{covers}, silent for {length(silence_s)}" if silence_s > SILENCE_WARN_S else covers,
         "is_covered": coverage is None or float(coverage) >= COVERAGE_WARN,
-        "tracked": tracked_words(facts),
+        "tracked": _tracked_words(facts),
         "measured_hz": measured_hz,
         "nominal_hz": stream.nominal_hz,
-        "judged": judged(stream, measured_hz),
+        "judged": _judged(stream, measured_hz),
         "bytes": int(facts.get("bytes", int(stream.index["size"].astype(np.int64).sum()))),
         "missing": sum(last - first + 1 for first, last in facts.get("missing", [])),
         "gaps": len(facts.get("gaps", [])),
         "interval": interval_words(steps),
-        "arrival": arrival_words(stream, clock),
+        "arrival": arrival,
         "histogram": histogram(stream.name, steps),
     }
 
 
-def judged(stream: ReadStream, measured: float | None) -> str:
+def _judged(stream: ReadStream, measured_hz: float | None) -> str:
     """Write how the measured rate stands to the nominal one."""
-    if measured is None or not stream.nominal_hz:
+    if measured_hz is None or not stream.nominal_hz:
         return "not known"
-    share = measured / stream.nominal_hz
-    adaptive = is_adaptive(stream.name, stream.description)
-    if share < RATE_WARN:
-        return f"{share:.0%}, slows by itself" if adaptive else f"{share:.0%}, low"
-    return f"{share:.0%}"
+    share = measured_hz / stream.nominal_hz
+    if share >= RATE_WARN:
+        return f"{share:.0%}"
+    return (
+        f"{share:.0%}, slows by itself"
+        if is_adaptive(stream.name, stream.description)
+        else f"{share:.0%}, low"
+    )
 
 
-def covers_words(facts: dict[str, Any]) -> str:
-    """Write the share of the session that the stream covers, and its longest silence where that is long."""
-    share, silence_s = facts.get("coverage"), float(facts.get("longest_silence_s") or 0)
-    words = "not known" if share is None else f"{math.floor(1000 * share + 1e-6) / 10:g} %"
-    return f"{words}, silent for {length(silence_s)}" if silence_s > SILENCE_WARN_S else words
-
-
-def tracked_words(facts: dict[str, Any]) -> str:
+def _tracked_words(facts: StreamBalance) -> str:
     """Write in which share of the packets head, gaze, hands or pose were tracked, and what decodes."""
     shares = (facts.get("tracked") or {}).items()
     words = [f"{part.replace('_', ' ')} {math.floor(100 * share)} %" for part, share in shares]
@@ -97,21 +100,6 @@ def interval_words(steps: npt.NDArray[np.int64]) -> str:
     return f"usual {usual}, 99 % {rare}, most {longest} ms"
 
 
-def arrival_words(stream: ReadStream, clock: TicksToHost | None) -> str:
-    """Write how long after its stamp a packet came, usually and at most: what a stalled network shows."""
-    if clock is None or not clock.from_probes or not len(stream.index):
-        return ""
-    late_ms = (stream.index["host_ns"].astype(np.int64) - clock.to_host.to_host_ns(stream.ticks)) / 1e6
-    usual, most = (round(float(value)) for value in (np.median(late_ms), late_ms.max()))  # no "-0"
-    return f"arrived {usual} ms late, at most {most} ms"
-
-
-def format_words(form: dict[str, Any]) -> str:
-    """Write how the stream was asked to be sent, such as `h265 640x360`."""
-    size = f"{form['width']}x{form['height']}" if form.get("width") and form.get("height") else ""
-    return " ".join(str(part) for part in (form.get("codec", ""), size) if part)
-
-
 def histogram(name: str, steps: npt.NDArray[np.int64]) -> Markup:
     """Draw how often which interval was; heights are logarithmic, so that a single long one is seen."""
     usual = usual_step(steps)
@@ -121,17 +109,15 @@ def histogram(name: str, steps: npt.NDArray[np.int64]) -> Markup:
     inside, _ = np.histogram(np.maximum(shares[shares < SPAN_STEPS], 0.0), BINS, (0.0, SPAN_STEPS))
     beyond = len(steps) - int(inside.sum())
     heights = np.log1p([*inside, beyond]) / np.log1p(max(int(inside.max()), beyond, 1))
-    bars = [_bar(number, height) for number, height in enumerate(heights) if height > 0]
+    bars = []
+    for number, height in enumerate(heights):
+        if height > 0:  # the last, of all that is longer, stands a little away
+            tall = max(height * (BAR_HEIGHT - 2), 1.5)
+            at, class_ = (number + 1, "over") if number == BINS else (number, "count")
+            bars.append(BAR.format(at * BAR_WIDTH, BAR_HEIGHT - tall, BAR_WIDTH - 1, tall, class_))
     ticks = [0.0, usual / TICKS_PER_MS, 2 * usual / TICKS_PER_MS]
     return HISTOGRAM.format(
         words=f"{name}: spread of the intervals between packets, {interval_words(steps)}; {beyond} beyond",
         bars=Markup("").join(bars),
         labels=[tick_text(tick, ticks) for tick in ticks],
     )
-
-
-def _bar(number: int, height: float) -> Markup:
-    """Draw one bar; the last, of all that is longer, stands a little away."""
-    tall = max(height * (BAR_HEIGHT - 2), 1.5)
-    at, class_ = (number + 1, "over") if number == BINS else (number, "count")
-    return BAR.format(at * BAR_WIDTH, BAR_HEIGHT - tall, BAR_WIDTH - 1, tall, class_)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
-from typing import Any
+from typing import TypedDict
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kitchensync.shell.terminal import shown_in_page
 
 
-def render(page: dict[str, Any], template: str = "report.html.j2") -> str:
+class Zone(TypedDict, total=False):
+    """The time zone of a recording in its manifest."""
+
+    iana: str | None
+    utc_offset_s: float | None
+
+
+def render(template: str, **page: object) -> str:
     """Fill a template; everything is escaped but the drawings made here."""
     environment = Environment(
         loader=PackageLoader("kitchensync.sync.report"),
@@ -27,18 +33,15 @@ def render(page: dict[str, Any], template: str = "report.html.j2") -> str:
 
 def size(count: float) -> str:
     """Write bytes with a decimal unit."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if abs(count) < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1000
-    return ""
+    units = ("kB", "MB", "GB")
+    power = next((n for n in range(4) if abs(count) < 1000 ** (n + 1)), 3)
+    return f"{count / 1000**power:.1f} {units[power - 1]}" if power else f"{count:.0f} bytes"
 
 
 def clock(seconds: float) -> str:
     """Write seconds of the recording as m:ss.t (h:mm:ss.t from an hour on)."""
     sign = "-" if seconds < -0.05 else ""
-    tenths = round(abs(seconds) * 10)
-    minutes, rest = divmod(tenths, 600)
+    minutes, rest = divmod(round(abs(seconds) * 10), 600)
     hours, minutes = divmod(minutes, 60)
     head = f"{hours}:{minutes:02d}" if hours else f"{minutes}"
     return f"{sign}{head}:{rest / 10:04.1f}"
@@ -65,7 +68,7 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", "\u202f")
 
 
-def local_time(utc_ns: int, zone: Mapping[str, Any]) -> str:
+def local_time(utc_ns: int, zone: Zone) -> str:
     """Write a moment as the clock on the wall showed it, with the zone."""
     offset = datetime.timedelta(seconds=int(zone.get("utc_offset_s") or 0))
     moment = datetime.datetime.fromtimestamp(utc_ns // 1_000_000_000, tz=datetime.timezone(offset))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -38,11 +38,6 @@ class Damage:
     before_ticks: int | None
     after_ticks: int | None
 
-    @property
-    def cause(self) -> str:
-        """Why its packets are missing."""
-        return f"damaged file {self.file}"
-
 
 class ReadStream(StoredPackets):
     """One stream: the packets of all chunks that open, and what does not open."""
@@ -56,9 +51,6 @@ class ReadStream(StoredPackets):
         self.nominal_hz: float | None = description.get("nominal_hz")
         self.damage: list[Damage] = []
         self._hides = hides
-        self._read(recording)
-
-    def _read(self, recording: Path) -> None:
         self._parts = []
         broken: list[tuple[int, str, str]] = []
         for path in chunk_paths(self.folder):
@@ -81,8 +73,7 @@ class ReadStream(StoredPackets):
     @property
     def ticks(self) -> Int64:
         """Device stamps of the packets, 100 ns."""
-        ticks: Int64 = self.index["device_ticks"]
-        return ticks
+        return cast(Int64, self.index["device_ticks"])
 
 
 def _why(error: Exception) -> str:
@@ -122,20 +113,16 @@ def read_clock(recording: Path, device: str, streams: list[ReadStream]) -> Ticks
             damage.append(Damage(path.relative_to(recording).as_posix(), _why(error), None, None))
     probes = np.concatenate(known) if known else np.empty(0, PROBE)
     fitted = host_clock(probes["host_send_ns"], probes["host_receive_ns"], probes["device_ticks"])
-    if fitted is None or len(probes) < FEW_PROBES:
-        fitted = _from_arrival([s for s in streams if s.device == device and len(s.index)])
+    own = [s for s in streams if s.device == device and len(s.index)]
+    if own and (fitted is None or len(probes) < FEW_PROBES):
+        # the least delay between stamp and arrival: delay only adds
+        ticks0 = int(own[0].ticks[0])
+        late = [s.index["host_ns"].astype(np.int64) - 100 * (s.ticks - ticks0) for s in own]
+        least = min(int(part.min()) for part in late)
+        fitted = constant_clock(ticks0, least, max(int(np.median(part)) - least for part in late))
+    elif len(probes) < FEW_PROBES:
+        fitted = None
     return TicksToHost(device, fitted, probes, damage) if fitted else None
-
-
-def _from_arrival(streams: list[ReadStream]) -> HostClock | None:
-    """Use the least delay between stamp and arrival: delay only adds."""
-    if not streams:
-        return None
-    ticks0 = int(streams[0].ticks[0])
-    late = [s.index["host_ns"].astype(np.int64) - 100 * (s.ticks - ticks0) for s in streams]
-    least = min(int(part.min()) for part in late)
-    usual = max(int(np.median(part)) - least for part in late)
-    return constant_clock(ticks0, least, usual)
 
 
 @dataclass(frozen=True, slots=True)

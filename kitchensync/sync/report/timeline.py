@@ -6,7 +6,7 @@ Places are percentages, so that lanes stretch from a phone to a desktop while th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -30,15 +30,12 @@ EVENT = Markup(
     '<text x="11" y="4" class="number{tight}">{number}</text>{label}</svg>'
 )
 LABEL = Markup('<text x="{}" y="4" class="wide">{}</text>')
-LEAST_GAP = 0.003
-"""Share of the width below which a gap would not be seen."""
-CAUSE_FITS = 0.09
-"""Share of the width from which on the cause is written into the gap."""
+LEAST_GAP = 0.003  # share of the width below which a gap would not be seen
+CAUSE_FITS = 0.09  # share of the width from which on the cause is written into the gap
 MOST_TICKS = 200
 DESKTOP_WIDTH = 900.0
 """Pixels for which labels of events are cut; narrower screens show marks and numbers alone."""
-PHONE_WIDTH = 350.0
-"""Pixels below which a number would be covered by the next mark; there it is left out."""
+PHONE_WIDTH = 350.0  # pixels below which a number would be covered by the next mark; there it is left out
 LETTER = 6.4
 MARK_WIDTH = 40.0
 FEWEST_LETTERS = 6
@@ -95,11 +92,6 @@ class Hole:
         """What its cause means; empty where the cause says it."""
         return CAUSES.get(self.cause, "")
 
-    @property
-    def text(self) -> str:
-        """The hole in words."""
-        return f"{self.cause}, {length(self.end_s - self.start_s)} at {clock(self.start_s)}"
-
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -110,20 +102,17 @@ class Lane:
     drawing: Markup
 
 
-def span_of(seconds: Sequence[float], time: ShownTime) -> ShownSpan:
-    """Choose the shown time so that everything placed is inside, with a little room."""
-    first, last = min([0.0, *seconds]), max([1.0, *seconds])
-    return ShownSpan(time, first, last + 0.01 * (last - first))
-
-
 def holes_of(stream: ReadStream, gaps: Iterable[Gap], time: TicksToHost, span: ShownSpan) -> list[Hole]:
     """Place the gaps of a stream; a gap over a damaged file says so."""
     broken = {damage.before_ticks: damage for damage in stream.damage if damage.before_ticks is not None}
     found = []
     for gap in gaps:
         damage = broken.pop(gap["start_ticks"], None)
-        found.append((gap["start_ticks"], gap["end_ticks"], damage.cause if damage else str(gap["cause"])))
-    found += [(start, d.after_ticks, d.cause) for start, d in broken.items() if d.after_ticks is not None]
+        cause = f"damaged file {damage.file}" if damage else str(gap["cause"])
+        found.append((gap["start_ticks"], gap["end_ticks"], cause))
+    for start, damage in broken.items():
+        if damage.after_ticks is not None:
+            found.append((start, damage.after_ticks, f"damaged file {damage.file}"))
     holes = []
     for start, end, cause in found:
         start_s, end_s = (span.seconds(time.host_ns(ticks)) for ticks in (start, end))
@@ -143,10 +132,16 @@ def axis_lane(span: ShownSpan) -> Lane:
 
 
 def stream_lane(stream: ReadStream, holes: list[Hole], time: TicksToHost, span: ShownSpan) -> Lane:
-    """Draw when a stream delivered, with its holes."""
+    """Draw when a stream delivered, with its holes; those that would look like one on the screen are one."""
     first_s, last_s = (span.seconds(time.host_ns(stream.ticks[row])) for row in (0, -1))
+    groups: list[list[Hole]] = []
+    for hole in holes:
+        if groups and span.share(hole.start_s) < span.share(groups[-1][-1].end_s) + LEAST_GAP:
+            groups[-1].append(hole)
+        else:
+            groups.append([hole])
     shapes = [_bar("have", first_s, last_s, span, f"{stream.name}: {clock(first_s)} to {clock(last_s)}")]
-    shapes += [_gap(group, span) for group in _groups(holes, span)]
+    shapes += [_gap(group, span) for group in groups]
     causes = ", ".join(Counter(hole.cause for hole in holes))
     notes = [f"{count_of(len(holes), 'gap')}: {causes}"] if holes else []
     if any(damage.after_ticks is None for damage in stream.damage):
@@ -156,29 +151,21 @@ def stream_lane(stream: ReadStream, holes: list[Hole], time: TicksToHost, span: 
     return Lane(stream.name, note, _drawing(words, shapes, span))
 
 
+def _gap(group: list[Hole], span: ShownSpan) -> Markup:
+    first, end_s = group[0], max(hole.end_s for hole in group)
+    start, end = span.share(first.start_s), span.share(end_s)
+    causes = Counter(hole.cause for hole in group)
+    words = f"{first.cause}, {length(end_s - first.start_s)} at {clock(first.start_s)}"
+    if len(group) > 1:
+        counts = ", ".join(f"{n} x {cause}" for cause, n in causes.items())
+        words = f"{len(group)} gaps from {clock(first.start_s)}: {counts}"
+    gap = GAP.format(start, max(end - start, LEAST_GAP), words)
+    return gap + CAUSE.format((start + end) / 2, first.cause) if end - start >= CAUSE_FITS else gap
+
+
 def empty_lane(name: str, why: str, span: ShownSpan) -> Lane:
     """Draw a lane for what was armed and is not there."""
     return Lane(name, "nothing", _drawing(f"{name}: {why}", [ABSENT.format(why)], span))
-
-
-def _groups(holes: list[Hole], span: ShownSpan) -> list[list[Hole]]:
-    """Group holes that would look like one on the screen."""
-    groups: list[list[Hole]] = []
-    for hole in holes:
-        if groups and span.share(hole.start_s) < span.share(groups[-1][-1].end_s) + LEAST_GAP:
-            groups[-1].append(hole)
-        else:
-            groups.append([hole])
-    return groups
-
-
-def _gap(group: list[Hole], span: ShownSpan) -> Markup:
-    start, end = span.share(group[0].start_s), span.share(max(hole.end_s for hole in group))
-    causes = Counter(hole.cause for hole in group)
-    counts = ", ".join(f"{n} x {cause}" for cause, n in causes.items())
-    several = f"{len(group)} gaps from {clock(group[0].start_s)}: {counts}"
-    gap = GAP.format(start, max(end - start, LEAST_GAP), several if len(group) > 1 else group[0].text)
-    return gap + CAUSE.format((start + end) / 2, next(iter(causes))) if end - start >= CAUSE_FITS else gap
 
 
 def camera_lane(file: ShownFile, span: ShownSpan) -> Lane:
@@ -187,34 +174,29 @@ def camera_lane(file: ShownFile, span: ShownSpan) -> Lane:
         return empty_lane(file.name, file.problem or "not known when it was recorded", span)
     first_s, last_s = span.seconds(file.start_host_ns), span.seconds(file.end_host_ns)
     words = f"{file.name}: {clock(first_s)} to {clock(last_s)}, {file.placed_by}"
-    bar = _bar("camera" if file.aligned else "camera unsure", first_s, last_s, span, words)
+    bar = _bar("camera" if file.clock_map else "camera unsure", first_s, last_s, span, words)
     return Lane(file.name, file.placed_by, _drawing(words, [bar], span))
 
 
 def event_lane(name: str, marks: list[Mark], span: ShownSpan) -> Lane:
     """Draw marks with number and, where there is room, words."""
     shares = [span.share(mark.at_s) for mark in marks]
-    rooms = [end - share for share, end in zip(shares, [*shares[1:], 1.0], strict=True)]
-    shapes = [
-        _mark(mark, share, room, is_last=mark is marks[-1])
-        for mark, share, room in zip(marks, shares, rooms, strict=True)
-    ]
-    words = "; ".join(f"{mark.number} {mark.words} at {clock(mark.at_s)}" for mark in marks[:40])
-    return Lane(name, str(len(marks)), _drawing(f"{name}: {words}", shapes, span))
-
-
-def _mark(mark: Mark, share: float, room: float, *, is_last: bool) -> Markup:
-    letters = int((room * DESKTOP_WIDTH - MARK_WIDTH) / LETTER)
-    label = mark.label if len(mark.label) <= letters else f"{mark.label[: letters - 1]}…"
-    return EVENT.format(
-        share=share,
-        undone=" undone" if mark.undone else "",
-        words=f"{mark.number} {mark.words} at {clock(mark.at_s)}",
-        sign=mark.sign,
-        tight=" tight" if room * PHONE_WIDTH < MARK_WIDTH and not is_last else "",
-        number=mark.number,
-        label=LABEL.format(17 + 7 * len(str(mark.number)), label) if letters >= FEWEST_LETTERS else "",
-    )
+    shapes, texts = [], [f"{mark.number} {mark.words} at {clock(mark.at_s)}" for mark in marks]
+    for mark, text, share, end in zip(marks, texts, shares, [*shares[1:], 1.0], strict=True):
+        room = end - share
+        letters = int((room * DESKTOP_WIDTH - MARK_WIDTH) / LETTER)
+        label = mark.label if len(mark.label) <= letters else f"{mark.label[: letters - 1]}…"
+        shape = EVENT.format(
+            share=share,
+            undone=" undone" if mark.undone else "",
+            words=text,
+            sign=mark.sign,
+            tight=" tight" if room * PHONE_WIDTH < MARK_WIDTH and mark is not marks[-1] else "",
+            number=mark.number,
+            label=LABEL.format(17 + 7 * len(str(mark.number)), label) if letters >= FEWEST_LETTERS else "",
+        )
+        shapes.append(shape)
+    return Lane(name, str(len(marks)), _drawing(f"{name}: {'; '.join(texts[:40])}", shapes, span))
 
 
 def clock_lane(time: TicksToHost, span: ShownSpan) -> Lane:

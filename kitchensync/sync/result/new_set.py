@@ -34,7 +34,8 @@ def new_set(recording: Path) -> Iterator[Path]:
     with locked_folder(own):
         try:
             own.mkdir(exist_ok=True)  # whoever had the lock may have removed it, empty
-            _remove_leftovers(own)
+            for path in own.glob(f"*{PART_SUFFIX}"):  # what a killed run left half made
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
             folder.mkdir()
             yield folder
             _put_in_place(folder, own)
@@ -45,38 +46,25 @@ def new_set(recording: Path) -> Iterator[Path]:
                 own.rmdir()  # only where it is empty: nothing was ever written
 
 
-def _remove_leftovers(own: Path) -> None:
-    """Remove what a killed run left half made."""
-    for path in own.glob(f"*{PART_SUFFIX}"):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
 def _put_in_place(folder: Path, own: Path) -> None:
-    """Rename the new files over the last ones. All that needs room comes first, and the state is the last of all."""
-    made = _files(folder)
+    """Rename the new files over the last ones. All that needs room comes first, and the state is the last of all.
+
+    Only what synchronization owns is removed; reports and the check of mounts are others'.
+    """
+    made = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
     for name in made:
         sync_path(folder / name)  # some disks say only then that they are full
         (own / name).parent.mkdir(exist_ok=True)
     state = Path(STATE.name)
     (own / state).unlink(missing_ok=True)  # from here until the new one is there the set may be mixed
+    last = {path.relative_to(own) for path in (own / ALIGNMENT).rglob("*") if path.is_file()}
+    last |= {Path(name) for name in TABLES if (own / name).is_file()}
     for name in sorted(made - {state}):
         LOCAL.rename(folder / name, own / name)
-    for name in _last_set(own) - made:
+    for name in last - made:
         LOCAL.remove(own / name)
     for place in {(own / name).parent for name in made}:
         LOCAL.sync_folder(place)
     if state in made:
         LOCAL.rename(folder / state, own / state)
         LOCAL.sync_folder(own)
-
-
-def _files(folder: Path) -> set[Path]:
-    return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
-
-
-def _last_set(own: Path) -> set[Path]:
-    """What synchronization owns; reports and the check of mounts are others'."""
-    inside = (
-        {Path(ALIGNMENT) / name for name in _files(own / ALIGNMENT)} if (own / ALIGNMENT).is_dir() else set()
-    )
-    return inside | {Path(name) for name in TABLES if (own / name).is_file()}

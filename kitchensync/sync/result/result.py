@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -31,13 +31,14 @@ from kitchensync.storage.timeline.alignment_evidence import (
 )
 from kitchensync.storage.timeline.bridge import Bridge
 from kitchensync.storage.timeline.clock_map import ClockMap, sample_rows
-from kitchensync.sync.align.fine import Fine
 from kitchensync.sync.align.pair_alignment import PairAlignment
 from kitchensync.sync.align.prior import Prior
 from kitchensync.sync.align.sound import MICROPHONES_MS, Heard
 from kitchensync.sync.align.verdict import THRESHOLDS, Verdict, judge_bridge
 from kitchensync.sync.answers import software_version
+from kitchensync.sync.recording.latency_store import StoredLatency
 
+PlotArrays = dict[str, npt.NDArray[Any]]
 ASSUMED = "default"
 HEAD_POSE_PART = ErrorPart("head_pose_filter", 0.0, 10.0, ASSUMED)
 GYRO_TO_FRAME = "gyro_to_frame"
@@ -54,20 +55,22 @@ def pair_aligned(
     *,
     epoch_ticks: int,
     last_t_s: float,
-    headset: dict[str, Any],
-    camera: dict[str, Any],
+    headset: Mapping[str, object],
+    camera: Mapping[str, object],
     inputs: Iterable[Input],
     clocks: ClockEvidence | None = None,
     systematic: tuple[ErrorPart, ...] = SYSTEMATIC,
 ) -> Alignment:
     """Everything that two gyroscopes said; without map and samples when not aligned."""
-    unit = GyroUnit(found.unit.name, found.unit.scale, found.unit.source)
+    unit, prior = GyroUnit(found.unit.name, found.unit.scale, found.unit.source), found.prior
+    if clocks is None and prior is not None:
+        clocks = ClockEvidence(prior.tau0_s, prior.sigma_s, prior.source)
     return replace(
         by_verdict(found.verdict, found.clock_map, last_t_s, inputs=inputs),
         epoch_ticks=epoch_ticks,
-        errors=errors_of(found, systematic),
-        gyro=gyro_evidence(found),
-        clocks=clocks if clocks is not None else prior_evidence(found.prior),
+        errors=_errors_of_motion(found, systematic) if found.fine is not None else None,
+        gyro=_gyro_evidence(found),
+        clocks=clocks,
         headset_gyro=GyroReport(headset, unit),
         camera_gyro=camera,
     )
@@ -94,11 +97,8 @@ def by_verdict(
     )
 
 
-def with_picture_latency(answer: Alignment, measured: dict[str, Any], name: str = GYRO_TO_FRAME) -> Alignment:
-    """Put a camera's measured picture latency in the place of the default, and sum up anew.
-
-    `measured` holds `latency_ms` and `sigma_ms`. An answer without such a part stays as it is.
-    """
+def with_picture_latency(answer: Alignment, measured: StoredLatency, name: str = GYRO_TO_FRAME) -> Alignment:
+    """Put a camera's measured picture latency in the place of the default; without that part nothing changes."""
     errors = answer.errors
     if errors is None or errors.total_ms is None:
         return answer
@@ -157,30 +157,28 @@ def clock_errors(prior: Prior) -> AlignmentErrors:
 def _errors_of(stat_ms: npt.NDArray[np.floating], parts: tuple[ErrorPart, ...]) -> AlignmentErrors:
     systematic = math.fsum(part.sigma**2 for part in parts)
     return AlignmentErrors(
-        stat_ms=_rounded(tuple(stat_ms.tolist()), 4),
+        stat_ms=_rounded(stat_ms.tolist()),
         model_ms=(0.0, 0.0, 0.0),
-        bound95_ms=_rounded(tuple((2.0 * stat_ms).tolist()), 4),
+        bound95_ms=_rounded((2.0 * stat_ms).tolist()),
         systematic=parts,
         total_ms=round(math.sqrt(float(stat_ms.max()) ** 2 + systematic), 3),
     )
 
 
-def errors_of(found: PairAlignment, systematic: tuple[ErrorPart, ...] = SYSTEMATIC) -> AlignmentErrors | None:
+def _errors_of_motion(found: PairAlignment, systematic: tuple[ErrorPart, ...]) -> AlignmentErrors:
     """Statistical, model and systematic parts apart."""
-    if found.fine is None:
-        return None
     parts = systematic + ((HEAD_POSE_PART,) if found.head_pose else ())
     unseen = math.fsum(part.sigma**2 for part in parts)
     return AlignmentErrors(
-        stat_ms=_rounded(found.stat_ms, 4),
-        model_ms=_rounded(found.model_ms, 4),
-        bound95_ms=_rounded(found.bound95_ms, 4),
+        stat_ms=_rounded(found.stat_ms),
+        model_ms=_rounded(found.model_ms),
+        bound95_ms=_rounded(found.bound95_ms),
         systematic=parts,
         total_ms=round(math.sqrt(max(found.stat_ms) ** 2 + max(found.model_ms) ** 2 + unseen), 3),
     )
 
 
-def gyro_evidence(found: PairAlignment) -> GyroEvidence:
+def _gyro_evidence(found: PairAlignment) -> GyroEvidence:
     """What the gyroscopes say, in numbers."""
     coarse, fine = found.coarse, found.fine
     search = GyroSearch(
@@ -195,11 +193,7 @@ def gyro_evidence(found: PairAlignment) -> GyroEvidence:
     )
     if fine is None:
         return GyroEvidence(search, windows_ok=0, windows=0)
-    return GyroEvidence(search, int(fine.lags.kept.sum()), len(fine.lags.kept), _fit_of(fine))
-
-
-def _fit_of(fine: Fine) -> GyroFit:
-    return GyroFit(
+    fit = GyroFit(
         chi=round(fine.line.chi, 3),
         drift_ppm=round(fine.line.drift * 1e6, 3),
         drift_sigma_ppm=round(float(np.sqrt(fine.line.covariance[1, 1])) * 1e6, 3),
@@ -214,22 +208,17 @@ def _fit_of(fine: Fine) -> GyroFit:
         cramer_rao_ms=round(fine.cramer_rao_s * 1e3, 5),
         overlap_s=list(fine.overlap_s),
     )
+    return GyroEvidence(search, int(fine.lags.kept.sum()), len(fine.lags.kept), fit)
 
 
-def prior_evidence(prior: Prior | None) -> ClockEvidence | None:
-    """What the clocks said before."""
-    return ClockEvidence(prior.tau0_s, prior.sigma_s, prior.source) if prior is not None else None
-
-
-def plot_arrays(found: PairAlignment) -> dict[str, npt.NDArray[Any]]:
+def plot_arrays(found: PairAlignment) -> PlotArrays:
     """Arrays that the report draws: score over lag, window lags with the line, overlay of both rates."""
-    arrays: dict[str, npt.NDArray[Any]] = {
-        "coarse_lag_s": found.coarse.lags_s,
-        "coarse_score": found.coarse.score,
-    }
-    fine = found.fine
-    if fine is not None:
-        line_t_s = _drawn_times(fine)
+    arrays: PlotArrays = {"coarse_lag_s": found.coarse.lags_s, "coarse_score": found.coarse.score}
+    if (fine := found.fine) is not None:
+        # where the curve must be known to be drawn: its ends, both sides of jumps, and between when it bends
+        breaks = np.array(fine.line.shape.breaks_s)
+        between = np.linspace(*fine.overlap_s, 2 if fine.line.shape.degree == 1 else 41)
+        line_t_s = np.unique(np.concatenate([between, breaks, np.nextafter(breaks, np.inf)]))
         arrays |= {
             "window_t_s": fine.lags.t_s,
             "window_tau_s": fine.lags.tau_s,
@@ -248,12 +237,5 @@ def plot_arrays(found: PairAlignment) -> dict[str, npt.NDArray[Any]]:
     return arrays
 
 
-def _drawn_times(fine: Fine) -> npt.NDArray[np.floating]:
-    """Where the curve must be known to be drawn: its ends, both sides of jumps, and between when it bends."""
-    breaks = np.array(fine.line.shape.breaks_s)
-    between = np.linspace(*fine.overlap_s, 2 if fine.line.shape.degree == 1 else 41)
-    return np.unique(np.concatenate([between, breaks, np.nextafter(breaks, np.inf)]))
-
-
-def _rounded(values: tuple[float, ...], digits: int) -> tuple[float, ...]:
-    return tuple(round(value, digits) for value in values)
+def _rounded(values: Iterable[float]) -> tuple[float, ...]:
+    return tuple(round(value, 4) for value in values)

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from kitchensync.shell.files_on_disk import files_below
 from kitchensync.shell.untrusted_json import load_json
@@ -17,7 +17,7 @@ from kitchensync.storage.names import COPIES, DERIVED, MANIFEST
 from kitchensync.storage.recording_folder import check_folder
 from kitchensync.storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED, Alignment
 from kitchensync.sync.align.verdict import THRESHOLDS
-from kitchensync.sync.answers import software_version
+from kitchensync.sync.answers import RecordingAnswer, software_version
 from kitchensync.sync.recording.latency_store import store_of
 
 STATE = Path("sync") / "state.json"
@@ -27,7 +27,16 @@ STATUSES = (ALIGNED, CHECK, NOT_ALIGNED, "nothing_to_align")
 LATER = ("annotations", "logs", "report.html", COPIES, DERIVED)
 
 
-def finished(recording: Path, master: str | None) -> dict[str, Any] | None:
+class KeptState(TypedDict):
+    """The file: the fingerprint of what an answer rested on, the answer, and the names of its set."""
+
+    schema: str
+    inputs: str
+    answer: RecordingAnswer
+    written: list[str]
+
+
+def finished(recording: Path, master: str | None) -> RecordingAnswer | None:
     """The answer of an earlier run when it still holds: same files, same software, same thresholds, tables there."""
     state = _state(recording)
     try:
@@ -37,26 +46,25 @@ def finished(recording: Path, master: str | None) -> dict[str, Any] | None:
         return None  # a file went away while it was looked at: somebody is at work here
     if any(not (recording / OWN / name).exists() for name in state["written"]):
         return None
-    answer: dict[str, Any] = state["answer"]
-    return answer | {"path": str(recording)}
+    return state["answer"] | {"path": str(recording)}
 
 
-def kept_answer(recording: Path) -> dict[str, Any] | None:
+def kept_answer(recording: Path) -> RecordingAnswer | None:
     """The answer of the last run that came to its end, whatever changed since; None without one."""
     state = _state(recording)
     return state["answer"] | {"path": str(recording)} if state is not None else None
 
 
-def _state(recording: Path) -> dict[str, Any] | None:
+def _state(recording: Path) -> KeptState | None:
     try:
         check_folder(recording)  # the manifest may be damaged, and nobody have looked
-        state = load_json(recording / STATE)
+        state: KeptState = load_json(recording / STATE)
         return state if state["schema"] == SCHEMA and _is_ours(state["answer"], state["written"]) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OutsideMap, UnsafeFile):
         return None
 
 
-def _is_ours(answer: dict[str, Any], written: list[str]) -> bool:
+def _is_ours(answer: RecordingAnswer, written: list[str]) -> bool:
     """Return whether a kept answer holds what a page is made of. Raises as `Alignment.from_object` does."""
     for pair in answer["pairs"]:
         Alignment.from_object(pair)
@@ -74,7 +82,7 @@ def forget(recording: Path) -> None:
         return  # not a folder, or not ours to write: then it was not ours to say either
 
 
-def remember(folder: Path, inputs: str, answer: dict[str, Any]) -> None:
+def remember(folder: Path, inputs: str, answer: RecordingAnswer) -> None:
     """Write the state beside the other files of a set, in `folder`; it names them all.
 
     It holds no machine's path, so that equal recordings have equal files. `inputs` is the fingerprint from before the
@@ -88,33 +96,23 @@ def remember(folder: Path, inputs: str, answer: dict[str, Any]) -> None:
 
 def fingerprint(recording: Path, master: str | None) -> str:
     """Digest of what an answer depends on: files by name and size, the manifest (it holds hashes), the software."""
+    try:
+        latencies = hashlib.sha256(store_of(recording).read_bytes()).hexdigest()
+    except OSError:
+        latencies = ""  # `sync-camera` left nothing beside the recordings
     digest = hashlib.sha256()
-    about = [software_version(), json.dumps(THRESHOLDS, sort_keys=True), str(master), _latencies(recording)]
+    about = [software_version(), json.dumps(THRESHOLDS, sort_keys=True), str(master), latencies]
     for line in [*about, *_files(recording)]:
         digest.update(line.encode() + b"\n")
     return digest.hexdigest()
 
 
-def _latencies(recording: Path) -> str:
-    """Digest of what `sync-camera` left beside the recordings."""
-    try:
-        return hashlib.sha256(store_of(recording).read_bytes()).hexdigest()
-    except OSError:
-        return ""
-
-
 def _files(recording: Path) -> Iterator[str]:
-    sizes = {path.relative_to(recording): path.stat().st_size for path in _own_files(recording)}
+    """Files that an answer may depend on; where copies lie, and what other commands wrote, it does not."""
+    below = ((path.relative_to(recording), path) for path in files_below(recording))
+    sizes = {name: path.stat().st_size for name, path in below if name.parts[0] not in (OWN, *LATER)}
     sizes |= {Path(line.file): line.bytes for line in freed_lines(recording)}
     for relative in sorted(sizes):
         if relative.name == MANIFEST:
             yield hashlib.sha256((recording / relative).read_bytes()).hexdigest()
         yield f"{relative.as_posix()} {sizes[relative]}"
-
-
-def _own_files(recording: Path) -> Iterator[Path]:
-    """Files that an answer may depend on; where copies lie, and what other commands wrote, it does not."""
-    for path in files_below(recording):
-        first = path.relative_to(recording).parts[0]
-        if first not in (OWN, *LATER):
-            yield path

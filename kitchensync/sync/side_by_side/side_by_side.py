@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,15 +10,111 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from kitchensync.sensors.hololens.catalogue import is_front_camera, known_stream
-from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES
-from kitchensync.shell.array_types import UInt8
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.media import open_media
+from kitchensync.sensors.gopro.files.picture_reader import PictureReader
+from kitchensync.sensors.hololens.catalogue import headset_stream, is_front_camera, known_stream
+from kitchensync.sensors.hololens.headset_stream import DEPTH, FRAMES, HeadsetStream
+from kitchensync.shell.array_types import Mask, UInt8
 from kitchensync.storage.exports.film import TICKS_PER_S, FilmWriter, units_of_ticks
+from kitchensync.storage.exports.hidden_films import hidden_in_film
 from kitchensync.storage.options.outputs import written
+from kitchensync.storage.reading.headset_pictures import DepthFrame, Frame
 from kitchensync.storage.reading.instants import Instant
-from kitchensync.storage.recording import Recording, open_recording
+from kitchensync.storage.recording import Recording, StoredStream, open_recording
 from kitchensync.sync.errors import CannotFilm
-from kitchensync.sync.side_by_side.shown import CameraPictures, DepthPictures, HeadsetPictures, PictureSource
+
+WIDTH_PX = 640
+ShownPicture = tuple[UInt8, float | None]  # RGB uint8 (h, w, 3); media s for files of a camera
+
+
+class HeadsetPictures:
+    """A headset's camera, decoded on from picture to picture: going back begins anew.
+
+    Depth is shown in colours, near red to far blue; black where it is not known.
+    """
+
+    def __init__(self, stream: StoredStream, kind: HeadsetStream) -> None:
+        self._stream, self._kind = stream, kind
+        self._next: Iterator[Frame | DepthFrame] = iter(())
+        self._held: Frame | DepthFrame | None = None
+        self._from = -1
+
+    def __enter__(self) -> HeadsetPictures:
+        """Open nothing yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Decode no further."""
+        self._next = iter(())
+
+    def at(self, row: int, _file: str | None) -> ShownPicture | None:
+        """Return a picture by its number; None when it does not decode."""
+        if (self._held is None or row < self._held.row) and row != self._from:
+            self._next, self._from = self._frames(row), row
+            self._held = next(self._next, None)
+        while self._held is not None and self._held.row < row:
+            self._held = next(self._next, None)
+        frame = self._held
+        if frame is None or frame.row != row:
+            return None
+        if isinstance(frame, Frame):
+            is_grey = self._kind.is_grey_camera
+            return (np.repeat(frame.grey()[:, :, None], 3, axis=2) if is_grey else frame.rgb()), None
+        near = 255 - np.clip(frame.depth_mm * (255.0 / self._kind.farthest_mm), 0, 255).astype(np.uint8)
+        coloured = cv2.cvtColor(cv2.applyColorMap(near, cv2.COLORMAP_TURBO), cv2.COLOR_BGR2RGB)
+        coloured[frame.depth_mm == 0] = 0
+        return np.asarray(coloured, np.uint8), None
+
+    def hides(self, row: int, _file: str | None) -> bool:
+        """Return whether a picture may show a privacy pause."""
+        return bool(self._stream.hidden[row])
+
+    def _frames(self, row: int) -> Iterator[Frame | DepthFrame]:
+        return self._stream.depth(row) if self._kind.kind == DEPTH else self._stream.frames(row)
+
+
+class CameraPictures:
+    """The files of one camera."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._stack = ExitStack()
+        self._open: tuple[str, Mask, PictureReader] | None = None
+
+    def __enter__(self) -> CameraPictures:
+        """Open nothing yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file that is open."""
+        self._stack.close()
+
+    def at(self, row: int, file: str | None) -> ShownPicture | None:
+        """Return a picture by its number in `file`, a path inside the recording."""
+        if file is None:
+            return None
+        try:
+            picture = self._opened(file)[2].number(row, WIDTH_PX)
+        except SensorError:
+            return None  # the panel says which one does not decode
+        return picture.rgb, picture.time_s
+
+    def hides(self, row: int, file: str | None) -> bool:
+        """Return whether a picture may show a privacy pause."""
+        return file is not None and bool(self._opened(file)[1][row])
+
+    def _opened(self, file: str) -> tuple[str, Mask, PictureReader]:
+        if self._open is None or self._open[0] != file:
+            self._stack.close()
+            media = open_media(self._recording.readable / file)
+            hidden = hidden_in_film(self._recording, media.path, media.frame_times_s)
+            self._open = (file, hidden, self._stack.enter_context(media.pictures()))
+        return self._open
+
+
+PictureSource = HeadsetPictures | CameraPictures
+
 
 Progress = Callable[[int, int], None]
 
@@ -41,9 +137,9 @@ def film_side_by_side(
     """
     with open_recording(recording) as opened, ExitStack() as stack:
         rows = _rows(opened, from_s, to_s)
-        sources = {
-            name: stack.enter_context(_pictures(opened, name)) for name in _chosen(opened, streams, recording)
-        }
+        sources = {name: _pictures(opened, name) for name in _chosen(opened, streams, recording)}
+        for source in sources.values():
+            stack.enter_context(source)
         with written(out, force=force) as part:
             return _encode(part, opened, rows, sources, progress)
 
@@ -59,10 +155,11 @@ def _rows(recording: Recording, from_s: float, to_s: float | None) -> range:
 
 
 def _chosen(recording: Recording, streams: tuple[str, ...], path: Path) -> list[str]:
-    names = recording.instants.names
-    there = [name for name in names if _is_shown(recording, name)]
+    instants = recording.instants
+    kinds = {name: sensor.kind for name in instants.names if (sensor := known_stream(name)) is not None}
+    there = [name for name in instants.names if instants.is_film(name) or kinds.get(name) in (FRAMES, DEPTH)]
     if not streams:
-        usual = [name for name in there if recording.instants.is_film(name) or is_front_camera(name)]
+        usual = [name for name in there if instants.is_film(name) or is_front_camera(name)]
         if not usual:
             raise CannotFilm(path, f"no front camera and no film in the index; choose of: {', '.join(there)}")
         return usual
@@ -74,17 +171,11 @@ def _chosen(recording: Recording, streams: tuple[str, ...], path: Path) -> list[
     return list(dict.fromkeys(streams))
 
 
-def _is_shown(recording: Recording, name: str) -> bool:
-    """Return whether a stream of the index has pictures."""
-    stream = known_stream(name)
-    return recording.instants.is_film(name) or (stream is not None and stream.kind in (FRAMES, DEPTH))
-
-
 def _pictures(recording: Recording, name: str) -> PictureSource:
     if recording.instants.is_film(name):
         return CameraPictures(recording)
-    stream, sensor = recording[recording.instants.stream_of(name)], known_stream(name)
-    return DepthPictures(stream) if sensor is not None and sensor.kind == DEPTH else HeadsetPictures(stream)
+    stream = recording[recording.instants.stream_of(name)]
+    return HeadsetPictures(stream, headset_stream(name.rpartition("/")[2]))
 
 
 def _encode(
@@ -116,14 +207,13 @@ def _panel(name: str, here: Instant, source: PictureSource) -> Panel:
     if source.hides(row, here.files.get(name)):
         return Panel(name, None, "privacy pause")
     shown = source.at(row, here.files.get(name))
-    away = f"{here.dt_us[name] / 1000:+.1f} ms"
     if shown is None:
         return Panel(name, None, f"picture {row} does not decode")
+    rgb, media_s = shown
     file = f"  {Path(here.files[name]).name}" if name in here.files else ""
-    words = f"{file}  picture {row}  {away}" + (
-        f"  media {shown.media_s:.3f} s" if shown.media_s is not None else ""
-    )
-    return Panel(name, drawn(shown.rgb), words)
+    media = f"  media {media_s:.3f} s" if media_s is not None else ""
+    away_ms = here.dt_us[name] / 1000
+    return Panel(name, drawn(rgb), f"{file}  picture {row}  {away_ms:+.1f} ms{media}")
 
 
 WIDTH, HEIGHT, LINE = 640, 360, 24

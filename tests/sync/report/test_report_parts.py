@@ -61,9 +61,10 @@ def test_a_moment_is_shown_as_the_wall_clock_showed_it():
 
 def test_drawings_escape_all_they_are_given():
     plot = Plot(Axis(0, 1, "<b>&"), Axis(0, 1, "1"), '"><script>')
-    assert 'aria-label="&#34;&gt;&lt;script&gt;"' in plot.svg()
-    assert ">&lt;b&gt;&amp;</text>" in plot.svg()
-    assert str(plot.svg()).count("&lt;b&gt;") == 1
+    drawing = plot.figure("").drawing
+    assert 'aria-label="&#34;&gt;&lt;script&gt;"' in drawing
+    assert ">&lt;b&gt;&amp;</text>" in drawing
+    assert str(drawing).count("&lt;b&gt;") == 1
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
@@ -90,7 +91,7 @@ def test_a_line_breaks_where_nothing_is_known():
     plot = Plot(Axis(0, 4, "s"), Axis(0, 1, "1"), "t")
     plot.line(np.arange(5.0), np.array([0, 1, np.nan, 1, 0]), "line")
     assert len(plot.shapes) == 2
-    assert "s</text>" in plot.svg()
+    assert "s</text>" in plot.figure("").drawing
 
 
 def test_a_histogram_shows_a_single_long_interval():
