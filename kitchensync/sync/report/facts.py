@@ -34,7 +34,7 @@ class StreamBalance(TypedDict, total=False):
     loudest_dbfs: float | None
 
 
-class Verification(TypedDict, total=False):
+class VerifyAnswer(TypedDict, total=False):
     """The object `verify/1`, as far as a report shows it."""
 
     status: str
@@ -74,7 +74,7 @@ _ALIGNED = {
 """Worst first."""
 
 
-def data_verdict(verification: Verification) -> ShownVerdict:
+def data_verdict(verification: VerifyAnswer) -> ShownVerdict:
     """Put the answer of verify into words."""
     status = str(verification["status"])
     reasons, advice = verification.get("reasons", []), verification.get("good_for", [])
@@ -113,7 +113,7 @@ def state_note(manifest: Manifest) -> str:
 
 
 def what_was_recorded(
-    manifest: Manifest, verification: Verification, recording: Path, data_s: float
+    manifest: Manifest, verification: VerifyAnswer, recording: Path, data_s: float
 ) -> list[tuple[str, str]]:
     """List what a person wants to know of a recording before anything else."""
     began_ns = moment_utc_ns(manifest)

@@ -97,7 +97,7 @@ class PageContents:
 
 def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]:
     """Collect what the page shows, by the names of the template."""
-    manifest, judged = recording.manifest, cast(facts.Verification, verification)
+    manifest, judged = recording.manifest, cast(facts.VerifyAnswer, verification)
     checked: dict[str, facts.StreamBalance] = judged["streams"]
     read = _read(recording)
     said = [one.said for one in read.alignments]
