@@ -13,8 +13,6 @@ from kitchensync.exports.exported_span import (
     export_status,
     left_out_lines,
 )
-from kitchensync.exports.mcap_file import write_mcap
-from kitchensync.exports.mcap_pieces import DepthChoice
 from kitchensync.shell.answer import Answer, answers, size_words
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording
@@ -54,6 +52,9 @@ def mcap(
     Example:
       kitchensync export mcap data/take-1 --out mcap --step 3
     """
+    from kitchensync.exports.mcap_file import write_mcap
+    from kitchensync.exports.mcap_pieces import DepthChoice
+
     if depth_as_stored and depth_per_second:
         raise click.UsageError(
             "--depth-per-second decodes depth, --depth-as-stored does not; give one of them"

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from kitchensync.calibration.estimate.board import Board
 from kitchensync.shell.progress import Bar
 from kitchensync.shell.terminal import headline
 from kitchensync.storage.names import recordings_in
@@ -46,6 +45,7 @@ def board(words: str, paper: str, out: Path, force: bool) -> None:
     Example:
       kitchensync calibrate board --board 11x8:24mm/18mm --paper a4 --out board.pdf
     """
+    from kitchensync.calibration.estimate.board import Board
     from kitchensync.calibration.jobs.board_print import print_board
 
     chosen = Board.from_words(words)
@@ -81,6 +81,7 @@ def gopro(films: tuple[Path, ...], words: str, model: str, data: Path, as_json: 
     Example:
       kitchensync calibrate gopro GX010042.MP4 --board 11x8:24mm/18mm --data data
     """
+    from kitchensync.calibration.estimate.board import Board
     from kitchensync.calibration.jobs.lens import calibrate_lens
     from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 
@@ -118,6 +119,7 @@ def rig(recording: Path, words: str, data: Path | None, as_json: bool) -> None:
     Example:
       kitchensync calibrate rig data/board-1 --board 11x8:24mm/18mm
     """
+    from kitchensync.calibration.estimate.board import Board
     from kitchensync.calibration.jobs.joint_lenses import calibrate_rig
 
     chosen = Board.from_words(words)

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import click
 
-from kitchensync.dataset.source.consent_of_all import NotAgreed, ask_for_all, keep_reason
 from kitchensync.dataset.source.numbering import parse_numbering
-from kitchensync.dataset.source.sums import SUMS, read_sums
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import byte_bar
 from kitchensync.storage.copies.derived import pushed
@@ -49,7 +47,9 @@ def push(
     Example:
       kitchensync release push our-kitchens --to hf://datasets/our-lab/our-kitchens --data data
     """
+    from kitchensync.dataset.source.consent_of_all import NotAgreed, ask_for_all, keep_reason
     from kitchensync.dataset.source.data_set_folder import read_data_set
+    from kitchensync.dataset.source.sums import SUMS, read_sums
     from kitchensync.storage.move.push import push as send
 
     files = read_sums(folder)

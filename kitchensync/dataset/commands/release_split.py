@@ -14,7 +14,6 @@ from kitchensync.dataset.commands.export_source import CORRECTED, STRICT, given
 from kitchensync.dataset.commands.options import GivenSource
 from kitchensync.dataset.source.sums import refresh
 from kitchensync.dataset.splits.rule import Rule, divide, normal_only
-from kitchensync.dataset.splits.split_findings import look_over
 from kitchensync.dataset.splits.split_kinds import PARTS
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.output_options import OutputFolder, output
@@ -69,6 +68,8 @@ def split(
     Example:
       kitchensync release split our-kitchens --kind person --ratio 0.6,0.2,0.2 --seed 1 --out our-kitchens/data_splits
     """
+    from kitchensync.dataset.splits.split_findings import look_over
+
     if corrected and (kind != "steps" or rule or ratio):
         raise click.UsageError("--corrected is for the published rule of steps: give --kind steps alone")
     chosen = _rule(rule, ratio, seed, corrected)

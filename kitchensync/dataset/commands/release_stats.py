@@ -9,8 +9,6 @@ import click
 
 from kitchensync.dataset.commands.export_source import given
 from kitchensync.dataset.commands.options import GivenSource
-from kitchensync.dataset.statistics.narrators import ReleasedNarration, released_narrations_of
-from kitchensync.dataset.statistics.statistics_numbers import statistics
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.output_options import OutputFolder, output_file
 from kitchensync.storage.options.outputs import write_into, write_output
@@ -33,6 +31,8 @@ def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> 
     Example:
       kitchensync release stats our-kitchens --html statistics.html --csv statistics
     """
+    from kitchensync.dataset.statistics.narrators import ReleasedNarration, released_narrations_of
+    from kitchensync.dataset.statistics.statistics_numbers import statistics
     from kitchensync.dataset.statistics.statistics_page import as_page, as_tables
 
     found = given((folder,))

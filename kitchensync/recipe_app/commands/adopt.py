@@ -8,13 +8,10 @@ from typing import Any
 
 import click
 
-from kitchensync.recipe_app.exchange.adopt import adopt as make
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import byte_bar
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import given_path
-from kitchensync.storage.timeline.alignment import NOT_ALIGNED
-from kitchensync.sync.commands.sync import show_recording
 
 
 @click.command()
@@ -44,7 +41,9 @@ def adopt(
       kitchensync adopt lab2-017 kitchen.mp4 --data recordings --consent form-12
       kitchensync adopt lab2-018 GX010001.MP4 GX010042.MP4 --sync
     """
+    from kitchensync.recipe_app.exchange.adopt import adopt as make
     from kitchensync.storage.redact.to_destroy import check_no_pauses_in
+    from kitchensync.storage.timeline.alignment import NOT_ALIGNED
     from kitchensync.sync.report.page import write_report
     from kitchensync.sync.synchronize import synchronize
 
@@ -64,6 +63,8 @@ def adopt(
 
 
 def _show(data: Path, said: dict[str, Any]) -> None:
+    from kitchensync.sync.commands.sync import show_recording
+
     videos = f"{said['path']}: {len(said['files'])} videos"
     click.echo(f"{videos}; log on it with `kitchensync app --data {data}`")
     if "sync" in said:

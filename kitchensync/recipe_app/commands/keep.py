@@ -17,7 +17,6 @@ from kitchensync.storage.names import APP_FOLDER
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output, output_file
 from kitchensync.storage.options.outputs import write_into
-from kitchensync.task_graphs.formats.graph_files import read_bytes
 
 NOT_LISTED = (
     "withdrawals after this backup was made are not known here: copy _app/withdrawals.jsonl of the installation that "
@@ -111,6 +110,7 @@ def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answ
 def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[str, Any]:
     from kitchensync.recipe_app.commands.at_rest import memory
     from kitchensync.recipe_app.exchange.dumps import MOST_BYTES, read_dump, take_in
+    from kitchensync.task_graphs.formats.graph_files import read_bytes
 
     contents = [(read_bytes(path, most_bytes=2 * MOST_BYTES), path.name) for path in files]
     dumps = [read_dump(content.decode(errors="replace"), name) for content, name in contents]

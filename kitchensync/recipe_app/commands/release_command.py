@@ -8,23 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.dataset.checks.check import check
-from kitchensync.dataset.checks.check_private import private_words
 from kitchensync.dataset.commands.export_source import published_among
 from kitchensync.dataset.commands.options import GivenSource
 from kitchensync.dataset.commands.release_push import push
 from kitchensync.dataset.commands.release_split import split
 from kitchensync.dataset.commands.release_stats import stats
 from kitchensync.dataset.data_set_cards.about import About, parse_about
-from kitchensync.dataset.release.media_of_all import MediaOrder
-from kitchensync.dataset.release.release_media import MEDIA
-from kitchensync.dataset.source.data_set_folder import is_published
 from kitchensync.dataset.source.numbering import Numbering, parse_numbering
 from kitchensync.recipe_app.commands.app_options import DATABASE
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar, byte_bar
 from kitchensync.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
-from kitchensync.storage.batch.runner import Workforce
 from kitchensync.storage.names import is_recording, recordings_in
 from kitchensync.storage.options.data_folder import default_data
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, given_path
@@ -116,6 +110,9 @@ def captaincook4d(
     Example:
       kitchensync release captaincook4d data --out our-kitchens
     """
+    from kitchensync.dataset.release.media_of_all import MediaOrder
+    from kitchensync.storage.batch.runner import Workforce
+
     kinds, words = _media(media), _about(about)
     _check_apart(out)
     if published := published_among(paths):
@@ -227,6 +224,8 @@ def _show_release(out: Path, said: dict[str, Any]) -> None:
 
 
 def _media(text: str) -> tuple[str, ...]:
+    from kitchensync.dataset.release.release_media import MEDIA
+
     kinds = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     if unknown := [kind for kind in kinds if kind not in MEDIA]:
         raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(MEDIA)}", param_hint="--media")
@@ -260,6 +259,10 @@ def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
     Example:
       kitchensync release check our-kitchens --against data
     """
+    from kitchensync.dataset.checks.check import check
+    from kitchensync.dataset.checks.check_private import private_words
+    from kitchensync.dataset.source.data_set_folder import is_published
+
     if not (folder / "annotation_json").is_dir():
         raise click.UsageError(f"{folder} is no data set: it has no folder annotation_json")
     published = against if against is not None and is_published(against) else None

@@ -11,13 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.options import SEED
-from kitchensync.recipe_app.study import study_progress as progress
-from kitchensync.recipe_app.study.already_cooked import cooked_below
-from kitchensync.recipe_app.study.as_cooked import as_cooked
-from kitchensync.recipe_app.study.make_plan import make_plan
-from kitchensync.recipe_app.study.plan_file import PlanEntry, graphs_of, read_locked, read_plan
-from kitchensync.recipe_app.study.study_file import read_study
-from kitchensync.recipe_app.study.study_progress import LATE, not_recorded
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import given_path
@@ -79,7 +72,13 @@ def plan(
     Example:
       kitchensync study plan study.toml --out plan.json --ics plan.ics --weeks plan.html
     """
+    from kitchensync.recipe_app.study.already_cooked import cooked_below
+    from kitchensync.recipe_app.study.as_cooked import as_cooked
     from kitchensync.recipe_app.study.calendar_file import calendar, weeks_page
+    from kitchensync.recipe_app.study.make_plan import make_plan
+    from kitchensync.recipe_app.study.plan_file import PlanEntry, graphs_of, read_locked
+    from kitchensync.recipe_app.study.study_file import read_study
+    from kitchensync.recipe_app.study.study_progress import LATE, not_recorded
 
     for place in (ics, weeks):
         if place is not None:
@@ -142,6 +141,11 @@ def show_coverage(
     Example:
       kitchensync study coverage study.toml --data recordings --by recipe,strategy,part
     """
+    from kitchensync.recipe_app.study import study_progress as progress
+    from kitchensync.recipe_app.study.already_cooked import cooked_below
+    from kitchensync.recipe_app.study.plan_file import read_plan
+    from kitchensync.recipe_app.study.study_file import read_study
+
     names = [name.strip() for name in by.split(",")]
     if not names or not set(names) <= set(progress.DIMENSIONS):
         raise click.BadParameter(f"{by!r}: not some of {', '.join(progress.DIMENSIONS)}", param_hint="--by")

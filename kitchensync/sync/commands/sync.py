@@ -17,7 +17,6 @@ from kitchensync.storage.errors import StorageError
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import GivenRecording, check_recordings, given_path
 from kitchensync.storage.options.output_options import output_file
-from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.sync.errors import SyncError
 
 MARKS = {
@@ -257,6 +256,8 @@ def show_recording(answer: dict[str, Any]) -> None:
 
 def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
     """Print one alignment for people."""
+    from kitchensync.storage.timeline.alignment import Alignment
+
     said = Alignment.from_object(answer)
     headline(f"{indent}{said.status}  {name}", MARKS[said.status], bold=False)
     for text in [*said.reasons, *said.warnings]:

@@ -155,7 +155,11 @@ def in_words(frames: dict[str, PicturePlace]) -> str:
 def _placed(event: LogEvent, streams: dict[str, list[PictureTimes]], time: SessionTime | None) -> PlacedEvent:
     """Place an event; of several files of a camera the nearest that shows it counts, else the first."""
     at_ns, uncertainty_ns = event["host_ns"], int(event.get("uncertainty_ns") or 0)
-    placed: dict[str, object] = {"writer": event["writer"], "op_id": event.get("op_id"), "kind": event.get("kind")}
+    placed: dict[str, object] = {
+        "writer": event["writer"],
+        "op_id": event.get("op_id"),
+        "kind": event.get("kind"),
+    }
     placed |= {name: event["body"][name] for name in TOLD if name in event["body"]}
     session_ns = time.of_host([at_ns]) if time is not None else None
     if session_ns is not None:

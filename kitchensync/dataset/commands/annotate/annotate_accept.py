@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from kitchensync.dataset.annotation.forms.agreement_of_people import agreement
-from kitchensync.dataset.annotation.labels import labels_of, touched_spans
 from kitchensync.dataset.commands.export_source import answer
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import GivenRecording, given_path
@@ -42,6 +41,7 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
     """
     from kitchensync.dataset.annotation.accept import accept as make_accepted
     from kitchensync.dataset.annotation.accept import accept_narrations, keep_file
+    from kitchensync.dataset.annotation.labels import labels_of, touched_spans
     from kitchensync.dataset.source.own_recording import OwnRecording
     from kitchensync.storage.consent import Purpose
 

@@ -12,13 +12,13 @@ import click
 from kitchensync.dataset.commands.annotate.annotate_export import ERRORS, FORM
 from kitchensync.dataset.commands.export_source import answer
 from kitchensync.shell.answer import Answer, answers
-from kitchensync.storage.consent import Purpose
 from kitchensync.storage.copies.derived import sent
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording, given_path
 
 if TYPE_CHECKING:
     from kitchensync.dataset.annotation.hand_out import ServerTask
+    from kitchensync.storage.consent import Purpose
 
 
 def _of_server(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,6 +54,7 @@ def push(
     """
     from kitchensync.dataset.annotation import exchange
     from kitchensync.dataset.annotation.label_server import Server
+    from kitchensync.storage.consent import Purpose
 
     wanted = _handed_out(paths, errors, form, Purpose.ANNOTATE, without_consent)
     sent(url)
@@ -79,6 +80,7 @@ def pull(paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form:
     """
     from kitchensync.dataset.annotation import exchange
     from kitchensync.dataset.annotation.label_server import Server
+    from kitchensync.storage.consent import Purpose
 
     wanted = _handed_out(paths, errors, form, Purpose.LOOK)
     with Server(url, token_file) as server:

@@ -11,13 +11,6 @@ import click
 
 from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
 from kitchensync.dataset.commands.options import DRAW_SEED
-from kitchensync.dataset.promqa.assembly_steps import (
-    assembly_rows,
-    parse_steps,
-    sample,
-    screwing_spans,
-    shifted,
-)
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
@@ -75,6 +68,8 @@ def assembly(
     Example:
       kitchensync export assembly graph/all.json annots --out assembly.json
     """
+    from kitchensync.dataset.promqa.assembly_steps import assembly_rows, parse_steps, sample, shifted
+
     toys = {
         graph.recipe.recipe: graph for graph in parse_assembly(read_text(graphs), name=graphs.name).graphs
     }
@@ -112,6 +107,8 @@ def assembly(
 
 def _screwing(path: Path) -> dict[str, list[Span]]:
     """Read when something was screwed. Raises BadGraph."""
+    from kitchensync.dataset.promqa.assembly_steps import screwing_spans
+
     try:
         return screwing_spans(read_text(path, most_bytes=_MOST_BYTES))
     except (KeyError, ValueError, TypeError, AttributeError) as error:

@@ -20,17 +20,6 @@ from kitchensync.dataset.commands.export_source import (
     write_list,
 )
 from kitchensync.dataset.commands.options import DRAW_SEED
-from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
-from kitchensync.dataset.source.given_films import open_film
-from kitchensync.dataset.tables.boundary_examples import (
-    actions_of,
-    actions_table,
-    balanced,
-    boundary_examples,
-    published_faults,
-    read_actions,
-)
-from kitchensync.dataset.tables.coherence_examples import all_examples, counted, recording_of
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import given_path
@@ -118,6 +107,8 @@ def coherence(
     Example:
       kitchensync export coherence our-kitchens --out examples.json
     """
+    from kitchensync.dataset.tables.boundary_examples import balanced, boundary_examples, published_faults
+    from kitchensync.dataset.tables.coherence_examples import all_examples, counted, recording_of
     from kitchensync.dataset.tables.step_rows import past_the_film
 
     for value, why in (
@@ -170,6 +161,8 @@ def _actions(
 
     Raises BadGraph, OutputRefused.
     """
+    from kitchensync.dataset.tables.boundary_examples import actions_of, actions_table, read_actions
+
     own = actions_of(recordings)
     if path is None:
         return own
@@ -192,6 +185,7 @@ def _actions(
 def _sharpest_frames(found: GivenData, rows: list[StepExample], folder: Path, *, force: bool) -> list[str]:
     """Write the pictures and name them in the rows; say which films are not here. Raises OutputRefused."""
     from kitchensync.dataset.examples.coherence_frames import sharpest_frames
+    from kitchensync.dataset.tables.coherence_examples import recording_of
 
     absent: list[str] = []
     for row in rows:
@@ -219,6 +213,8 @@ def _boundary_frames(
 
     Raises OutputRefused.
     """
+    from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
+
     look, absent, written = BoundaryFrames(rows, corrected=corrected), list[str](), set[str]()
     for recording, film in _films(found, absent):
         for name, content in look.look(film, recording):
@@ -238,6 +234,8 @@ def _boundary_frames(
 
 def _films(found: GivenData, absent: list[str]) -> Iterator[tuple[str, OpenFilm]]:
     """Yield the films one after another; name those that are not here."""
+    from kitchensync.dataset.source.given_films import open_film
+
     recordings = [one.recording_id for one in found.data.annotations.recordings]
     with Bar(unit="films") as bar:
         for done, recording in enumerate(recordings):

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kitchensync.dataset.commands.export_source import answer, given, not_here, source
-from kitchensync.dataset.features.extractor import load_extractor
-from kitchensync.dataset.features.film_windows import film_vectors, windows_in
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.shell.progress import Bar
-from kitchensync.storage.exports.arrays_file import ArraysFile, made_of, open_arrays
 from kitchensync.storage.names import check_recording_id
 from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import check_output, written
@@ -50,6 +47,7 @@ def features(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, name
     Example:
       kitchensync export features our-kitchens --out features
     """
+    from kitchensync.dataset.features.extractor import load_extractor
     from kitchensync.dataset.source.given_films import open_film
 
     extractor, seconds = load_extractor(name), int(window)
@@ -84,6 +82,9 @@ def _one(
 ) -> dict[str, int]:
     """Write the vectors of a film unless they are there; return how many there are, and how many are empty."""
     import numpy as np
+
+    from kitchensync.dataset.features.film_windows import film_vectors, windows_in
+    from kitchensync.storage.exports.arrays_file import ArraysFile, made_of, open_arrays
 
     name, extractor, seconds = how
     # Another text when the film, what is hidden of it, or the extractor is another one.

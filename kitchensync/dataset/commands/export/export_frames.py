@@ -10,8 +10,6 @@ from pathlib import Path
 import click
 
 from kitchensync.dataset.commands.export_source import FPS, answer, given, read_split, source
-from kitchensync.dataset.source.given_films import film_of
-from kitchensync.dataset.tables.frame_rows import COLUMNS, TRAINING_COLUMNS, frame_rows, training_rows
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output
@@ -47,6 +45,8 @@ def frames(
     Example:
       kitchensync export frames our-kitchens --every 30 --out frames
     """
+    from kitchensync.dataset.source.given_films import film_of
+    from kitchensync.dataset.tables.frame_rows import COLUMNS, TRAINING_COLUMNS, frame_rows, training_rows
     from kitchensync.dataset.tables.step_rows import past_the_film
     from kitchensync.storage.timeline.film_times import UNKNOWN
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from kitchensync.dataset.commands.export_source import FPS, answer, given, source
-from kitchensync.dataset.tables.localization import SPLIT_FILE, parse_split
-from kitchensync.dataset.tables.step_rows import past_the_film
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output
@@ -53,6 +51,7 @@ def localization(
       kitchensync export localization captaincook4d --splits captaincook4d/data_splits --out localization
     """
     from kitchensync.dataset.tables.localization import Localization, faults_of, not_done
+    from kitchensync.dataset.tables.step_rows import past_the_film
 
     found = given(paths)
     parts, warnings = _read_splits(splits, found)
@@ -68,6 +67,8 @@ def localization(
 
 def _read_splits(folder: Path, found: GivenData) -> tuple[dict[str, Split], list[str]]:
     """Return `<type>/<kind>` -> split, a line for each file that gives none. Raises BadGraph, click.UsageError."""
+    from kitchensync.dataset.tables.localization import SPLIT_FILE, parse_split
+
     known = [one.recording_id for one in found.data.annotations.recordings]
     splits: dict[str, Split] = {}
     warnings = []

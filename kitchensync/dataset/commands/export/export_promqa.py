@@ -19,11 +19,6 @@ from kitchensync.dataset.commands.export_source import (
     write_list,
 )
 from kitchensync.dataset.commands.options import DRAW_SEED, SHOW_REQUESTS, asked, named_server, shown
-from kitchensync.dataset.promqa.assembly_records import assembly_record, is_of_assembly
-from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
-from kitchensync.dataset.promqa.published_examples import compared, parse_examples
-from kitchensync.dataset.promqa.questions import BEFORE_ALL, KINDS, PromqaExample, Targets, examples
-from kitchensync.dataset.promqa.sampling import sample
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import given_path
@@ -32,6 +27,7 @@ from kitchensync.task_graphs.formats.graph_files import read_text
 from kitchensync.task_graphs.formats.strict_json import Reader, load
 
 if TYPE_CHECKING:
+    from kitchensync.dataset.promqa.questions import PromqaExample
     from kitchensync.dataset.source.given_data import GivenData
 FILM_KIND = "gopro_4k"
 _MOST_BYTES = 64 << 20
@@ -130,6 +126,11 @@ def promqa(
     Example:
       kitchensync export promqa captaincook4d --available links.json --out examples.json
     """
+    from kitchensync.dataset.promqa.assembly_records import assembly_record, is_of_assembly
+    from kitchensync.dataset.promqa.published_examples import compared, parse_examples
+    from kitchensync.dataset.promqa.questions import BEFORE_ALL
+    from kitchensync.dataset.promqa.sampling import sample
+
     if form == "assembly" and not verified:
         raise click.UsageError("--form assembly is of verified questions; give --verified too")
     if verified and (by_model or show_requests):
@@ -206,6 +207,8 @@ def _examples(
     found: GivenData, films: frozenset[str] | None, *, corrected: bool
 ) -> tuple[list[PromqaExample], list[str], int]:
     """Return the examples, a line for each thing that is not as it should be, and of how many recordings they are."""
+    from kitchensync.dataset.promqa.questions import Targets, examples
+
     targets = {stem: Targets.of(graph) for stem, graph in found.graphs().items()}
     taken = [one for one in found.data.annotations.recordings if films is None or one.recording_id in films]
     known = [one for one in taken if one.graph_stem in targets]
@@ -230,6 +233,7 @@ def _by_model(
     found: GivenData, rows: list[PromqaExample], out: Path, seed: int, show: bool
 ) -> tuple[Sequence[Mapping[str, object]], dict[str, object], list[str]]:
     """Return the rows with what a model wrote, or what would be sent; counts; a line for each trouble."""
+    from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
     from kitchensync.dataset.source.consent_of_all import may_be_processed
 
     server = named_server("questions")
@@ -283,6 +287,8 @@ def _available(path: Path) -> frozenset[str]:
 
 
 def _kinds(text: str | None) -> frozenset[str]:
+    from kitchensync.dataset.promqa.questions import KINDS
+
     words = KINDS if text is None else [word.strip() for word in text.split(",")]
     if unknown := [word for word in words if word not in KINDS]:
         raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(KINDS)}", param_hint="--kinds")

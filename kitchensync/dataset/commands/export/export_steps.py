@@ -8,8 +8,6 @@ import click
 
 from kitchensync.dataset.commands.export_source import answer, given, source, write_list
 from kitchensync.dataset.tables.csv_text import csv_text
-from kitchensync.dataset.tables.step_rows import key_steps, past_the_film
-from kitchensync.dataset.tables.step_rows import prompts as ask_about
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import write_output
@@ -61,6 +59,8 @@ def keysteps(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> A
     Example:
       kitchensync export keysteps our-kitchens --out keysteps.json
     """
+    from kitchensync.dataset.tables.step_rows import key_steps, past_the_film
+
     found = given(paths)
     recordings = found.by_recipe
     made = [key_steps(one) for one in recordings if not one.is_error]
@@ -93,6 +93,9 @@ def prompts(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, ask: 
     Example:
       kitchensync export prompts our-kitchens --ask categories --out prompts.json
     """
+    from kitchensync.dataset.tables.step_rows import past_the_film
+    from kitchensync.dataset.tables.step_rows import prompts as ask_about
+
     found = given(paths)
     recordings = found.by_recipe
     made = [row for one in recordings for row in ask_about(one, categories=ask == "categories")]

@@ -20,18 +20,6 @@ from kitchensync.dataset.commands.export_source import (
     write_list,
 )
 from kitchensync.dataset.commands.options import SEED, SHOW_REQUESTS, asked, named_server, shown
-from kitchensync.dataset.examples.opinion_rows import evidence_rows
-from kitchensync.dataset.grounding.object_questions import (
-    MOST_TEXT,
-    checked,
-    drawn,
-    evidence_prompt,
-    guess_prompt,
-    questions,
-    rating_prompt,
-)
-from kitchensync.dataset.source.consent_of_all import may_be_processed
-from kitchensync.dataset.tables.step_rows import counted, past_the_film
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
@@ -111,6 +99,8 @@ def windows(
     Example:
       kitchensync export windows our-kitchens --sizes 2,3 --max-seconds 120 --out windows.json
     """
+    from kitchensync.dataset.grounding.object_questions import drawn, questions
+    from kitchensync.dataset.tables.step_rows import counted, past_the_film
     from kitchensync.dataset.tables.step_rows import windows as clips
 
     words = [word.strip() for word in sizes.split(",")]
@@ -171,6 +161,8 @@ def windows(
 def _verified(
     found: GivenData, cases_of: Path, said: dict[str, Any], warnings: list[str], *, force: bool
 ) -> list[Question]:
+    from kitchensync.dataset.examples.opinion_rows import evidence_rows
+
     rows, cases, without = evidence_rows(found)
     write_list(cases_of, cases, force=force)
     said |= {"verified": _by_type(rows), "rejected": len(cases) - len(rows), "cases": str(cases_of)}
@@ -195,6 +187,8 @@ def _in_parts(
 
 
 def _sent(found: GivenData, rows: list[Question], warnings: list[str]) -> list[Question]:
+    from kitchensync.dataset.source.consent_of_all import may_be_processed
+
     agreed, lines = may_be_processed(found)
     warnings += lines
     return [row for row in rows if row["recording"] in agreed]
@@ -204,6 +198,8 @@ def _show(
     found: GivenData, rows: list[Question], said: dict[str, Any], warnings: list[str]
 ) -> list[RequestToSend]:
     """Return what would be sent; the judge gets each guess too, which is not known before."""
+    from kitchensync.dataset.grounding.object_questions import evidence_prompt, guess_prompt
+
     sent = _sent(found, rows, warnings)
     listed = shown(named_server("questions"), {row["question_id"]: guess_prompt(row) for row in sent})
     listed += shown(named_server("judge"), {row["question_id"]: evidence_prompt(row) for row in sent})
@@ -215,6 +211,14 @@ def _check(
     found: GivenData, rows: list[Question], out: Path, said: dict[str, Any], warnings: list[str]
 ) -> list[Question]:
     """Return the rows with what models said of those that may be sent."""
+    from kitchensync.dataset.grounding.object_questions import (
+        MOST_TEXT,
+        checked,
+        evidence_prompt,
+        guess_prompt,
+        rating_prompt,
+    )
+
     writer, judge = named_server("questions"), named_server("judge")
     sent = _sent(found, rows, warnings)
     guesses = asked(writer, {row["question_id"]: guess_prompt(row) for row in sent}, out, "guesses")
