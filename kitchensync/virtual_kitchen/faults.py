@@ -184,9 +184,7 @@ class FaultPlan:
     def arm(self, world_s: float) -> None:
         """Let the moments of the faults that wait for it count from a world time."""
         for fault in filter(is_waiting, self.every()):
-            if fault.end_s is not None:
-                fault.end_s += world_s - NEVER_S
-            fault.start_s += world_s - NEVER_S
+            _delay(fault, world_s - NEVER_S)
 
     def fire(self, text: str, world_s: float) -> None:
         """Add a fault that begins at a world time, or `@T` seconds after it. Raises BadFault."""
@@ -204,8 +202,7 @@ class FaultPlan:
         raise refused
 
     def _add(self, fault: Fault | CameraFault, later_s: float) -> None:
-        fault.start_s += later_s
-        fault.end_s = None if fault.end_s is None else fault.end_s + later_s
+        _delay(fault, later_s)
         if isinstance(fault, Fault):
             self.faults.append(fault)
         else:
@@ -215,6 +212,11 @@ class FaultPlan:
         """Return the next restart, swap or death of the headset that is due and was not played."""
         due = [f for f in self.faults if f.name in WHOLE and not f.done and f.start_s <= world_s]
         return min(due, key=lambda f: f.start_s, default=None)
+
+
+def _delay(fault: Fault | CameraFault, by_s: float) -> None:
+    fault.start_s += by_s
+    fault.end_s = None if fault.end_s is None else fault.end_s + by_s
 
 
 def is_waiting(fault: Fault | CameraFault) -> bool:

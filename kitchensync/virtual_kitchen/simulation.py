@@ -285,9 +285,8 @@ def _start_faults(headset: HeadsetState, ports: VirtualHeadset) -> None:
         typed = sys.stdin.fileno()
     except (AttributeError, OSError, ValueError):  # closed, or another program's
         return
-    signal.signal(
-        signal.SIGTTIN, signal.SIG_IGN
-    )  # in the background a terminal refuses instead of stopping us
+    # With this ignored, reading a terminal from the background fails instead of stopping the process.
+    signal.signal(signal.SIGTTIN, signal.SIG_IGN)
     threading.Thread(target=_play_typed, args=(headset, typed), name="typed faults", daemon=True).start()
 
 
@@ -295,8 +294,9 @@ def _arm_when_all_send(headset: HeadsetState, ports: VirtualHeadset) -> None:
     """Wait until every connected stream has sent a packet and no other has connected for a moment."""
     sending, since_ns = 0, 0
     while headset.faults.has_waiting() and not headset.stopping.wait(_TICK_S):
-        if not ports.streams_sending or ports.streams_sending != sending:
-            sending, since_ns = ports.streams_sending, time.monotonic_ns()
+        now_sending = ports.streams_sending
+        if not now_sending or now_sending != sending:
+            sending, since_ns = now_sending, time.monotonic_ns()
         elif time.monotonic_ns() - since_ns >= SETTLED_NS:
             headset.faults.arm(headset.now_s())
 
