@@ -56,9 +56,11 @@ class OneWorker(Generic[T]):
             self._process = process
             if self.end.is_set():
                 process.terminate()
-        yield process
-        with self.lock:
-            self._process = None
+        try:
+            yield process
+        finally:
+            with self.lock:
+                self._process = None
 
     def close(self, wait_s: float | None = None) -> None:
         """Give up what waits; end the process, wait for the work, for so many seconds or however long it takes."""
