@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Where it is set, each of the tests' thousand processes would compile anew all that it imports.
 
 .DEFAULT_GOAL := help
-.PHONY: help install system demo demo-dataset clean test test-all test-quick check format docs site notebooks pictures lock fuzz attack rehearse kills flips histories redactions matrix verdicts clean-runs soak bench-path bench-hololens bench-nas bench-sync bench-calibration bench-gopro bench-graphs bench-clips bench-tablets bench-live bench-list bench-tap tasks phrases label-studio
+.PHONY: help install system demo demo-dataset clean test test-all test-quick check format docs site notebooks pictures lock fuzz attack rehearse kills flips histories redactions matrix verdicts clean-runs soak bench-path bench-hololens bench-sync bench-calibration bench-live bench-tap tasks phrases label-studio
 
 help:  ## show this list
 	@awk '/^##@/ {print "\n" substr($$0, 5)} /^[a-z-]+:.*##/ {split($$0, part, ":.*## "); printf "  %-18s%s\n", part[1], part[2]}' $(MAKEFILE_LIST)
@@ -149,48 +149,22 @@ soak: $(VENV)/.core  ## record a rig at real rates for long: no process may grow
 ##@ Measure
 
 bench-path: $(VENV)/.dev  ## the whole path of a packet, held to its budgets, beside its parts and MCAP (ROUNDS=3)
-	@$(BIN)/python -P benchmarks/packet_path/two_lengths.py --rounds $(ROUNDS)
 	@$(BIN)/python -P benchmarks/packet_path --rounds $(ROUNDS)
 
-bench-hololens: $(VENV)/.core  ## CPU a packet of every headset stream; then two rigs at real rates (SECONDS=60)
+bench-hololens: $(VENV)/.core  ## CPU time per packet of every headset stream
 	@$(BIN)/python -P benchmarks/recorder/hololens.py
-	@$(BIN)/python -P benchmarks/recorder/hololens.py --rig encoded --seconds $(SECONDS)
-	@$(BIN)/python -P benchmarks/recorder/hololens.py --rig raw-depth --seconds $(SECONDS)
-
-bench-nas: $(VENV)/.core  ## a take while its network store is away (SECONDS=600 RIG=encoded|raw-depth)
-	@$(BIN)/python -P benchmarks/recorder/absent_store.py --rig $(or $(RIG),encoded) --seconds $(SECONDS)
 
 bench-sync: $(VENV)/.core  ## trials of the synchronization (a quarter of an hour); 15 minutes and 40 recordings timed
 	@$(BIN)/python -P benchmarks/alignment/sync_trials.py --workers $(WORKERS)
 	@$(BIN)/python -P benchmarks/finished_recordings/sync_recordings.py
 	@$(BIN)/python -P benchmarks/finished_recordings/batch_verbs.py --verbs sync --count 40 --seconds 60
 
-bench-calibration: $(VENV)/.all  ## lens and mount through known optics (half an hour); clouds beside Open3D; memory of `view`
+bench-calibration: $(VENV)/.all  ## lens and mount through known optics (half an hour); clouds compared with Open3D
 	@OMP_NUM_THREADS=1 $(BIN)/python -P benchmarks/optics/calibration_trials.py --trials 50 --workers $(WORKERS)
 	@$(BIN)/python -P benchmarks/optics/clouds.py
-	@$(BIN)/python -P benchmarks/optics/viewing.py
-
-bench-gopro: $(VENV)/.dev  ## fetching and reading camera files beside others; when pictures are taken; damaged films
-	@$(BIN)/python -P benchmarks/camera_files/gopro_download.py
-	@$(BIN)/python -P benchmarks/camera_files/gopro_telemetry.py
-	@$(BIN)/python -P benchmarks/camera_files/picture_latency.py
-	@$(BIN)/python -P benchmarks/camera_files/damaged_films.py
-
-bench-graphs: $(VENV)/.core  ## counting, drawing and scoring task graphs (ANNOTATIONS=folder of CaptainCook4D)
-	@$(BIN)/python -P benchmarks/data_sets/graphs.py $(or $(ANNOTATIONS),$(error give ANNOTATIONS=the folder with CaptainCook4D annotations))
-
-bench-clips: $(VENV)/.dev  ## films of examples that stop early, against real time
-	@$(BIN)/python -P benchmarks/data_sets/prefix_clips.py
-
-bench-tablets: $(VENV)/.dev  ## fifty tablets at once a second, on SQLite and on PostgreSQL (SECONDS=60)
-	@$(BIN)/python -P benchmarks/app/tablets.py --seconds $(SECONDS)
-	@$(BIN)/python -P benchmarks/app/tablets.py --seconds $(SECONDS) --database postgres
 
 bench-live: $(VENV)/.core  ## how soon each fault is said while recording: page, terminal, tablet, metrics (three minutes)
 	@$(BIN)/python -P benchmarks/app/live_faults.py
-
-bench-list: $(VENV)/.core  ## twenty thousand recordings built into a catalogue, asked, changed and asked again
-	@$(BIN)/python -P benchmarks/finished_recordings/list_recordings.py
 
 bench-tap: $(VENV)/.dev  ## from a touch to the picture, without network, on a browser four times slower
 	@$(BIN)/python -P benchmarks/app/tap_to_paint.py

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import beside
 from cases import MOST_BEHIND_MS, MOST_DRAIN_S, MOST_QUEUE_MB, Case, cases
+from hdf5_stage import ratios_of_stage
 from whole import run
 
 Facts = dict[str, Any]
@@ -94,18 +95,15 @@ LEAST_OF_PLAIN = {"blob 64 KB": 0.5, "blob 512 KB": 0.7, "frames 1 MB, not compr
 
 def run_stage(rounds: int) -> list[Facts]:
     """Measure the HDF5 stage beside a plain file; the ratio is the median of those within a round."""
-    from chunk_layouts import run_stage as measure
-
     with tempfile.TemporaryDirectory(prefix="ks") as folder:
-        figures = measure(Path(folder), 64, rounds)
-    found = []
+        measured = ratios_of_stage(Path(folder), 64, rounds)
+    stages = []
     for kind, least in LEAST_OF_PLAIN.items():
-        pairs = zip(figures[f"{kind}: HDF5 stage"], figures[f"{kind}: plain file"], strict=True)
-        ratio = statistics.median(stage[0] / plain[0] for stage, plain in pairs)
+        ratio = statistics.median(measured[kind])
         too_slow = [f"{ratio:.2f} of a plain file, at least {least:g}"] if ratio < least else []
-        found.append({"stage": kind, "of_plain_file": ratio, "least": least, "missed": too_slow})
+        stages.append({"stage": kind, "of_plain_file": ratio, "least": least, "missed": too_slow})
         print(f"HDF5 stage, {kind}: {ratio:.2f} of a plain file (at least {least:g})", flush=True)
-    return found
+    return stages
 
 
 def run_parts(case: Case, rounds: int) -> list[Facts]:

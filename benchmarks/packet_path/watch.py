@@ -28,7 +28,6 @@ class Seen:
 
     kind: str
     cpu: list[tuple[int, int]] = field(default_factory=list)
-    woken: int = 0
     """How often one of its threads that live now has waited for something."""
 
     def used_ns(self, begin_ns: int, end_ns: int) -> int:
@@ -74,7 +73,6 @@ class Watch(threading.Thread):
         for pid, seen in self.seen.items():
             try:
                 now[seen.kind] = now.get(seen.kind, 0) + share_bytes(pid)
-                seen.woken = times_woken(pid)
             except OSError:
                 continue
         for kind, size in now.items():
@@ -98,23 +96,6 @@ class Watch(threading.Thread):
             if seen.cpu:
                 totals[seen.kind] = totals.get(seen.kind, 0.0) + seen.used_ns(begin_ns, end_ns) / 1e9
         return totals
-
-    def woken(self) -> dict[str, int]:
-        """How often processes of each kind were woken."""
-        totals: dict[str, int] = {}
-        for seen in self.seen.values():
-            totals[seen.kind] = totals.get(seen.kind, 0) + seen.woken
-        return totals
-
-
-def times_woken(pid: int) -> int:
-    """Count how often the threads of a process waited and were woken. Raises OSError."""
-    lines = [
-        line
-        for task in Path(f"/proc/{pid}/task").iterdir()
-        for line in (task / "status").read_text().splitlines()
-    ]
-    return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
 
 
 def process_cpu_ns(pid: int) -> int:
