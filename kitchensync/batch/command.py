@@ -17,7 +17,7 @@ import click
 
 from kitchensync.shell.answer import show_table
 from kitchensync.shell.progress import Bar
-from kitchensync.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
+from kitchensync.shell.workforce_options import JOBS, SCHEDULER
 from kitchensync.storage.batch.runner import Workforce, run_all
 from kitchensync.storage.errors import NotARecording, words_of
 from kitchensync.storage.names import MANIFEST
@@ -99,7 +99,6 @@ class _WithOptions(click.Command):
 @click.argument("paths", nargs=-1, required=True, type=given_path())
 @JOBS
 @SCHEDULER
-@WAIT_WORKERS
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (batch/1).")
 @click.pass_context
 def batch(
@@ -108,7 +107,6 @@ def batch(
     paths: tuple[Path, ...],
     jobs: int | None,
     scheduler: str | None,
-    wait_workers: float,
     as_json: bool,
 ) -> None:
     """Run VERB on many recordings, several at a time.
@@ -133,7 +131,7 @@ def batch(
         told = f"kitchensync: {len(rows)} of {len(found)} were done by the run that was interrupted"
         click.echo(told, err=True)
     todo = [path for path in found if path not in rows]
-    force = Workforce(scheduler, jobs, wait_workers, apart=True)
+    force = Workforce(scheduler, jobs, apart=True)
     results = closing(run_all(job_of(verb, options), todo, force))
     with Bar(f"batch {verb}", unit="recordings", lines=True) as bar, results as done:
         for path, row in done:

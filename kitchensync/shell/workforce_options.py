@@ -12,11 +12,3 @@ JOBS = click.option(
 SCHEDULER = click.option(
     "--scheduler", metavar="URL", help="Dask scheduler to work on, such as tcp://10.0.0.5:8786."
 )
-WAIT_WORKERS = click.option(
-    "--wait-workers",
-    type=click.FloatRange(min=0),
-    default=60,
-    show_default=True,
-    metavar="SECONDS",
-    help="How many seconds to wait for a worker of the scheduler.",
-)

@@ -82,8 +82,9 @@ def folders(tmp_path):
     return paths
 
 
-def test_a_scheduler_without_workers_is_waited_for_with_words(scheduler, take):
-    words = ["sync", str(take), "--scheduler", scheduler.scheduler_address, "--wait-workers", "1", "--json"]
+def test_a_scheduler_without_workers_is_waited_for_with_words(scheduler, take, monkeypatch):
+    monkeypatch.setattr(cluster, "WAIT_S", 1)
+    words = ["sync", str(take), "--scheduler", scheduler.scheduler_address, "--json"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 1
     first, last = [line for line in done.stderr.splitlines() if line.startswith("kitchensync: ")]
@@ -113,17 +114,18 @@ def test_an_unfit_worker_is_named_and_a_fit_one_works(scheduler, start_worker, f
 
     address = scheduler.scheduler_address
     with pytest.raises(NoWorkers, match=r"numpy 0\.0\.1 instead of"):
-        list(on_cluster(work, folders, address, wait_s=30, writes=""))
+        list(on_cluster(work, folders, address, writes=""))
     capsys.readouterr()
     start_worker("fit")
     wait_for(scheduler, 2)
-    results = list(on_cluster(work, folders, address, wait_s=30, writes=""))
+    results = list(on_cluster(work, folders, address, writes=""))
     assert sorted(path.name for path, _ in results) == ["take-0", "take-1", "take-2"]
     assert "is not used: numpy 0.0.1 instead of" in capsys.readouterr().err
 
 
-def test_what_a_dying_worker_had_is_done_elsewhere(scheduler, start_worker, folders, tmp_path):
+def test_what_a_dying_worker_had_is_done_elsewhere(scheduler, start_worker, folders, tmp_path, monkeypatch):
     """One recording kills the first worker that takes it, another every one."""
+    monkeypatch.setattr(cluster, "WAIT_S", 5)
     for name in ("a", "b", "c"):
         start_worker(name)
     wait_for(scheduler, 3)
@@ -135,7 +137,7 @@ def test_what_a_dying_worker_had_is_done_elsewhere(scheduler, start_worker, fold
             os._exit(9)
         return {"recording": path.name, "status": "aligned", "pairs": []}
 
-    results = list(on_cluster(work, folders, scheduler.scheduler_address, wait_s=5, writes=""))
+    results = list(on_cluster(work, folders, scheduler.scheduler_address, writes=""))
     done = {result[0].name for result in results if not isinstance(result, Undone)}
     (undone,) = [result for result in results if isinstance(result, Undone)]
     assert "take-0" in done
@@ -154,7 +156,7 @@ def test_what_a_worker_goes_on_with_after_ctrl_c_is_said(scheduler, start_worker
             time.sleep(0.01)
         return {"recording": path.name}
 
-    results = on_cluster(work, folders, scheduler.scheduler_address, wait_s=30, writes="")
+    results = on_cluster(work, folders, scheduler.scheduler_address, writes="")
     first, _ = next(results)
     results.close()
     (tmp_path / "enough").touch()

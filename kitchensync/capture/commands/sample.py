@@ -16,7 +16,7 @@ from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.options.output_options import OutputFolder
 from kitchensync.storage.options.outputs import check_recording_place, written_folder
 
-SECONDS = 20
+SEED, SECONDS = 1, 20
 STREAMS = "pv,gyroscope,spatial_input"
 RIG = """\
 pv_width = 424
@@ -50,9 +50,8 @@ FIELDS = {"node": WRONG, "categories": [4], "description": "torn bread"}
 
 @click.command()
 @click.argument("out", metavar="DIR", type=OutputFolder())
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Which virtual kitchen.")
 @answers("sample/1")
-def sample(out: Path, seed: int) -> Answer:
+def sample(out: Path) -> Answer:
     """Make a small recording of the virtual kitchen, to try things on: 20 seconds in about 5 MB.
 
     It has the front camera (424x240), gyroscope, head, hands and gaze of a headset and the film of a camera, aligned,
@@ -65,13 +64,13 @@ def sample(out: Path, seed: int) -> Answer:
     """
     check_recording_place(out)
     with written_folder(out, proof=MANIFEST) as part:
-        _make(part, out.name, seed)
+        _make(part, out.name)
     size = sum(one.stat().st_size for one in out.rglob("*") if one.is_file())
     said = {"recording": out.name, "path": str(out), "seconds": SECONDS, "bytes": size}
     return Answer(said, lambda _: click.echo(f"{out.name}: {SECONDS} s, {size_words(size)}, in {out}"))
 
 
-def _make(part: Path, name: str, seed: int) -> None:
+def _make(part: Path, name: str) -> None:
     """Record, align and archive beside `part`, then copy it there. Raises KitchenFailed."""
     import zmq  # noqa: F401  # `record` needs it: a missing extra is named before anything starts
 
@@ -79,7 +78,7 @@ def _make(part: Path, name: str, seed: int) -> None:
         work = Path(folder)
         recording, rig = work / "data" / name, work / "rig.toml"
         bar.show(0, 3, f"recording {SECONDS} s")
-        with simulator(work, seed, SECONDS) as kitchen:
+        with simulator(work, SEED, SECONDS) as kitchen:
             rig.write_text(RIG.format(host=kitchen.host, camera=kitchen.gopro))
             words = ["record", name, "--data", str(recording.parent), "--rig", str(rig), "--streams", STREAMS]
             words += ["--participant", "virtual-1", "--place", "virtual kitchen"]

@@ -15,10 +15,9 @@ from kitchensync.dataset.commands.release_split import split
 from kitchensync.dataset.commands.release_stats import stats
 from kitchensync.dataset.data_set_cards.about import About, parse_about
 from kitchensync.dataset.source.numbering import Numbering, parse_numbering
-from kitchensync.recipe_app.commands.app_options import DATABASE
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar, byte_bar
-from kitchensync.shell.workforce_options import JOBS, SCHEDULER, WAIT_WORKERS
+from kitchensync.shell.workforce_options import JOBS
 from kitchensync.storage.names import is_recording, recordings_in
 from kitchensync.storage.options.data_folder import default_data
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, given_path
@@ -71,7 +70,6 @@ for command in (split, stats, push):
     help="Data folder of the app: what was stated at its desk of recipes and participants is counted, what was "
     "corrected in a published folder counts  [default: around the recordings]",
 )
-@DATABASE
 @click.option(
     "--about",
     type=given_path(exists=True, dir_okay=False),
@@ -80,8 +78,6 @@ for command in (split, stats, push):
 )
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 @JOBS
-@SCHEDULER
-@WAIT_WORKERS
 @WITHOUT_CONSENT
 @answers("release/1")
 def captaincook4d(
@@ -91,12 +87,9 @@ def captaincook4d(
     numbering: Path | None,
     media: str,
     data: Path | None,
-    database: str | None,
     about: Path | None,
     strict: bool,
     jobs: int | None,
-    scheduler: str | None,
-    wait_workers: float,
     without_consent: str,
 ) -> Answer:
     """Write recordings in the published form of CaptainCook4D.
@@ -116,12 +109,12 @@ def captaincook4d(
     kinds, words = _media(media), _about(about)
     _check_apart(out)
     if published := published_among(paths):
-        said = _again(published, out, words, data, database, force=force)
+        said = _again(published, out, words, data, force=force)
     else:
         table = numbering or out.with_name(f"{out.name}.numbering.json")
-        stated = _stated(paths, data, database)
+        stated = _stated(paths, data)
         order = MediaOrder(out.absolute(), kinds, force, without_consent)
-        said = _own(paths, order, words, table, stated, Workforce(scheduler, jobs, wait_workers))
+        said = _own(paths, order, words, table, stated, Workforce(workers=jobs))
     if about is None:
         note = "no licence and no title are stated; write them into a TOML file and give it as --about"
         said.setdefault("notes", []).append(note)
@@ -161,26 +154,28 @@ def _own(
     return {**_said(made, []), "no_splits": made.no_splits, "notes": notes}
 
 
-def _stated(paths: tuple[Path, ...], data: Path | None, database: str | None) -> Stated:
+def _stated(paths: tuple[Path, ...], data: Path | None) -> Stated:
     """Return who knows what was stated at the desk: the app over the folder of the recordings, if it was started."""
     from kitchensync.recipe_app.commands.at_rest import memory, place_of
     from kitchensync.recipe_app.exchange.stated_facts import stated_of
 
     around = [data] if data else [folder for path in paths for folder in (path, path.parent)]
-    places = [folder for folder in around if data or database or Path(place_of(folder, None)).is_file()]
+    places = [folder for folder in around if data or _is_kept(place_of(folder))]
 
     def stated(recipes: list[tuple[str, str]], people: list[str]) -> list[dict[str, Any]]:
         if not places:
             return []
-        with memory(places[0], database) as tools:
+        with memory(places[0]) as tools:
             return stated_of(tools.records, recipes, people)
 
     return stated
 
 
-def _again(
-    folder: Path, out: Path, about: About, data: Path | None, database: str | None, *, force: bool
-) -> dict[str, Any]:
+def _is_kept(place: Path | str) -> bool:
+    return isinstance(place, str) or place.is_file()
+
+
+def _again(folder: Path, out: Path, about: About, data: Path | None, *, force: bool) -> dict[str, Any]:
     """Release a published folder, with the corrections of the app that took it in, if one did."""
     from kitchensync.dataset.release.release import other_files, release_again
     from kitchensync.recipe_app.commands.at_rest import memory, place_of
@@ -189,9 +184,8 @@ def _again(
     files = published.files_of(folder)
     corrected: list[str] = []
     warnings: list[str] = []
-    place = place_of(data or default_data(), database)
-    if data is not None or not isinstance(place, Path) or place.is_file():
-        with memory(data or default_data(), database) as tools:
+    if data is not None or _is_kept(place_of(default_data())):
+        with memory(data or default_data()) as tools:
             collection = published.collection_of(files)
             if collection in published.collections(tools.records):
                 given = published.give_back(collection, tools.records)

@@ -22,6 +22,8 @@ from kitchensync.storage.batch.workers import Work
 from kitchensync.storage.errors import NoDask, NoWorkers
 from kitchensync.storage.names import MANIFEST
 
+WAIT_S = 120.0
+"""How long to wait for a first worker: a cluster may have to start the nodes."""
 SAME = ("kitchensync", "numpy", "scipy", "h5py")
 """Packages of which another version may give another answer."""
 
@@ -110,11 +112,11 @@ class Undone:
 
 
 def on_cluster(
-    work: Work, todo: list[Path], scheduler: str, *, wait_s: float, writes: str | None
+    work: Work, todo: list[Path], scheduler: str, *, writes: str | None
 ) -> Iterator[tuple[Path, Answer] | Undone]:
     """Give recordings to the workers of a scheduler; yield answers and what is undone.
 
-    `writes` is the folder in a recording that `work` writes to (see `facts`). Waits `wait_s` for a worker.
+    `writes` is the folder in a recording that `work` writes to (see `facts`). Waits `WAIT_S` for a worker.
 
     Raises NoDask without Dask or scheduler, NoWorkers where none is fit.
     """
@@ -139,11 +141,11 @@ def on_cluster(
             for path in todo:
                 first_of_folder.setdefault(path.absolute().parent, str(path.absolute()))
             crew = Crew(client, scheduler, [*first_of_folder.values()], writes)
-            crew.wait(wait_s)
+            crew.wait()
             waiting = [Undone(path) for path in todo]
             running: dict[Any, tuple[Undone, str]] = {}
             try:
-                yield from _until_done(crew, work, waiting, running, wait_s)
+                yield from _until_done(crew, work, waiting, running)
             except (KeyboardInterrupt, GeneratorExit):
                 if left := [f"{job.path.name} ({worker})" for job, worker in running.values()]:
                     _tell(f"workers may go on with what they had begun: {', '.join(left)}")
@@ -194,23 +196,23 @@ class Crew:
                     _tell(f"worker {address} is not used: {self._known[address]}")
         return {address: count for address, count in there.items() if not self._known[address]}
 
-    def wait(self, wait_s: float) -> None:
+    def wait(self) -> None:
         """Return when there is a fit worker. Raises NoWorkers when all are unfit, or none came."""
-        end = time.monotonic() + wait_s
+        end = time.monotonic() + WAIT_S
         told = False
         while not self.present():
             if self._known:
                 raise NoWorkers(self.name, "; ".join(f"{who}: {why}" for who, why in self._known.items()))
             if time.monotonic() >= end:
-                raise NoWorkers(self.name, f"no worker came within {wait_s:g} s")
+                raise NoWorkers(self.name, f"no worker came within {WAIT_S:g} s")
             if not told:
-                _tell(f"no workers at {self.name} yet; waiting up to {wait_s:g} s (--wait-workers)")
+                _tell(f"no workers at {self.name} yet; waiting up to {WAIT_S:g} s")
             told = True
             time.sleep(TICK_S)
 
 
 def _until_done(
-    crew: Crew, work: Work, waiting: list[Undone], running: dict[Any, tuple[Undone, str]], wait_s: float
+    crew: Crew, work: Work, waiting: list[Undone], running: dict[Any, tuple[Undone, str]]
 ) -> Iterator[tuple[Path, Answer] | Undone]:
     """Keep every fit worker busy; `running` holds what each is at."""
     last_seen = time.monotonic()
@@ -223,7 +225,7 @@ def _until_done(
                 yield job.path, answer
             else:
                 waiting.append(job)
-        is_over = crew.client.status not in ("running", "connecting") or time.monotonic() > last_seen + wait_s
+        is_over = crew.client.status not in ("running", "connecting") or time.monotonic() > last_seen + WAIT_S
         for job in list(waiting):
             if is_over or len(job.tried) >= TRIES or (job.tried and present.keys() <= job.tried.keys()):
                 waiting.remove(job)

@@ -24,7 +24,6 @@ from kitchensync.storage.batch.workers import (
     until_interrupted,
 )
 
-WAIT_WORKERS_S = 60.0
 LISTEN_S = 0.1
 """How often it is looked whether Ctrl-C was pressed."""
 Answer = dict[str, Any]
@@ -46,12 +45,11 @@ class Job:
 
 @dataclass(frozen=True)
 class Workforce:
-    """Who works: the workers of a Dask scheduler, waited for so long, or processes of this computer."""
+    """Who works: the workers of a Dask scheduler, or processes of this computer."""
 
     scheduler: str | None = None
     workers: int | None = None
     "None: a core each, for a few recordings one."
-    wait_workers_s: float = WAIT_WORKERS_S
     apart: bool = False
     "Whether a single worker too is a process of its own, so that one that dies takes only its recording with it."
 
@@ -64,9 +62,7 @@ def run_all(job: Job, todo: list[Path], force: Workforce) -> Generator[tuple[Pat
     workers = count_of(len(todo), force.workers)
     if todo and force.scheduler is not None:
         undone: dict[Path, Undone] = {}
-        for result in on_cluster(
-            job.work, todo, force.scheduler, wait_s=force.wait_workers_s, writes=job.writes
-        ):
+        for result in on_cluster(job.work, todo, force.scheduler, writes=job.writes):
             if isinstance(result, Undone):
                 undone[result.path] = result
             else:

@@ -167,12 +167,6 @@ def _show_packed(said: dict[str, Any]) -> None:
     show_default=True,
     help="Days that local files stay; `never` frees only for room.",
 )
-@click.option(
-    "--room-gb",
-    default=20.0,
-    show_default=True,
-    help="Free files before --keep-days have passed when less than this many GB are free.",
-)
 @click.option("--keep", is_flag=True, help="Free nothing, whatever the rule.")
 @click.option(
     "--follow",
@@ -185,7 +179,6 @@ def move(
     targets: tuple[Path, ...],
     copies: int,
     keep_days: str,
-    room_gb: float,
     keep: bool,
     follow: bool,
 ) -> Answer:
@@ -202,7 +195,7 @@ def move(
     from kitchensync.storage.move.mover import run_mover
     from kitchensync.storage.move.mover_process import lower_priority
 
-    rule = None if keep else FreeRule(copies, _days(keep_days), int(room_gb * 1e9))
+    rule = None if keep else FreeRule(copies, _days(keep_days))
     lower_priority()
     recordings = [recording for path in paths for recording in recordings_in(path)]
     with byte_bar() as tell:

@@ -29,7 +29,7 @@ class FreeRule:
 
     copies_before_free: int = 2
     keep_days: float | None = 7.0
-    room_bytes: int = 20 << 30
+    room_bytes: int = 20_000_000_000
 
     def allows(self, copies: int, age_days: float, free_bytes: int) -> bool:
         """Decide; pure."""

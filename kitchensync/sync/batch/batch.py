@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.storage.batch.runner import WAIT_WORKERS_S, Job, Workforce, run_all
+from kitchensync.storage.batch.runner import Job, Workforce, run_all
 from kitchensync.storage.copies.read_through import readable_folder
 from kitchensync.storage.errors import FilesFreed, NotFinished, StorageError, Unusable, is_trouble, words_of
 from kitchensync.storage.life import Life, life_by, usable_manifest
@@ -42,14 +42,13 @@ def synchronize_all(
     master: str | None = None,
     scheduler: str | None = None,
     workers: int | None = None,
-    wait_workers_s: float = WAIT_WORKERS_S,
     again: bool = False,
     progress: Progress | None = None,
 ) -> SyncAnswer:
     """Synchronize the recordings that `paths` stand for; return the object `sync/1` in order of `paths` and name.
 
-    `scheduler` is the address of a Dask scheduler, whose workers are waited for `wait_workers_s`; else `workers`
-    processes of this computer work (default: one a core). Recordings found in a folder are skipped when finished
+    `scheduler` is the address of a Dask scheduler; without one, `workers` processes of this computer work (default:
+    one per core). Recordings found in a folder are skipped when finished
     before, unless `again`. Raises NoDask, NoWorkers, UnknownMaster; then nothing was touched.
     """
     found: list[Path] = []
@@ -67,7 +66,7 @@ def synchronize_all(
     check_master(found, master)
     work, stand_in = cast(Any, partial(one, master=master)), cast(Any, not_done)
     job = Job(work, stand_in, loads=LOADED, writes=OWN)
-    with closing(run_all(job, todo, Workforce(scheduler, workers, wait_workers_s))) as results:
+    with closing(run_all(job, todo, Workforce(scheduler, workers))) as results:
         for done, (recording, made) in enumerate(results, start=1):
             answer = cast(RecordingAnswer, made)
             if answer.get("failed"):

@@ -11,7 +11,7 @@ import click
 
 from kitchensync.shell.progress import Bar
 from kitchensync.shell.terminal import headline
-from kitchensync.shell.workforce_options import SCHEDULER, WAIT_WORKERS
+from kitchensync.shell.workforce_options import JOBS, SCHEDULER
 from kitchensync.storage.batch.workers import start_early
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.names import recordings_in
@@ -121,12 +121,7 @@ def align(
     help="Whose frames are indexed: pv, gopro, or a name such as hololens-b/pv.  [default: pv]",
 )
 @SCHEDULER
-@WAIT_WORKERS
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    help="How many processes of this computer work.  [default: a core each]",
-)
+@JOBS
 @click.option("--again", is_flag=True, help="Recompute finished recordings of a folder.")
 @output_file("summary", "--summary", help="Summary page of all recordings.  [FOLDER/sync-summary.html]")
 @click.option("--strict", is_flag=True, help="Let `check` give exit code 1 too.")
@@ -136,8 +131,7 @@ def sync(
     old: Path | None,
     master: str | None,
     scheduler: str | None,
-    wait_workers: float,
-    workers: int | None,
+    jobs: int | None,
     again: bool,
     summary: Path | None,
     force: bool,
@@ -153,7 +147,7 @@ def sync(
     \b
     Example:
       kitchensync sync data/take-1
-      kitchensync sync data --workers 4
+      kitchensync sync data --jobs 4
       kitchensync sync before.json --compare after.json
     """
     if old is not None and len(paths) != 1:
@@ -164,10 +158,10 @@ def sync(
     if old is not None:
         _show_changes(paths[0], old, as_json=as_json)
         return
-    if scheduler is None and workers != 1:
+    if scheduler is None and jobs != 1:
         fresh = sum(not (one / "sync").exists() for path in paths for one in recordings_in(path))
         start_early(
-            fresh, workers, "kitchensync.sync.batch.loaded"
+            fresh, jobs, "kitchensync.sync.batch.loaded"
         )  # before the imports below, so that both load at once
 
     from kitchensync.sync.answers import plain
@@ -180,8 +174,7 @@ def sync(
                 paths,
                 master=master,
                 scheduler=scheduler,
-                workers=workers,
-                wait_workers_s=wait_workers,
+                workers=jobs,
                 again=again,
                 progress=lambda done, whole, last: bar.show(
                     done, whole, f"{'not done' if 'error' in last else last['status']}  {last['recording']}"
