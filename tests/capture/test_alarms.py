@@ -18,9 +18,9 @@ from kitchensync.capture.session.alarms import (
     LATE_S,
     QueueWatch,
     lost_streams,
-    mute_processes,
     queue_faults,
     quiet_streams,
+    silent_processes,
 )
 from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.storage.names import LOGS
@@ -45,9 +45,8 @@ def test_streams_that_do_not_come_back_are_named_with_device_state_and_seconds()
         "webcam/audio": {"state": "connected"},  # never came: the start says so
     }
     assert quiet_streams(streams, NOW_NS, {}) == [
-        "hololens: nothing for 40 s from pv, gyroscope (the headset does not answer);"
-        " it is tried again and again",
-        "hololens: nothing for 10 s from depth_ahat (stalled); it is tried again and again",
+        "hololens: nothing for 40 s from pv, gyroscope (the headset does not answer); retrying",
+        "hololens: nothing for 10 s from depth_ahat (stalled); retrying",
     ]
 
 
@@ -57,7 +56,7 @@ def test_of_a_process_that_is_held_up_the_process_is_named_and_not_the_device():
         "producer webcam": {"host_ns": 70 * SECOND, "done": True},
         "drainer 0": {"host_ns": 99 * SECOND},
     }
-    mute = mute_processes(states, NOW_NS)
+    mute = silent_processes(states, NOW_NS)
     assert list(mute.values()) == ["producer hololens has not answered for 20 s"]
     assert quiet_streams({"hololens/pv": facts("stalled", 80)}, NOW_NS, mute) == []
 
@@ -81,7 +80,7 @@ def test_a_camera_that_never_answers_again_has_a_gap_until_the_end():
     watch.lost("it does not answer", 6 * SECOND)
     watch.ended(30 * SECOND)
     expected = {"start_host_ns": 5 * SECOND, "end_host_ns": 30 * SECOND, "cause": "network"}
-    assert watch.shown.gaps == [expected]
+    assert watch.health.gaps == [expected]
     assert "25 s" in watch.verdict()
 
 
@@ -156,7 +155,7 @@ def test_a_stream_that_vanished_is_said_though_who_saw_it_was_restarted(server, 
     drainer = HealthSender(plan.health, "drainer 0")
     drainer.send(vanished_ns=NOW_NS)
     drainer.send(vanished_ns=0, problem="it was restarted")
-    until(lambda: supervisor._hear() or supervisor._trouble.words(), "the last message")
+    until(lambda: supervisor._serve() or supervisor._trouble.problems(), "the last message")
     drainer.close()
     assert any("streams vanished" in problem for problem in supervisor.problems())
     assert supervisor._state()["queue_vanished_ns"] == NOW_NS

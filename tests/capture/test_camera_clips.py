@@ -20,7 +20,7 @@ from kitchensync.capture.camera.camera_recorder import CameraRecorder
 from kitchensync.capture.camera.fetch import fetch_pending, pending_in
 from kitchensync.capture.camera.files import fetch_files
 from kitchensync.capture.camera.watch import CameraHealth, CameraWatch
-from kitchensync.capture.lock import held
+from kitchensync.capture.lock import hold_lock
 from kitchensync.capture.plan import RUNNING, runtime_folder
 from kitchensync.cli import main
 from kitchensync.sensors.gopro.control import camera as gopro_http
@@ -148,10 +148,10 @@ def test_a_list_that_is_refused_after_the_stop_leaves_the_film_on_its_card(
         serial = media(tmp_path / "rec" / "gopro")["serial"]
         assert take.state.state == media(tmp_path / "rec" / "gopro")["state"] == "pending"
         assert "HTTP 404" in take.state.problem
-        assert f"its film stays on the card of {serial}" in take.state.problem
+        assert f"its video stays on the card of {serial}" in take.state.problem
         monkeypatch.setattr(GoProHttp, "media", listed)
         (pending,) = pending_in(tmp_path / "rec")
-        fetched = fetch_pending(pending, url, proxies=False, say=lambda _: None)
+        fetched = fetch_pending(pending, url, proxies=False, print_line=lambda _: None)
         assert fetched is not None
         assert (len(fetched.files), fetched.problem) == (1, "")
 
@@ -167,10 +167,10 @@ def test_a_fetch_that_waited_for_another_one_writes_nothing_old(tmp_path: Path) 
         write_json(recording / "gopro" / "media.json", {**about, "files": []})
         write_json(recording / "recording.json", {"schema": "recording/1", "recording": "take-1"})
         (seen_by_both,) = pending_in(tmp_path / "data")
-        first = fetch_pending(deepcopy(seen_by_both), url, proxies=False, say=print)
+        first = fetch_pending(deepcopy(seen_by_both), url, proxies=False, print_line=print)
         assert (first.files, first.problem) == (["GX010001.MP4"], "")
         written = (recording / "gopro" / "media.json").read_bytes()
-        second = fetch_pending(seen_by_both, url, proxies=False, say=print)
+        second = fetch_pending(seen_by_both, url, proxies=False, print_line=print)
     assert (second.files, second.problem) == ([], "")
     assert (recording / "gopro" / "media.json").read_bytes() == written
 
@@ -438,8 +438,8 @@ def test_a_camera_that_was_away_between_two_questions_is_filmed_with_again() -> 
         watch.answered(answer(at_s, films=True))
     watch.answered(answer(5.1, films=False))
     assert watch.is_swapped
-    watch.went_on(6 * 10**9)
-    assert watch.shown.gaps == [
+    watch.resumed(6 * 10**9)
+    assert watch.health.gaps == [
         {"start_host_ns": 3 * 10**9, "end_host_ns": 6 * 10**9, "cause": "device_swap"}
     ]
     watch.answered(answer(6.5, films=True))
@@ -468,14 +468,14 @@ def test_fetching_leaves_a_camera_alone_that_films_for_a_running_recorder(
         fetch += ["--gopro", f"gopro={url}"]
         runtime = runtime_folder(data / "take-2")
         runtime.mkdir()
-        with held(runtime / RUNNING):
+        with hold_lock(runtime / RUNNING):
             refused = CliRunner().invoke(main, fetch)
             assert camera.state().encoding
         assert refused.exit_code == 1
         assert "take-2/gopro: being recorded now" in refused.stderr
         [older] = json.loads(refused.stdout)["takes"]
         assert (older["recording"], older["files"]) == ("take-1", [])
-        assert "it films take-2 now" in older["problem"]
+        assert "it records take-2 now" in older["problem"]
         done = CliRunner().invoke(main, fetch)  # that recorder is gone: nobody else will stop the camera
         assert done.exit_code == 0, done.output
         assert not camera.state().encoding

@@ -33,4 +33,4 @@ def test_an_hour_is_as_large_as_the_guide_says(link: str, gb_an_hour: float, tmp
     assert found["needed_bytes"] == pytest.approx(gb_an_hour * 1e9, rel=0.1)
     assert found["minutes_left"] == pytest.approx(60 * found["free_bytes"] / found["needed_bytes"], abs=1.001)
     disk = next(one for one in found["findings"] if one["what"].endswith("disk space"))
-    assert f"room for {found['minutes_left']} min, 60 are wanted" in disk["seen"]
+    assert f"room for {found['minutes_left']} min, 60 are needed" in disk["seen"]

@@ -15,7 +15,7 @@ from kitchensync.capture.process.heartbeat import (
     Heartbeat,
     kept_anchors,
     last_beat,
-    was_held,
+    was_paused,
 )
 from kitchensync.shell.host_clock import UtcAnchor
 
@@ -49,14 +49,14 @@ def test_a_recorder_that_was_held_says_when(tmp_path, monkeypatch):
     heart.beat()
     now_ns += SECOND
     heart.beat()
-    assert not was_held(tmp_path, 100 * SECOND, 101 * SECOND)
+    assert not was_paused(tmp_path, 100 * SECOND, 101 * SECOND)
     now_ns += 20 * SECOND
     heart.beat()
     heart.close()
-    assert was_held(tmp_path, 101 * SECOND, 121 * SECOND)
-    assert was_held(tmp_path, 103 * SECOND, 122 * SECOND)
-    assert not was_held(tmp_path, 60 * SECOND, 105 * SECOND), "who was held for much longer was held alone"
-    assert not was_held(tmp_path, 121 * SECOND, 130 * SECOND)
+    assert was_paused(tmp_path, 101 * SECOND, 121 * SECOND)
+    assert was_paused(tmp_path, 103 * SECOND, 122 * SECOND)
+    assert not was_paused(tmp_path, 60 * SECOND, 105 * SECOND), "a much longer pause was not the recorder's"
+    assert not was_paused(tmp_path, 121 * SECOND, 130 * SECOND)
 
 
 def test_both_sides_of_each_change_of_the_clock_are_kept_and_little_else(tmp_path, monkeypatch):

@@ -115,6 +115,6 @@ pause._clocks, pause.PERIOD_S = clocks, 0.01
 pauses = pause.PauseThread()
 pauses.start()
 while sys.stdin.readline():
-    print(json.dumps(pauses.taken()), flush=True)
+    print(json.dumps(pauses.take_new()), flush=True)
 pauses.stop()
 """

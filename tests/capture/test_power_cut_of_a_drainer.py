@@ -42,7 +42,7 @@ def payload(stream: str, seq: int) -> bytes:
 
 
 def queue_packets(client, plan: Plan, stream: str, seqs: range) -> None:
-    writer = QueueWriter(client, plan.uuid, stream, 7, together=2)
+    writer = QueueWriter(client, plan.uuid, stream, 7, entry_packets=2)
     packets = [QueuedPacket(seq, seq * 480_000, seq, 1, payload(stream, seq), 0) for seq in seqs]
     assert writer.put(packets, lambda: True) == len(packets)
     writer.pipe.close()

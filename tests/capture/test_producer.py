@@ -11,7 +11,7 @@ import pytest
 from drained import drain
 
 from kitchensync.capture.errors import StreamsFailed
-from kitchensync.capture.process.heartbeat import HELD
+from kitchensync.capture.process.heartbeat import PAUSED
 from kitchensync.capture.process.pause import Pause
 from kitchensync.capture.produce.device import Device
 from kitchensync.capture.produce.producer import Producer
@@ -87,7 +87,7 @@ def test_a_producer_that_was_held_names_who_was_held_with_it(plan, slept, record
     made.ledger.note = lambda note, stream, give_up: told.append((note.kind, stream, note.facts()))
     now_ns = time.monotonic_ns()
     if recorder_held:
-        (Path(plan.work) / HELD).write_bytes(struct.pack("<qq", now_ns - 20 * SECOND, now_ns))
+        (Path(plan.work) / PAUSED).write_bytes(struct.pack("<qq", now_ns - 20 * SECOND, now_ns))
     made._held.append(Pause(now_ns - 20 * SECOND, now_ns, slept))
     made._note_holds(60 * SECOND)
     assert told == [], "the recorder may still have to say whether it was held too"

@@ -81,10 +81,10 @@ def test_an_entry_stays_until_all_of_its_packets_are_acknowledged(client):
 
 def test_a_reading_says_whether_it_left_some(client):
     """By entries, however many packets are in them."""
-    writer = QueueWriter(client, "u", "s", 7, together=2)
+    writer = QueueWriter(client, "u", "s", 7, entry_packets=2)
     writer.put([QueuedPacket(seq, seq, seq, 1, b"x", 0) for seq in range(10)], NEVER)
     reader = QueueReader(client, "u", ["s"], "drainer-0")
-    read = [(len(reader.fresh(count=3, block_ms=1).get("s", [])), reader.left_more) for _ in range(3)]
+    read = [(len(reader.fresh(count=3, block_ms=1).get("s", [])), reader.has_more) for _ in range(3)]
     assert read == [(6, True), (4, False), (0, False)]
 
 

@@ -139,7 +139,7 @@ def test_the_server_works_between_begin_and_finish(client):
 @pytest.mark.slow
 def test_a_cut_between_begin_and_finish_stores_everything_once(client):
     pipe = QueuePipe(client)
-    writer = QueueWriter(client, "u", "a", 7, pipe=pipe, together=4)
+    writer = QueueWriter(client, "u", "a", 7, pipe=pipe, entry_packets=4)
     for first in range(0, 1000, 50):
         batch = Batch(writer, packets(*range(first, first + 50)))
         pipe.begin([batch])
@@ -190,7 +190,7 @@ def test_after_a_cut_we_stay_for_what_was_written_before_it(client):
     client.client_kill_filter(_type="normal", skipme=True)
     pipe.put([Batch(writer, packets(0))], NEVER)
     begin_s = time.monotonic()
-    pipe.hold(0.5)
+    pipe.wait_for_sync(0.5)
     assert time.monotonic() - begin_s >= 0.5
     client.config_set("appendfsync", "everysec")
     ended(held(pipe))

@@ -12,7 +12,7 @@ from queue_contents import numbers_in_queue
 from kitchensync.capture.errors import QueueUnavailable
 from kitchensync.capture.queue.queue_connection import connect, wait_until_ready
 from kitchensync.capture.queue.queue_writer import QueueWriter
-from kitchensync.capture.queue.server import LEAST_FILE_BYTES, MOST_FILE_BYTES, QueueServer
+from kitchensync.capture.queue.server import MAX_FILE_BYTES, MIN_FILE_BYTES, QueueServer
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 
 Usage = namedtuple("Usage", "total used free")
@@ -41,7 +41,7 @@ def test_no_log_of_the_server_keeps_pieces_of_packets(client):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("free", "least"),
-    [(80 << 20, LEAST_FILE_BYTES), (1 << 30, 128 << 20), (50 << 30, MOST_FILE_BYTES)],
+    [(80 << 20, MIN_FILE_BYTES), (1 << 30, 128 << 20), (50 << 30, MAX_FILE_BYTES)],
 )
 def test_the_append_only_file_stays_small_where_the_disk_is(tmp_path, short_folder, monkeypatch, free, least):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(free, 0, free))

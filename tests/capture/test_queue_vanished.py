@@ -103,7 +103,7 @@ def test_what_is_no_longer_here_is_told_once(client, monkeypatch):
 
 def test_a_quiet_stream_is_made_anew_by_its_drainer_and_goes_on_counting(client, monkeypatch):
     """Its producer looks before it puts anything again; one that was started anew counts on."""
-    monkeypatch.setattr(queue_reader, "GIVEN_AGAIN_NS", 0)
+    monkeypatch.setattr(queue_reader, "RESEND_NS", 0)
     writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
     put(writer, 0, 1)
     assert seqs_of(reader) == [0, 1]
@@ -118,7 +118,7 @@ def test_a_quiet_stream_is_made_anew_by_its_drainer_and_goes_on_counting(client,
 
 
 def test_a_stream_that_vanished_is_left_to_its_producer_at_first(client, monkeypatch):
-    monkeypatch.setattr(queue_reader, "GIVEN_AGAIN_NS", 10**18)
+    monkeypatch.setattr(queue_reader, "RESEND_NS", 10**18)
     writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
     put(writer, 0)
     assert (seqs_of(reader), reader.vanished_ns) == ([0], 0)
@@ -145,7 +145,7 @@ def test_a_stream_that_vanishes_while_another_is_waited_for_is_left_to_its_produ
     assert seqs_of(reader) == []
     put(busy, 1, 2)
     client.delete(stream_key("u", "s"))
-    now_ns[0] += queue_reader.GIVEN_AGAIN_NS
+    now_ns[0] += queue_reader.RESEND_NS
     assert seqs_of(reader) == []
     assert client.exists(stream_key("u", "quiet"))
     assert not client.exists(stream_key("u", "s"))
@@ -172,12 +172,12 @@ def test_at_the_end_what_vanished_is_given_again(client):
     writer = QueueWriter(client, "u", "s", 7)
     put(writer, *range(10))
     flush(client)
-    writer.pipe.hold(60)
+    writer.pipe.wait_for_sync(60)
     assert numbers_in_queue(client, "u", "s") == list(range(10))
 
 
 def test_a_drainer_waits_where_there_is_no_memory_to_make_a_stream_anew(client, monkeypatch):
-    monkeypatch.setattr(queue_reader, "GIVEN_AGAIN_NS", 0)
+    monkeypatch.setattr(queue_reader, "RESEND_NS", 0)
     writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
     put(writer, 0)
     assert seqs_of(reader) == [0]

@@ -10,7 +10,7 @@ from killed import QUEUED, leave_an_orphan
 
 from kitchensync.capture.commands.record import recover as recover_command
 from kitchensync.capture.errors import AlreadyRunning
-from kitchensync.capture.lock import held
+from kitchensync.capture.lock import hold_lock
 from kitchensync.capture.plan import RUNNING, runtime_folder
 from kitchensync.capture.session.rebuild import rebuild
 from kitchensync.storage.manifest import read_manifest
@@ -59,7 +59,7 @@ def test_recover_keeps_the_queue_of_a_lost_manifest_and_says_what_to_do(orphan):
 def test_what_is_being_recorded_is_left_alone(orphan):
     runtime = runtime_folder(orphan)
     runtime.mkdir(parents=True)
-    with held(runtime / RUNNING), pytest.raises(AlreadyRunning):
+    with hold_lock(runtime / RUNNING), pytest.raises(AlreadyRunning):
         rebuild(orphan)
     assert not (orphan / MANIFEST).exists()
     (runtime / RUNNING).unlink()

@@ -1,4 +1,4 @@
-"""Taking up what a killed recorder left, wherever it lies now and whatever is missing of it."""
+"""Taking up what a killed recorder failures, wherever it lies now and whatever is missing of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def data(tmp_path, short_folder, monkeypatch) -> Path:
 def recovered(data: Path) -> list[str]:
     """Recover everything; return the names of what is whole again."""
     done = recover_all(data)
-    assert done.left == []
+    assert done.failures == []
     return [path.name for path in done.paths]
 
 
@@ -56,7 +56,7 @@ def test_a_queue_whose_files_are_gone_is_closed_with_what_is_sealed(data):
 def test_a_queue_is_kept_as_long_as_nobody_can_read_the_manifest(data):
     kept = (data / "take" / MANIFEST).read_bytes()
     (data / "take" / MANIFEST).write_bytes(kept[:-5])
-    (line,) = recover_all(data).left
+    (line,) = recover_all(data).failures
     assert "recording.json cannot be read" in line
     assert (data / WORK / "take" / "appendonlydir").is_dir()
     (data / "take" / MANIFEST).write_bytes(kept)
@@ -88,7 +88,7 @@ def test_a_server_of_yours_that_is_gone_is_named_without_its_password(data, monk
     monkeypatch.setattr("kitchensync.capture.session.recover.RUNNING_READY_S", 0.1)
     plan_file = data / WORK / "take" / "plan.json"
     replace(load_plan(plan_file), queue_url="redis://cook:secret@127.0.0.1:1/0").save(plan_file)
-    (line,) = recover_all(data).left
+    (line,) = recover_all(data).failures
     assert "redis://127.0.0.1:1/0" in line
     assert "secret" not in line
     assert plan_file.exists()
@@ -104,10 +104,10 @@ def test_what_a_stranger_left_open_is_not_taken_up(data):
     for text in (plan.read_text(), json.dumps({**json.loads(written), "signed": None}), "{}"):
         plan.write_text(text)
         found = recover_all(data)
-        assert (found.paths, len(found.left)) == ([], 1), text
+        assert (found.paths, len(found.failures)) == ([], 1), text
     plan.write_text(json.dumps({name: one for name, one in json.loads(written).items() if name != "signed"}))
-    (line,) = recover_all(data).left
+    (line,) = recover_all(data).failures
     assert "recover --mine" in line
     assert not (work / "queue.log").exists()
-    (path,) = recover_all(data, is_mine=True).paths
+    (path,) = recover_all(data, accept_foreign=True).paths
     assert stored(path, STREAM) == list(range(QUEUED))

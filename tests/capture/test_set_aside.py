@@ -122,7 +122,7 @@ def test_on_a_server_of_yours_the_keys_stay_until_they_are_stored(queued, client
     assert verify(recording)["status"] == "FAIL"
     assert holds_packets(queued, None)
     done = recover_all(recording.parent)
-    assert done.left == []
+    assert done.failures == []
     assert stored(recording, BAD) == list(range(QUEUED))
     assert client.dbsize() == 0
     manifest = read_manifest(recording)
@@ -141,7 +141,7 @@ def test_one_that_cannot_be_recovered_does_not_hold_up_the_others(tmp_path, shor
     (data / "lost").rename(tmp_path / "elsewhere")
     done = recover_all(data)
     assert done.paths == [data / "fine"]
-    broken, lost = done.left
+    broken, lost = done.failures
     assert str(data / WORK / "broken") in broken
     assert str(data / WORK / "lost") in lost
     assert (data / WORK / "lost" / "appendonlydir").is_dir()
@@ -225,7 +225,7 @@ def test_a_queue_that_fills_up_with_what_waits_ends_the_recording(trouble, clien
     assert not trouble.fills_queue(), "packets are being stored: producers wait, as ever"
     trouble._board.states["drainer 0"] = {"aside": {BAD: "planted"}}
     assert trouble.fills_queue()
-    assert any(BAD in line and "planted" in line for line in trouble.words())
+    assert any(BAD in line and "planted" in line for line in trouble.problems())
 
 
 def test_a_folder_that_is_put_back_is_no_trouble_any_more(trouble, plan):
@@ -235,7 +235,7 @@ def test_a_folder_that_is_put_back_is_no_trouble_any_more(trouble, plan):
     recording.rename(recording.with_name("away"))
     trouble.look()
     assert trouble.is_gone
-    assert any("is gone" in line for line in trouble.words())
+    assert any("is gone" in line for line in trouble.problems())
     recording.with_name("away").rename(recording)
     trouble.look()
-    assert (trouble.words(), trouble.hopeless_s()) == ([], 0.0)
+    assert (trouble.problems(), trouble.hopeless_s()) == ([], 0.0)

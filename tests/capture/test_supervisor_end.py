@@ -143,7 +143,7 @@ def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan,
 def test_a_recording_that_ends_out_of_order_closes_the_shutters(server, plan, tmp_path, monkeypatch):
     """The queue server does not come up again, say: nobody would stop the camera before its card is full."""
     monkeypatch.setattr(camera_clip, "measure_clock", lambda camera: None)
-    monkeypatch.setattr(supervisor_module, "LAST_WORD_S", 60.0)
+    monkeypatch.setattr(supervisor_module, "KILL_AFTER_S", 60.0)
     (Path(plan.path) / LOGS).mkdir()
     with virtual_camera(tmp_path / "sim") as (_, url):
         take = CameraRecorder("gopro", url, Path(plan.path) / "gopro")

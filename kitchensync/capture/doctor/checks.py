@@ -1,4 +1,4 @@
-"""Preflight: what would go wrong, found before the session. Every finding is a word and what to do about it."""
+"""Check this computer before a session; every finding has a status and advice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kitchensync.shell.files_on_disk import NO_INODES, lacks_inodes
 GOOD, LOOK, BAD = "good", "look", "bad"
 _ORDER = (GOOD, LOOK, BAD)
 RIG_MB_PER_S = {"wifi": 10.8, "wired": 58.8}
-"""Of a headset with all its streams and one camera, by how the headset is connected."""
+"""Data rate of a headset with all its streams and one camera, by the connection of the headset."""
 TABLET_PORT = 8000
 WRITE_TEST_BYTES = 64 << 20
 CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -27,7 +27,7 @@ GOOD_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_p
 
 @dataclass
 class CheckResult:
-    """One thing that was looked at."""
+    """Result of one check."""
 
     what: str
     status: str
@@ -37,19 +37,19 @@ class CheckResult:
 
 @dataclass
 class Report:
-    """All that was looked at."""
+    """Results of all checks."""
 
     subject: str
     findings: list[CheckResult] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
     def add(self, what: str, status: str, seen: str, advice: str = "") -> None:
-        """Note one finding; advice only where there is something to do."""
+        """Add one finding; the advice is dropped if the status is good."""
         self.findings.append(CheckResult(what, status, seen, advice if status != GOOD else ""))
 
     def take(self, device: str, other: Report) -> None:
-        """Take over what was found at a device, under its name."""
-        self.findings += [replace(one, what=f"{device}: {one.what}") for one in other.findings]
+        """Add the findings of a device, under its name."""
+        self.findings += [replace(finding, what=f"{device}: {finding.what}") for finding in other.findings]
 
     @property
     def status(self) -> str:
@@ -69,7 +69,7 @@ class Report:
 
 
 def examine_computer(data: Path, minutes: float, mb_per_s: float) -> Report:
-    """Check this computer for a session of so many minutes recorded into `data` at this rate."""
+    """Check this computer for a session of `minutes` that is recorded into `data` at this rate."""
     report = Report(socket.gethostname())
     _clock_source(report)
     _ntp(report)
@@ -95,9 +95,9 @@ def _clock_source(report: Report) -> None:
 
 
 def _ntp(report: Report) -> None:
-    said = _output(["timedatectl", "show", "-p", "NTPSynchronized", "--value"])
-    words = {"yes": (GOOD, "this computer's UTC is synchronized"), "no": (LOOK, "not synchronized")}
-    status, seen = words.get(said, (LOOK, "cannot be told here"))
+    answer = _output(["timedatectl", "show", "-p", "NTPSynchronized", "--value"])
+    results = {"yes": (GOOD, "this computer's UTC is synchronized"), "no": (LOOK, "not synchronized")}
+    status, seen = results.get(answer, (LOOK, "cannot be checked here"))
     report.add("NTP", status, seen, "switch on time synchronization (timedatectl set-ntp true)")
 
 
@@ -116,17 +116,17 @@ def _disk(report: Report, data: Path, minutes: float, mb_per_s: float) -> None:
         return
     free = shutil.disk_usage(place).free
     needed = minutes * 60 * mb_per_s * 1e6
-    left_minutes = int(free / (mb_per_s * 60e6))
-    seen = f"{free / 1e9:.1f} GB free in {place}: room for {left_minutes} min, {minutes:g} are wanted"
+    free_minutes = int(free / (mb_per_s * 60e6))
+    seen = f"{free / 1e9:.1f} GB free in {place}: room for {free_minutes} min, {minutes:g} are needed"
     report.add("disk space", GOOD if free > 1.2 * needed else BAD, seen, "free some space or give --data")
     try:
         rate = _write_rate(place)
     except OSError as error:
         report.add("write rate", BAD, f"cannot write in {place}: {error.strerror}", "give another --data")
         return
-    report.facts |= {"free_bytes": free, "needed_bytes": round(needed), "minutes_left": left_minutes}
+    report.facts |= {"free_bytes": free, "needed_bytes": round(needed), "minutes_left": free_minutes}
     report.facts["write_bytes_per_s"] = rate
-    seen = f"{rate / 1e6:.0f} MB/s synced, a session wants {mb_per_s:.1f}"
+    seen = f"{rate / 1e6:.0f} MB/s synced, a session needs {mb_per_s:.1f}"
     report.add("write rate", GOOD if rate > 3e6 * mb_per_s else BAD, seen, "use a faster disk")
 
 
@@ -142,12 +142,13 @@ def _write_rate(place: Path) -> float:
 
 
 def _sleep_settings(report: Report) -> None:
-    said = _output(["systemctl", "is-enabled", "sleep.target"])
-    if said == "masked":
+    answer = _output(["systemctl", "is-enabled", "sleep.target"])
+    if answer == "masked":
         report.add("sleep", GOOD, "sleep is switched off")
     else:
+        seen = "this computer may fall asleep" if answer else "cannot be checked here"
         advice = "keep the lid open and the power in, or: systemctl mask sleep.target suspend.target"
-        report.add("sleep", LOOK, "this computer may fall asleep" if said else "cannot be told here", advice)
+        report.add("sleep", LOOK, seen, advice)
 
 
 def _network(report: Report) -> None:
@@ -165,7 +166,7 @@ def _network(report: Report) -> None:
         advice = "a cable from this computer to the access point halves the traffic in the air"
         report.add("wireless", LOOK, ", ".join(wireless), advice)
     advice = "the headset's protocol has no password: use a network of its own, without guests"
-    report.add("isolation", LOOK, "cannot be seen from here", advice)
+    report.add("isolation", LOOK, "cannot be checked here", advice)
 
 
 def _tablet_port(report: Report) -> None:
@@ -178,8 +179,8 @@ def _tablet_port(report: Report) -> None:
             seen, status = f"port {TABLET_PORT}: {error.strerror}", LOOK
     advice = "the recipe app may run there already; else choose --port"
     report.add("tablet port", status, seen, advice)
-    said = (_output(["ufw", "status"]) or _output(["firewall-cmd", "--state"])).lower()
-    if said.split("\n")[0] in ("status: active", "running"):
+    firewall = (_output(["ufw", "status"]) or _output(["firewall-cmd", "--state"])).lower()
+    if firewall.split("\n")[0] in ("status: active", "running"):
         report.add("firewall", LOOK, "a firewall is on", f"let the tablet in: TCP port {TABLET_PORT}")
 
 
@@ -188,13 +189,13 @@ def _encryption(report: Report, data: Path) -> None:
     source = _output(["findmnt", "-no", "SOURCE", "-T", str(place)]).split("[")[0]
     kinds = _output(["lsblk", "-sno", "TYPE", source]) if source.startswith("/dev/") else ""
     is_encrypted = "crypt" in kinds.split()
-    seen = f"{source or place} is {'encrypted' if is_encrypted else 'not seen to be encrypted'}"
+    seen = f"{source or place} is {'encrypted' if is_encrypted else 'apparently not encrypted'}"
     advice = "recordings show people: put the data on an encrypted disk"
     report.add("encryption", GOOD if is_encrypted else LOOK, seen, advice)
 
 
 def _output(command: list[str]) -> str:
-    """Return what a command says, nothing where it does not exist or does not answer."""
+    """Return the output of a command, "" if it does not exist or does not answer."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Where a queue server of yours may be: on this computer, or over TLS with a user of its own."""
+"""Check the address of an external queue server: on this computer, or over TLS with its own user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kitchensync.shell.loopback import is_loopback_address
 
 
 def check_address(url: str) -> str:
-    """Return the address. Raises BadQueueAddress where packets would travel open or nobody is asked who he is."""
+    """Return the address. Raises BadQueueAddress if packets would travel without encryption or authentication."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("redis", "rediss") and parts.hostname and parts.port != 0
@@ -22,7 +22,7 @@ def check_address(url: str) -> str:
             url, "is no address; write redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH"
         )
     if not is_loopback_address(str(parts.hostname)) and not (parts.scheme == "rediss" and _has_user(parts)):
-        why = "over a network a queue wants TLS and a user; write rediss://USER:PASSWORD@HOST:PORT"
+        why = "over a network a queue needs TLS and a user; write rediss://USER:PASSWORD@HOST:PORT"
         raise BadQueueAddress(url, why)
     return url
 

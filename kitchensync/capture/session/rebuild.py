@@ -1,4 +1,4 @@
-"""Rebuild a lost manifest with what the work folder of its recorder still says, where that is there."""
+"""Rebuild a lost manifest from the recorded files and, if it still exists, the recorder's work folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kitchensync.storage.rebuild import rebuild as rebuild_from_files
 
 
 def rebuild(recording: Path) -> tuple[Rebuilt, bool]:
-    """Rebuild the manifest of a recording; tell too whether packets may wait in its queue for `recover`.
+    """Rebuild the manifest of a recording; also return whether packets may wait in its queue for `recover`.
 
     Raises CannotRebuild, NotARecording, BadPlan, AlreadyRunning, OSError.
     """
@@ -36,6 +36,6 @@ def rebuild(recording: Path) -> tuple[Rebuilt, bool]:
 
 
 def _plan_of(recording: Path) -> Plan | None:
-    """Find the plan of the recorder that made it; a later recorder may have put its work folder aside."""
+    """Return the plan of its recorder, by the recording's name: the work folder may have been renamed since."""
     plans = (load_plan(file) for file in sorted((recording.parent / WORK).glob("*/plan.json")))
     return next((plan for plan in plans if plan.recording == recording.name), None)

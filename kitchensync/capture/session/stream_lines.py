@@ -1,4 +1,4 @@
-"""What the operator sees while recording: one line a stream, updated in place; plain lines without a terminal."""
+"""Progress of a recording for the operator: a table updated in place, or plain lines without a terminal."""
 
 from __future__ import annotations
 
@@ -32,42 +32,42 @@ STYLES = {
 
 
 def _line(camera: CameraRecorder) -> str:
-    shown = camera.state
-    return f"; {camera.device}: {shown.state}" + (f" ({shown.facts})" if shown.facts else "")
+    state = camera.state
+    return f"; {camera.device}: {state.state}" + (f" ({state.facts})" if state.facts else "")
 
 
 class RecordingProgress:
     """Shows the state of a recording on stderr."""
 
     def __init__(self, recording: str, seconds: float | None, *, enabled: bool) -> None:
-        """`enabled` is False where a script reads us: then there are plain lines only."""
+        """Store the settings; `enabled` False prints plain lines for scripts."""
         self._recording = recording
         self._seconds = seconds
         self._start_s = time.monotonic()
         self._shown_s = 0.0
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._live: Live | None = None
         if enabled and sys.stderr.isatty():
             self._live = Live(console=console(stderr=True), auto_refresh=False, transient=True)
         self._open = ExitStack()
 
     def __enter__(self) -> RecordingProgress:
-        """Begin."""
+        """Start the live table."""
         if self._live:
             self._open.enter_context(live(self._live))
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the table away."""
+        """Remove the table."""
         self._open.close()
 
     def update(self, supervisor: Supervisor) -> None:
-        """Show the newest state, twice a second at most."""
+        """Show the newest state, at most twice a second; new problems are shown immediately."""
         now_s = time.monotonic()
-        news = set(supervisor.problems()) - self._told
+        news = set(supervisor.problems()) - self._reported
         if not news and now_s - self._shown_s < (SHOW_S if self._live else LINE_S):
             return
-        self._told |= news  # what is wrong is said at once
+        self._reported |= news
         self._shown_s = now_s
         streams = supervisor.streams()
         if self._live:
@@ -108,10 +108,10 @@ class RecordingProgress:
                 str(facts.get("held", 0)),
             )
         for camera in supervisor.cameras:
-            shown = camera.state
-            fetched = f"{shown.fetched_bytes / 1e6:.1f}" if shown.fetched_bytes else ""
-            style = "bold red" if shown.problem else STYLES.get(shown.state, "yellow")
-            table.add_row(camera.device, Text(shown.state, style=style), "", fetched, "", "")
-            if shown.facts:
-                table.add_row("", Text(shown.facts))
+            status = camera.state
+            fetched = f"{status.fetched_bytes / 1e6:.1f}" if status.fetched_bytes else ""
+            style = "bold red" if status.problem else STYLES.get(status.state, "yellow")
+            table.add_row(camera.device, Text(status.state, style=style), "", fetched, "", "")
+            if status.facts:
+                table.add_row("", Text(status.facts))
         return table
