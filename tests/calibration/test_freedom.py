@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from kitchensync.calibration.estimate.freedom import UncertaintyPart, ViewInformation, stated, widening
+from kitchensync.calibration.estimate.freedom import UncertaintyPart, ViewInformation, stated_sigma, widening
 
 VIEWS, STEEP = 9, 2.5
 
@@ -60,13 +60,13 @@ def test_two_stated_deviations_hold_the_truth_where_two_estimated_ones_do_not(re
 def test_a_doubt_of_several_parts_is_widened_for_the_part_that_is_poorly_known():
     along = np.array([[1.0, 0.0], [0.6, 0.8]])
     poor, sure = np.diag([4.0, 1.0]), np.diag([9.0, 9.0])
-    assert stated(along, [UncertaintyPart(sure, np.inf)]) == pytest.approx([3.0, 3.0])
+    assert stated_sigma(along, [UncertaintyPart(sure, np.inf)]) == pytest.approx([3.0, 3.0])
     variance = np.array([4.0, 0.36 * 4 + 0.64])
     two_sided = student.interval(0.954499736, 5.0)[1]
-    assert stated(along, [UncertaintyPart(poor, 5.0)]) == pytest.approx(
+    assert stated_sigma(along, [UncertaintyPart(poor, 5.0)]) == pytest.approx(
         np.sqrt(variance) * two_sided / 2, rel=1e-6
     )
-    both = stated(along, [UncertaintyPart(poor, 5.0), UncertaintyPart(sure, np.inf)])
+    both = stated_sigma(along, [UncertaintyPart(poor, 5.0), UncertaintyPart(sure, np.inf)])
     freedom = (variance + 9) ** 2 / (variance**2 / 5)
     expected = np.sqrt(variance + 9) * student.interval(0.954499736, freedom)[1] / 2
     assert both == pytest.approx(expected, rel=1e-6)

@@ -9,10 +9,10 @@ import cv2
 import numpy as np
 import pytest
 
-from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
+from kitchensync.calibration.estimate.board import Board, BoardView, Detector
 from kitchensync.calibration.estimate.choice import CandidateFrame, choose
 from kitchensync.calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
-from kitchensync.calibration.estimate.lens_quality import DETECTOR_PX, farther_out
+from kitchensync.calibration.estimate.lens_quality import DETECTOR_PX, detector_error
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.virtual_kitchen.world import boards
 from kitchensync.virtual_kitchen.world.optics import Optics
@@ -39,7 +39,7 @@ def aimed(
 
 
 @pytest.fixture(scope="module", params=OPTICS)
-def filmed(request) -> tuple[Optics, list[BoardSeen]]:
+def filmed(request) -> tuple[Optics, list[BoardView]]:
     """Ten rendered boards seen through one lens."""
     optics, rng = OPTICS[request.param], np.random.default_rng(11)
     camera, detector = boards.BoardCamera(optics, PRINT), Detector(BOARD)
@@ -52,7 +52,7 @@ def filmed(request) -> tuple[Optics, list[BoardSeen]]:
     return optics, views
 
 
-def second_opinion(optics: Optics, views: list[BoardSeen]) -> np.ndarray:
+def second_opinion(optics: Optics, views: list[BoardView]) -> np.ndarray:
     """OpenCV's own calibration of the same corners."""
     objects = [BOARD.corners_m[view.ids].astype(np.float32)[:, None] for view in views]
     pixels = [view.pixels.astype(np.float32)[:, None] for view in views]
@@ -119,8 +119,8 @@ def test_an_error_alike_in_all_views_is_stated_apart_and_moves_what_it_says():
     middle, stretch = found.lens.parameters[2:4], 1 + 100 * DETECTOR_PX / 960
     out = [replace(view, pixels=middle + stretch * (view.pixels - middle)) for view in views]
     moved = (estimate(out, BOARD, "fisheye").lens.parameters - found.lens.parameters) / 100
-    assert moved == pytest.approx(farther_out(found.lens), abs=1e-4)
-    assert np.sqrt(np.diag(found.systematic)) == pytest.approx(np.abs(farther_out(found.lens)))
+    assert moved == pytest.approx(detector_error(found.lens), abs=1e-4)
+    assert np.sqrt(np.diag(found.systematic)) == pytest.approx(np.abs(detector_error(found.lens)))
     assert found.covariance[0, 0] > found.systematic[0, 0]
 
 
@@ -176,12 +176,12 @@ def facing(pose: np.ndarray) -> np.ndarray:
     return pose
 
 
-def points_of(optics: Optics, pose: np.ndarray, name: str) -> BoardSeen:
+def points_of(optics: Optics, pose: np.ndarray, name: str) -> BoardView:
     """Exact corners, without a picture."""
     at = BOARD.corners_m @ pose[:3, :3].T + pose[:3, 3]
     pixels = optics.pixels(at) + np.random.default_rng(len(name)).normal(0, 0.03, (len(at), 2))
     kept = np.all((pixels > 2) & (pixels < [optics.width - 3, optics.height - 3]), axis=1)
-    return BoardSeen(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
+    return BoardView(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
 
 
 def test_mirrored_foreign_and_missing_boards_are_told_apart():
@@ -190,12 +190,12 @@ def test_mirrored_foreign_and_missing_boards_are_told_apart():
     picture = boards.BoardCamera(optics, PRINT).see(pose, rng=rng)
     detector = Detector(BOARD)
     assert detector.find(picture, "") is not None
-    assert "mirrored" in detector.why_not(np.ascontiguousarray(picture[:, ::-1]))
-    assert "--board" in Detector(Board(7, 5, 0.03, 0.022)).why_not(picture)
-    assert "DICT_5X5_250" in Detector(Board(9, 6, 0.03, 0.022, "DICT_4X4_250")).why_not(picture)
+    assert "mirrored" in detector.explain_missing(np.ascontiguousarray(picture[:, ::-1]))
+    assert "--board" in Detector(Board(7, 5, 0.03, 0.022)).explain_missing(picture)
+    assert "DICT_5X5_250" in Detector(Board(9, 6, 0.03, 0.022, "DICT_4X4_250")).explain_missing(picture)
     shaken = boards.BoardCamera(optics, PRINT).see(pose, blur_px=7.0, rng=rng)
-    assert "blurred" in detector.why_not(shaken)
-    assert detector.why_not(np.full((540, 960), 90, np.uint8)).startswith("no board is to be seen")
+    assert "blurred" in detector.explain_missing(shaken)
+    assert detector.explain_missing(np.full((540, 960), 90, np.uint8)).startswith("no board is to be seen")
 
 
 def test_blurred_moving_and_repeated_views_are_left_out_by_name():
@@ -231,7 +231,7 @@ def test_the_published_calibration_of_opencvs_sample_pictures_is_reproduced():
         ends = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 30, 0.1)
         corners = cv2.cornerSubPix(grey, corners, (11, 11), (-1, -1), ends)
         views.append(
-            BoardSeen(path.name, np.arange(54), corners.reshape(-1, 2).astype(float), (640, 480), 0.7)
+            BoardView(path.name, np.arange(54), corners.reshape(-1, 2).astype(float), (640, 480), 0.7)
         )
     published = cv2.FileStorage(str(folder / "left_intrinsics.yml"), cv2.FILE_STORAGE_READ)
     matrix, k = published.getNode("camera_matrix").mat(), published.getNode("distortion_coefficients").mat()

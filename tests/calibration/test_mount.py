@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.estimate.board import Board, BoardSeen
+from kitchensync.calibration.estimate.board import Board, BoardView
 from kitchensync.calibration.estimate.intrinsics import Intrinsics
 from kitchensync.calibration.estimate.joint_cameras import BoardPair, from_board
-from kitchensync.calibration.estimate.lens_quality import DETECTOR_PX, farther_out
+from kitchensync.calibration.estimate.lens_quality import DETECTOR_PX, detector_error
 from kitchensync.calibration.estimate.motion import check_mount, rotation_from_motion
 from kitchensync.storage.geometry.camera_models import Fisheye, Pinhole
 from kitchensync.storage.geometry.errors import Refused
@@ -33,11 +33,11 @@ def mount() -> np.ndarray:
     return pose
 
 
-def seen(optics: Optics, pose: np.ndarray, name: str, rng: np.random.Generator) -> BoardSeen:
+def seen(optics: Optics, pose: np.ndarray, name: str, rng: np.random.Generator) -> BoardView:
     at = PRINT.corners() @ pose[:3, :3].T + pose[:3, 3]
     pixels = optics.pixels(at) + rng.normal(0, 0.1, (len(at), 2))
     kept = np.all((pixels > 5) & (pixels < [optics.width - 5, optics.height - 5]), axis=1) & (at[:, 2] > 0.05)
-    return BoardSeen(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
+    return BoardView(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
 
 
 def pairs_of(count: int, gopro_from_pv: np.ndarray, seed: int = 1) -> list[BoardPair]:
@@ -59,7 +59,7 @@ def known_gopro(sigma_px: float = 0.1) -> Intrinsics:
     lens = Fisheye(3840, 2160, 1760, 1760, 1920, 1080, *GOPRO.k)
     sigma = np.array([sigma_px] * 4 + [1e-5] * 4)
     nothing = np.zeros((0, 4, 4))
-    unseen, grid = np.outer(farther_out(lens), farther_out(lens)), np.zeros((9, 16))
+    unseen, grid = np.outer(detector_error(lens), detector_error(lens)), np.zeros((9, 16))
     return Intrinsics(
         lens, sigma, np.full(8, 20.0), np.diag(sigma**2) + unseen, 0.1, 0.1, grid, (), {}, nothing, (), 1.0, unseen
     )  # fmt: skip

@@ -55,7 +55,7 @@ FIELDS = {"node": WRONG, "categories": [4], "description": "torn bread"}
 def sample(out: Path, seed: int) -> Answer:
     """Make a small recording of the virtual kitchen for trying things out: 20 seconds in about 5 MB.
 
-    It has the front camera (424x240), gyroscope, head, hands and gaze of a headset, the aligned video of a camera, and
+    It has the front camera (424x240), gyroscope, head, hands and gaze of a headset, the video of a camera, and
     three steps of a recipe, the second of them done wrong. It takes half a minute, and 600 MB for temporary files.
 
     \b
