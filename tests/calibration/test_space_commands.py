@@ -155,7 +155,7 @@ def test_a_film_without_lens_and_mount_refuses_to_project(take, tmp_path):
 @pytest.mark.slow
 def test_the_film_has_every_picture_at_its_time_and_is_taken_up_after_a_cut(take, tmp_path, monkeypatch):
     path, _ = take
-    monkeypatch.setattr(overlay_job, "SEGMENT_PICTURES", 7)
+    monkeypatch.setattr(overlay_job, "SEGMENT_FRAMES", 7)
 
     class Cut(Exception):
         pass
@@ -184,7 +184,7 @@ def test_the_film_has_every_picture_at_its_time_and_is_taken_up_after_a_cut(take
 @pytest.mark.slow
 def test_a_film_that_was_cut_off_begins_anew_with_another_calibration(take, tmp_path, monkeypatch):
     path, _ = take
-    monkeypatch.setattr(overlay_job, "SEGMENT_PICTURES", 7)
+    monkeypatch.setattr(overlay_job, "SEGMENT_FRAMES", 7)
     shutil.copytree(path.parent / "calibrations", tmp_path / "calibrations")
     out, wanted = tmp_path / "look.mp4", overlay_job.OverlayRequest("gopro", width=480)
 
@@ -227,7 +227,7 @@ def test_a_cloud_that_was_cut_off_is_taken_up_and_is_the_same(take, tmp_path, mo
     path, _ = take
     wanted = cloud_job.CloudRequest(cameras=("pv",), voxel_m=0.02)
     cloud_job.make_cloud(path, tmp_path / "whole.ply", path.parent, wanted)
-    monkeypatch.setattr(partial, "EVERY_S", 0.0)
+    monkeypatch.setattr(partial, "PERIOD_S", 0.0)
 
     class Cut(Exception):
         pass
