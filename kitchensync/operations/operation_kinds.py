@@ -72,8 +72,8 @@ class ErrorFields(Strict):
     `before` is the step in front of which an error of order places its step (its own node: not specified), `language`
     is that of `text`. Times are on the capture clock: `at` when it happened, `end` when it was over,
     `point_of_no_return` when it could no longer be corrected, `noticed_at`, `corrected_at`. `corrected_by` is the
-    step or error that corrected it (-1: none; the error's own id: its planned recovery). `recovery` is the planned text of
-    the correction, which the tablet shows as a step after the step of the error.
+    step or error that corrected it (-1: none; the error's own id: its planned recovery). `recovery` is the planned
+    text of the correction, which the tablet shows as a step after the step of the error.
     """
 
     node: Node | None = None
