@@ -48,9 +48,13 @@ class Station:
     def __init__(self, data: Path, *rigs: str, start_timeout_s: float = 30.0) -> None:
         """Check the rigs: each is a path for all kitchens, or PLACE=path for one kitchen. Raises BadRig."""
         self.data, self.start_timeout_s = data, start_timeout_s
-        self.rigs = {place: Path(path) for place, path in map(_place_and_path, rigs)}
-        for path in self.rigs.values():
-            read_rig(path)
+        self.rigs: dict[str, Path] = {}
+        for rig in rigs:
+            place, sign, path = rig.rpartition("=")
+            if not sign or Path(rig).exists():  # a path may contain "="
+                place, path = "", rig
+            read_rig(Path(path))
+            self.rigs[place] = Path(path)
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         self._monitor = RecordingMonitor()
 
@@ -241,11 +245,6 @@ def _faults_in(state: dict[str, Any]) -> list[dict[str, Any]]:
 def _alarm_of_end(why: str) -> str:
     """Return `stopped` if a recording ended for a reason that no person requested, else ""."""
     return "stopped" if why and why not in MANUAL_REASONS else ""
-
-
-def _place_and_path(rig: str) -> tuple[str, str]:
-    place, sign, path = rig.rpartition("=")
-    return (place, path) if sign and not Path(rig).exists() else ("", rig)
 
 
 def keep_reason(path: Path, reason: str) -> None:

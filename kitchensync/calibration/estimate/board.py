@@ -219,11 +219,13 @@ class Detector:
             return "the board is mirrored: switch the camera's or the player's mirror mode off"
         markers = self.board.columns * self.board.rows // 2
         has_other_markers = any(marker >= markers for marker in upright)
-        if len(upright) >= 4 and (has_other_markers or not self._fits(grey)):
-            return (
-                f"its markers do not lie as on a board of {self.board.columns} x {self.board.rows} squares: "
-                "give the board that was filmed with --board"
-            )
+        if len(upright) >= 4:
+            view = None if has_other_markers else self.find(grey, "")
+            if view is None or len(view.ids) < 6:
+                return (
+                    f"its markers do not lie as on a board of {self.board.columns} x {self.board.rows} squares: "
+                    "give the board that was filmed with --board"
+                )
         for other in DICTIONARIES:
             dictionary = cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, other))
             ids = cv2.aruco.ArucoDetector(dictionary).detectMarkers(grey)[1]
@@ -238,10 +240,6 @@ class Detector:
     def _marker_ids(self, grey: UInt8) -> list[int]:
         ids = self._markers.detectMarkers(grey)[1]
         return [] if ids is None else [int(marker) for marker in ids.ravel()]
-
-    def _fits(self, grey: UInt8) -> bool:
-        view = self.find(grey, "")
-        return view is not None and len(view.ids) >= 6
 
 
 def blur_px(grey: UInt8) -> float:

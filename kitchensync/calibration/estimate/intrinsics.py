@@ -212,7 +212,7 @@ def _initial_lens(fit: _Fit, views: Sequence[BoardView], blank: Lens) -> tuple[P
 
 def board_poses(lens: Lens, views: Sequence[BoardView], board: Board) -> Floats:
     """Return camera from board (v, 4, 4) of each view for a known lens, by PnP on the rays of its corners."""
-    poses = np.empty((len(views), 4, 4))
+    poses = np.tile(np.eye(4), (len(views), 1, 1))
     for index, view in enumerate(views):
         rays = lens.rays(view.pixels)
         ok = np.isfinite(rays[:, 0]) & (rays[:, 2] > 0.05)
@@ -221,16 +221,10 @@ def board_poses(lens: Lens, views: Sequence[BoardView], board: Board) -> Floats:
         if len(points) < 4:
             plane = (view.pixels - [lens.width / 2, lens.height / 2]) / lens.width
             points = board.corners_m[view.ids]
-        poses[index] = _planar_pose(points, plane)
+        corners = plane.reshape(-1, 1, 2)
+        turn, shift = cv2.solvePnP(points, corners, np.eye(3), None, flags=cv2.SOLVEPNP_IPPE)[1:]
+        poses[index, :3, :3], poses[index, :3, 3] = cv2.Rodrigues(turn)[0], shift[:, 0]
     return poses
-
-
-def _planar_pose(points: Floats, plane: Floats) -> Floats:
-    turn, shift = cv2.solvePnP(points, plane.reshape(-1, 1, 2), np.eye(3), None, flags=cv2.SOLVEPNP_IPPE)[1:]
-    pose = np.eye(4)
-    pose[:3, :3] = cv2.Rodrigues(turn)[0]
-    pose[:3, 3] = shift[:, 0]
-    return pose
 
 
 def _outliers(residuals: Floats, views: Sequence[BoardView], width: int) -> dict[int, str]:

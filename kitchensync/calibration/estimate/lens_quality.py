@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from kitchensync.calibration.estimate.board import BoardView
 from kitchensync.shell.array_types import Floats
@@ -38,16 +37,11 @@ def check_spread(views: Sequence[BoardView], poses: Floats, size: tuple[int, int
         )
 
 
-def cells(views: Sequence[BoardView], size: tuple[int, int]) -> npt.NDArray[np.intp]:
-    """Count the corners in each cell (6, 8) of a grid over the frame."""
-    pixels = np.concatenate([view.pixels for view in views])
-    edges = [np.linspace(-0.5, size[1] - 0.5, 7), np.linspace(-0.5, size[0] - 0.5, 9)]
-    return np.histogram2d(pixels[:, 1], pixels[:, 0], bins=edges)[0].astype(np.intp)
-
-
 def coverage(views: Sequence[BoardView], size: tuple[int, int]) -> float:
     """Return the share of the frame's 8 x 6 cells that contain a corner."""
-    return float(np.mean(cells(views, size) > 0))
+    pixels = np.concatenate([view.pixels for view in views])
+    edges = [np.linspace(-0.5, size[1] - 0.5, 7), np.linspace(-0.5, size[0] - 0.5, 9)]
+    return float(np.mean(np.histogram2d(pixels[:, 1], pixels[:, 0], bins=edges)[0] > 0))
 
 
 def parameter_steps(lens: Lens) -> Floats:

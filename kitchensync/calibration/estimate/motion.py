@@ -56,10 +56,16 @@ def rotation_from_motion(rate_hz: float, rates_a: Floats, rates_b: Floats) -> Mo
         raise Refused(
             f"the head turned about one axis only ({np.degrees(spread[1]):.1f} deg/s about others): nod and tilt it"
         )
-    moments = _moments(rates_a, rates_b, blocks)
-    whole = sum_of(moments)
-    turn = _kabsch(whole)
-    moved = np.stack([_difference(_kabsch(whole.without(block)), turn) for block in moments])
+    pairs = list(zip(np.split(rates_a, blocks), np.split(rates_b, blocks), strict=True))
+    sums_a, sums_b = np.array([a.sum(0) for a, _ in pairs]), np.array([b.sum(0) for _, b in pairs])
+    products = np.array([b.T @ a for a, b in pairs])
+    count, sum_a, sum_b, product = len(rates_a), sums_a.sum(0), sums_b.sum(0), products.sum(0)
+    turn = _kabsch(count, sum_a, sum_b, product)
+    without_block = [
+        _kabsch(count - block, sum_a - sums_a[i], sum_b - sums_b[i], product - products[i])
+        for i in range(blocks)
+    ]
+    moved = np.stack([_difference(other, turn) for other in without_block])
     moved -= moved.mean(0)
     residuals = (rates_b - rates_b.mean(0)) - (rates_a - rates_a.mean(0)) @ turn.T
     covariance = (blocks - 1) / blocks * moved.T @ moved
@@ -82,42 +88,9 @@ def _information(turning: Floats, blocks: int) -> ViewInformation:
     return ViewInformation(np.einsum("pbni,qbni->bpq", change, change, optimize=True), np.eye(3, 6))
 
 
-@dataclass(frozen=True)
-class _Moments:
-    """Sums over samples, from which means and cross moments follow."""
-
-    count: int
-    sum_a: Floats
-    sum_b: Floats
-    cross: Floats
-
-    def without(self, other: _Moments) -> _Moments:
-        return _Moments(
-            self.count - other.count,
-            self.sum_a - other.sum_a,
-            self.sum_b - other.sum_b,
-            self.cross - other.cross,
-        )
-
-
-def sum_of(parts: list[_Moments]) -> _Moments:
-    """Add the moments of several blocks."""
-    return _Moments(
-        sum(part.count for part in parts),
-        np.sum([part.sum_a for part in parts], axis=0),
-        np.sum([part.sum_b for part in parts], axis=0),
-        np.sum([part.cross for part in parts], axis=0),
-    )
-
-
-def _moments(rates_a: Floats, rates_b: Floats, blocks: int) -> list[_Moments]:
-    pairs = zip(np.split(rates_a, blocks), np.split(rates_b, blocks), strict=True)
-    return [_Moments(len(a), a.sum(0), b.sum(0), b.T @ a) for a, b in pairs]
-
-
-def _kabsch(moments: _Moments) -> Floats:
-    cross = moments.cross - np.outer(moments.sum_b, moments.sum_a) / moments.count
-    u, _, vt = np.linalg.svd(cross)
+def _kabsch(count: int, sum_a: Floats, sum_b: Floats, product: Floats) -> Floats:
+    """Return the rotation (3, 3) from the sums (3,) of both rates and of their products (3, 3)."""
+    u, _, vt = np.linalg.svd(product - np.outer(sum_b, sum_a) / count)
     flip = np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ vt))])
     turn: Floats = u @ flip @ vt
     return turn

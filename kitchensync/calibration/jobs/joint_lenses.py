@@ -9,7 +9,6 @@ from typing import Any
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 from scipy.spatial.transform import Rotation
 
 from kitchensync.calibration.estimate.board import Board, BoardView, Detector
@@ -192,7 +191,8 @@ def _board_at(
     index = index_at(times, media_s)
     if index + 1 >= len(times):
         return None
-    before, after = (detector.find(_luma(reader.number(i).rgb), name) for i in (index, index + 1))
+    frames = (cv2.cvtColor(reader.number(i).rgb, cv2.COLOR_RGB2GRAY) for i in (index, index + 1))
+    before, after = (detector.find(np.asarray(grey, np.uint8), name) for grey in frames)
     if before is None or after is None:
         return None
     if not motion_px(before, after) <= MAX_INTERPOLATION_PX * before.size[0] / 1920:  # also if it is NaN
@@ -201,7 +201,3 @@ def _board_at(
     part = (media_s - times[index]) / (times[index + 1] - times[index])
     pixels = before.pixels[in_before] * (1 - part) + after.pixels[in_after] * part
     return BoardView(name, ids, pixels, before.size, before.edge_px)
-
-
-def _luma(rgb: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    return np.asarray(cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY), np.uint8)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,9 @@ def calibrate_lens(
     Raises Refused; an example picture is then written beside the camera's calibrations.
     """
     detector = Detector(board)
-    searched = [search_board(path, detector, _for_file(progress, path)) for path in films]
+    searched = [
+        search_board(path, detector, partial(progress, path.name) if progress else None) for path in films
+    ]
     try:
         _check_films(searched)
         candidates = [candidate for film in searched for candidate in film.candidates]
@@ -54,10 +57,6 @@ def calibrate_lens(
     except Refused as refusal:
         raise _with_picture(refusal, searched, detector, data) from refusal
     return _save(intrinsics, views, left_out, searched, detector, data)
-
-
-def _for_file(progress: Progress | None, path: Path) -> Callable[[float], None] | None:
-    return None if progress is None else lambda seconds: progress(path.name, seconds)
 
 
 def _check_films(films: Sequence[BoardFilm]) -> None:

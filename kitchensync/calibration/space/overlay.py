@@ -253,28 +253,16 @@ def _hand(picture: UInt8, joints: PointsSeen, colour: Colour, thick: int) -> Non
     for start, end in BONES:
         if placed[start] and placed[end] and (inside[start] or inside[end]):
             visible = not (joints.sight[[start, end]] == JointVisibility.HIDDEN).any()
-            _line(picture, at[start], at[end], colour, 2 * thick if visible else thick, halo=visible)
+            ends = at[start].tolist(), at[end].tolist()
+            if visible:
+                cv2.line(picture, *ends, _DARK, 2 * thick + 2, cv2.LINE_AA, _SHIFT)
+            cv2.line(picture, *ends, colour, 2 * thick if visible else thick, cv2.LINE_AA, _SHIFT)
     for index in np.flatnonzero(inside):
         radius = (3 * thick) << _SHIFT
         place = (int(at[index, 0]), int(at[index, 1]))
         filled = -1 if joints.visible[index] else thick
         cv2.circle(picture, place, radius + (thick << _SHIFT), _DARK, filled, cv2.LINE_AA, _SHIFT)
         cv2.circle(picture, place, radius, colour, filled, cv2.LINE_AA, _SHIFT)
-
-
-def _line(
-    picture: UInt8,
-    start: npt.NDArray[np.int32],
-    end: npt.NDArray[np.int32],
-    colour: Colour,
-    thick: int,
-    *,
-    halo: bool,
-) -> None:
-    ends = (int(start[0]), int(start[1])), (int(end[0]), int(end[1]))
-    if halo:
-        cv2.line(picture, *ends, _DARK, thick + 2, cv2.LINE_AA, _SHIFT)
-    cv2.line(picture, *ends, colour, thick, cv2.LINE_AA, _SHIFT)
 
 
 def _gaze(picture: UInt8, point: PointsSeen, thick: int, *, is_met: bool) -> None:

@@ -65,7 +65,11 @@ class SightingFinder:
         if moment is None or moment.world != shot.view.world:
             return Sighting(edges=edges, depth_late_s=late_s)
         gaze, gaze_m = self._gaze(shot.view, moment, surface, depth)
-        return Sighting(_hands(shot.view, moment, surface), gaze, gaze_m, edges, late_s)
+        hands, camera_from_world = {}, shot.view.camera_from_world
+        for side, joints in moment.joints_m.items():
+            tolerance_m = moment.radius_m[side] + SKIN_M
+            hands[side] = seen_by(shot.view.camera, camera_from_world, joints, surface, tolerance_m)
+        return Sighting(hands, gaze, gaze_m, edges, late_s)
 
     def _surface(self, view: View, depth: DepthView) -> Surface:
         assert self._source is not None
@@ -95,13 +99,6 @@ class SightingFinder:
             distance_m = gaze_distance_m(moment.gaze, self._source, depth)
         at = moment.gaze.origin_m + (distance_m or ASSUMED_GAZE_M) * moment.gaze.direction
         return seen_by(view.camera, view.camera_from_world, at[None], surface, SKIN_M), distance_m
-
-
-def _hands(view: View, moment: Moment, surface: Surface | None) -> dict[str, PointsSeen]:
-    return {
-        side: seen_by(view.camera, view.camera_from_world, joints, surface, moment.radius_m[side] + SKIN_M)
-        for side, joints in moment.joints_m.items()
-    }
 
 
 def gaze_distance_m(gaze: Gaze, source: DepthSource, depth: DepthView) -> float | None:

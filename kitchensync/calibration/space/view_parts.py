@@ -126,13 +126,12 @@ def show_events(rec: OpenedRecording, sink: ViewerSink) -> None:
     events = [event for event, is_hidden in zip(rec.stored.events(), hidden, strict=True) if not is_hidden]
     if not events:
         return
-    lines = [" ".join([event["kind"], *_values(event["body"])]) for event in events]
-    at = rec.clock.of_host(at_ns[~hidden])
-    sink.columns("events", at, sink.rr.TextLog.columns(text=lines))
-
-
-def _values(body: dict[str, Any]) -> Iterator[str]:
-    return (f"{name}={value}" for name, value in body.items() if isinstance(value, (str, int, float)))
+    lines = []
+    for event in events:
+        body = event["body"].items()
+        values = [f"{name}={value}" for name, value in body if isinstance(value, (str, int, float))]
+        lines.append(" ".join([event["kind"], *values]))
+    sink.columns("events", rec.clock.of_host(at_ns[~hidden]), sink.rr.TextLog.columns(text=lines))
 
 
 def show_motion(motion: MotionStream, _options: ViewOptions, sink: ViewerSink) -> None:
@@ -194,13 +193,10 @@ def show_cloud(depth: DepthStream, options: ViewOptions, sink: ViewerSink) -> No
         except Unreadable:
             continue
         distance_m = np.linalg.norm(points - depth.world_from_camera[number, :3, 3], axis=1)
-        cloud = sink.rr.Points3D(points, colors=_distance_colours(distance_m), radii=0.006)
+        near = np.clip(255 * (1 - distance_m / MAX_DEPTH_M), 0, 255).astype(np.uint8).reshape(-1, 1)
+        colours = np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, 0, ::-1], np.uint8)
+        cloud = sink.rr.Points3D(points, colors=colours, radii=0.006)
         sink.at(depth.session_ns[number], "world/depth", cloud)
-
-
-def _distance_colours(distance_m: Floats) -> UInt8:
-    near = np.clip(255 * (1 - distance_m / MAX_DEPTH_M), 0, 255).astype(np.uint8).reshape(-1, 1)
-    return np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, 0, ::-1], np.uint8)
 
 
 def show_front_camera(camera: PictureStream, options: ViewOptions, sink: ViewerSink) -> None:

@@ -132,8 +132,9 @@ class ForkServer:
             return None
         self._socket.settimeout(LIMIT_S)
         try:
-            with _adopting():
-                request = {"arguments": list(arguments), "umask": _umask()}
+            with _adopting(), open("/proc/self/status", encoding="utf-8") as status:
+                umask = next(int(line.split()[1], 8) for line in status if line.startswith("Umask:"))
+                request = {"arguments": list(arguments), "umask": umask}
                 socket.send_fds(self._socket, [json.dumps(request).encode()], handles)
                 answer = self._socket.recv(MAX_MESSAGE_BYTES)
         except OSError:
@@ -154,12 +155,6 @@ class ForkServer:
                 if late := self._socket.recv(MAX_MESSAGE_BYTES):
                     os.kill(int(late), signal.SIGKILL)
         self._socket = self._server = None
-
-
-def _umask() -> int:
-    """Return the umask of this process, which its children are to have."""
-    with open("/proc/self/status", encoding="utf-8") as status:
-        return next(int(line.split()[1], 8) for line in status if line.startswith("Umask:"))
 
 
 _ADOPTION_LOCK = threading.Lock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,9 @@ class HeadsetSetup:
 
     def __post_init__(self) -> None:
         self._configured_start: int | None = None  # the UTC offset identifies a start of the app
-        self._utc_offset = _offset_at_start(self.recording, self.device)
+        self._utc_offset: int | None = None
+        with suppress(StorageError, KeyError):  # unknown if the manifest lacks it
+            self._utc_offset = read_manifest(self.recording)["devices"][self.device]["utc_offset_ticks"]
         self._starts = 0
         self._queried_ns, self._unreachable = -ANSWER_AGE_NS, ""
 
@@ -60,7 +63,11 @@ class HeadsetSetup:
         A failure is noted and the stream is opened nevertheless.
         """
         try:
-            self._configure_once()
+            with self.lock:
+                if self._configured_start is None:
+                    with remote.RemoteControl(self.host) as control:
+                        self._utc_offset = control.utc_offset()
+                        self._configure(control, self._utc_offset)
             if stream.is_front_camera:
                 self.open_camera()
             self._download(stream)
@@ -68,14 +75,6 @@ class HeadsetSetup:
             self.ledger.note(
                 CalibrationMissingNote(why=str(error)), f"{self.device}/{stream.name}", _do_not_wait
             )
-
-    def _configure_once(self) -> None:
-        with self.lock:
-            if self._configured_start is not None:
-                return
-            with remote.RemoteControl(self.host) as control:
-                self._utc_offset = control.utc_offset()
-                self._configure(control, self._utc_offset)
 
     def before_connect(self, stream: HeadsetStream, *, is_again: bool) -> None:
         """Prepare the headset for a connection. Raises SensorError if it is not ready."""
@@ -186,15 +185,6 @@ class HeadsetSetup:
             for name, value in self.profile.camera_settings.items()
             if not np.isclose(actual[name], value, rtol=0, atol=TOLERANCE[name])
         }
-
-
-def _offset_at_start(recording: Path, device: str) -> int | None:
-    """Return the UTC offset of the headset's app at the start of the recording, None if the manifest lacks it."""
-    try:
-        offset = read_manifest(recording)["devices"][device]["utc_offset_ticks"]
-    except (StorageError, KeyError):
-        return None
-    return offset
 
 
 def _do_not_wait() -> bool:

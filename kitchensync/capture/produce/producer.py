@@ -22,7 +22,7 @@ from kitchensync.capture.produce.ledger_writer import Ledger
 from kitchensync.capture.produce.plugin_device import PluginDevice
 from kitchensync.capture.produce.probe_clock import ClockProbe
 from kitchensync.capture.produce.stream_end import Streams
-from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSource
+from kitchensync.capture.produce.stream_recorder import StreamRecorder
 from kitchensync.capture.produce.stream_watch import STREAMING, RateWatch
 from kitchensync.capture.queue.pipe import QueuePipe
 from kitchensync.capture.queue.queue_connection import connect
@@ -65,18 +65,18 @@ class Producer:
         notes = connect(plan.queue_url)
         self.ledger = Ledger(notes, plan.uuid, ledger_stream(name), self._epoch_ms)
         self.device, streams = make(self.ledger), Streams()
-        self.recorders = [self._recorder(name, source, streams) for source in self.device.sources]
-        self.rates = {
-            recorder.name: RateWatch(self.device.rate_hz(source.stream), adaptive=source.stream.adaptive)
-            for recorder, source in zip(self.recorders, self.device.sources, strict=True)
-        }
+        self.recorders: list[StreamRecorder] = []
+        self.rates: dict[str, RateWatch] = {}
+        for source in self.device.sources:
+            stream = f"{name}/{source.stream.name}"
+            writer, is_own = self.writer(stream, self.device.pipe), has_own_queue(plan)
+            self.recorders.append(
+                StreamRecorder(stream, source, writer, self.ledger, streams, has_own_queue=is_own)
+            )
+            rate_hz = self.device.rate_hz(source.stream)
+            self.rates[stream] = RateWatch(rate_hz, adaptive=source.stream.adaptive)
         ask = self.device.ask
         self.probe = None if ask is None else ClockProbe(name, ask, self.writer(clock_stream(name)))
-
-    def _recorder(self, device: str, source: StreamSource, streams: Streams) -> StreamRecorder:
-        name = f"{device}/{source.stream.name}"
-        writer, is_own = self.writer(name, self.device.pipe), has_own_queue(self._plan)
-        return StreamRecorder(name, source, writer, self.ledger, streams, has_own_queue=is_own)
 
     def writer(self, stream: str, pipe: QueuePipe | None = None) -> QueueWriter:
         """Return a writer that queues one stream over a shared pipe or its own, and notes losses in the queue."""
@@ -129,16 +129,13 @@ class Producer:
             self.probe.join(timeout=10)
         self.device.switch_off()
         self.device.stop()
-        self._wait_for_sync()
-        self._send_health(done=True)
-        self._health.close()
-
-    def _wait_for_sync(self) -> None:
-        """Wait until the queue server has synced all packets and notes to its disk."""
+        # Wait until the queue server has synced everything, because nobody could send it again after our end.
         end_s = time.monotonic() + SYNC_LIMIT_S
         for writer in self._writers:
             writer.pipe.wait_for_sync(end_s - time.monotonic())
         self.ledger.wait_for_sync(end_s - time.monotonic())
+        self._send_health(done=True)
+        self._health.close()
 
     def _check_ends(self) -> None:
         failed = [

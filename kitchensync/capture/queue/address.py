@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from kitchensync.capture.errors import BadQueueAddress
 from kitchensync.shell.loopback import is_loopback_address
@@ -21,12 +21,9 @@ def check_address(url: str) -> str:
         raise BadQueueAddress(
             url, "is no address; write redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH"
         )
-    if not is_loopback_address(str(parts.hostname)) and not (parts.scheme == "rediss" and _has_user(parts)):
+    options = parse_qs(parts.query)
+    has_user = (parts.username or "username" in options) and (parts.password or "password" in options)
+    if not is_loopback_address(str(parts.hostname)) and not (parts.scheme == "rediss" and has_user):
         why = "over a network a queue needs TLS and a user; write rediss://USER:PASSWORD@HOST:PORT"
         raise BadQueueAddress(url, why)
     return url
-
-
-def _has_user(parts: SplitResult) -> bool:
-    options = parse_qs(parts.query)
-    return bool((parts.username or "username" in options) and (parts.password or "password" in options))

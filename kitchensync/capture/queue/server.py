@@ -54,12 +54,13 @@ class QueueServer:
 
     def start(self) -> None:
         """Start the server and wait until it answers; it loads an existing append-only file."""
+        rewrite_bytes = max(shutil.disk_usage(self.folder).free // SHARE_OF_DISK, MIN_FILE_BYTES)
         command = [
             str(queue_binary()),
             *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
             *("--dir", str(self.folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
             *("--maxmemory", f"{MEMORY_MB}mb", "--maxmemory-policy", "noeviction"),
-            *("--auto-aof-rewrite-min-size", str(_rewrite_bytes(self.folder))),
+            *("--auto-aof-rewrite-min-size", str(min(rewrite_bytes, MAX_FILE_BYTES))),
             *("--logfile", str(self.folder / "queue.log")),
             *(part for option in PACKET_OPTIONS.items() for part in option),
         ]
@@ -133,11 +134,6 @@ def _is_writing(persistence: dict[str, Any]) -> bool:
     # A failed rewrite is rescheduled forever, so it does not count.
     is_waiting = persistence["aof_rewrite_scheduled"] and persistence["aof_last_bgrewrite_status"] == "ok"
     return bool(persistence["aof_rewrite_in_progress"] or is_waiting)
-
-
-def _rewrite_bytes(folder: Path) -> int:
-    """Return the size at which the append-only file is rewritten."""
-    return min(max(shutil.disk_usage(folder).free // SHARE_OF_DISK, MIN_FILE_BYTES), MAX_FILE_BYTES)
 
 
 def queue_binary() -> Path:

@@ -75,7 +75,9 @@ def first_problem(error: ValidationError) -> str:
     unknown = [problem["loc"] for problem in problems if problem["type"] == "extra_forbidden"]
     if unknown:
         names = sorted(_key(loc) for loc in unknown if loc[:-1] == unknown[0][:-1])
-        return f"unknown setting {', '.join(names)}; known: {', '.join(sorted(_valid_keys(unknown[0])))}"
+        models: dict[Any, type[BaseModel]] = {"hololens": HeadsetTable, "camera": GoProSettings}
+        model = models[unknown[0][0]] if len(unknown[0]) > 1 else RigFile
+        return f"unknown setting {', '.join(names)}; known: {', '.join(sorted(model.model_fields))}"
     first = problems[0]
     key, kind, table = _key(first["loc"]), first["type"], str(first["loc"][0])
     if table in TABLES and kind in ("dict_type", "model_type", "string_type", "missing"):
@@ -86,13 +88,6 @@ def first_problem(error: ValidationError) -> str:
 
 def _key(loc: tuple[int | str, ...]) -> str:
     return ".".join(map(str, loc))
-
-
-def _valid_keys(loc: tuple[int | str, ...]) -> set[str]:
-    """Return the valid keys of the table with an unknown key."""
-    tables: dict[Any, type[BaseModel]] = {"hololens": HeadsetTable, "camera": GoProSettings}
-    model = tables[loc[0]] if len(loc) > 1 else RigFile
-    return set(model.model_fields)
 
 
 def order_from(recording: str, options: dict[str, Any]) -> RecordingRequest:

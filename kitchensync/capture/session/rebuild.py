@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kitchensync.capture.errors import AlreadyRunning
-from kitchensync.capture.plan import Plan, RecordingRequest, is_running, load_plan, runtime_folder
+from kitchensync.capture.plan import RecordingRequest, is_running, load_plan, runtime_folder
 from kitchensync.capture.session.first_manifest import first_manifest
 from kitchensync.storage.names import WORK
 from kitchensync.storage.rebuild import Rebuilt
@@ -20,7 +20,9 @@ def rebuild(recording: Path) -> tuple[Rebuilt, bool]:
     """
     if is_running(runtime_folder(recording)):
         raise AlreadyRunning(recording.name)
-    plan = _plan_of(recording)
+    # By the recording's name, because a later recorder may have renamed the work folder.
+    plans = (load_plan(file) for file in sorted((recording.parent / WORK).glob("*/plan.json")))
+    plan = next((plan for plan in plans if plan.recording == recording.name), None)
     if plan is None:
         return rebuild_from_files(recording), False
     devices = {
@@ -33,9 +35,3 @@ def rebuild(recording: Path) -> tuple[Rebuilt, bool]:
     planned = first_manifest(order, replace(plan, path=str(recording)), devices)
     devices |= {name: {"kind": "gopro", "address": url} for name, url in plan.cameras.items()}
     return rebuild_from_files(recording, planned), True
-
-
-def _plan_of(recording: Path) -> Plan | None:
-    """Return the plan of its recorder, by the recording's name: the work folder may have been renamed since."""
-    plans = (load_plan(file) for file in sorted((recording.parent / WORK).glob("*/plan.json")))
-    return next((plan for plan in plans if plan.recording == recording.name), None)

@@ -17,7 +17,6 @@ from kitchensync.storage.disk.space_guard import OK
 from kitchensync.storage.ledger import BY_DEVICE
 
 if TYPE_CHECKING:
-    from kitchensync.capture.camera.camera_recorder import CameraRecorder
     from kitchensync.capture.session.supervisor import Supervisor
 
 SHOW_S = 0.5
@@ -29,11 +28,6 @@ STYLES = {
     "recording": "green",
     "done": "cyan",
 }
-
-
-def _line(camera: CameraRecorder) -> str:
-    state = camera.state
-    return f"; {camera.device}: {state.state}" + (f" ({state.facts})" if state.facts else "")
 
 
 class RecordingProgress:
@@ -69,29 +63,37 @@ class RecordingProgress:
             return
         self._reported |= news
         self._shown_s = now_s
-        streams = supervisor.streams()
         if self._live:
-            shown: list[Text | Table] = [self._headline(now_s), self._table(streams, supervisor)]
-            if supervisor.outlook is not None:
-                style = "" if supervisor.outlook.level == OK else "bold red"
-                shown.append(Text(f"disk: {supervisor.outlook.text}", style=style))
-            shown += [Text(supervisor.waiting)] if supervisor.waiting else []
-            shown += [Text(problem, style="bold red") for problem in supervisor.problems()]
-            self._live.update(Group(*shown), refresh=True)
+            self._live.update(self._screen(supervisor, now_s - self._start_s), refresh=True)
         else:
-            received = sum(int(facts.get("received", 0)) for facts in streams.values())
-            waiting = [name for name, facts in streams.items() if not facts.get("first_host_ns")]
-            text = f"{self._recording}: {now_s - self._start_s:.0f} s, {received} packets"
-            if supervisor.outlook is not None and supervisor.outlook.level != OK:
-                text += f", disk: {supervisor.outlook.text}"
-            text += f", waiting for {', '.join(waiting)}" if waiting else ""
-            text += f", {supervisor.waiting}" if supervisor.waiting else ""
-            text += "".join(_line(camera) for camera in supervisor.cameras)
-            print("; ".join([text, *supervisor.problems()]), file=sys.stderr, flush=True)
+            print(self._plain_line(supervisor, now_s - self._start_s), file=sys.stderr, flush=True)
 
-    def _headline(self, now_s: float) -> Text:
+    def _screen(self, supervisor: Supervisor, passed_s: float) -> Group:
         length = f" of {self._seconds:g} s" if self._seconds else " s, Ctrl-C ends"
-        return Text(f"recording {self._recording}: {now_s - self._start_s:.0f}{length}", style="bold")
+        headline = Text(f"recording {self._recording}: {passed_s:.0f}{length}", style="bold")
+        parts: list[Text | Table] = [headline, self._table(supervisor.streams(), supervisor)]
+        if supervisor.outlook is not None:
+            style = "" if supervisor.outlook.level == OK else "bold red"
+            parts.append(Text(f"disk: {supervisor.outlook.text}", style=style))
+        if supervisor.waiting:
+            parts.append(Text(supervisor.waiting))
+        return Group(*parts, *(Text(problem, style="bold red") for problem in supervisor.problems()))
+
+    def _plain_line(self, supervisor: Supervisor, passed_s: float) -> str:
+        streams = supervisor.streams()
+        received = sum(int(facts.get("received", 0)) for facts in streams.values())
+        missing = [name for name, facts in streams.items() if not facts.get("first_host_ns")]
+        text = f"{self._recording}: {passed_s:.0f} s, {received} packets"
+        if supervisor.outlook is not None and supervisor.outlook.level != OK:
+            text += f", disk: {supervisor.outlook.text}"
+        if missing:
+            text += f", waiting for {', '.join(missing)}"
+        if supervisor.waiting:
+            text += f", {supervisor.waiting}"
+        for camera in supervisor.cameras:
+            facts = f" ({camera.state.facts})" if camera.state.facts else ""
+            text += f"; {camera.device}: {camera.state.state}{facts}"
+        return "; ".join([text, *supervisor.problems()])
 
     def _table(self, streams: dict[str, dict[str, Any]], supervisor: Supervisor) -> Table:
         table = Table("stream", "state", "packets", "MB", "packets/s", "not yet on disk", box=None)
