@@ -39,7 +39,7 @@ def test_the_longest_rest_is_found_between_two_motions():
     assert (found.start, found.stop) == (3000, 9000)
     assert np.all(np.abs(found.mean - bias) < 4 * found.sigma + 1e-6)
     assert found.noise == pytest.approx(0.002, rel=0.1)
-    with pytest.raises(Refused, match="50 samples are no second of rest"):
+    with pytest.raises(Refused, match="50 samples are less than a second"):
         rest(samples[:50], HZ, 0.02)
     with pytest.raises(Refused, match="lay still for 0 s at most"):
         rest(rng.normal(0, 1, (4000, 3)), HZ, 0.02)

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("WATCH_S", 0.1), ("RETRY_S", 0.1), ("LOST_LIMIT_S", 1.0)):
+    for name, value in (("WATCH_S", 0.1), ("RETRY_S", 0.1), ("RETRY_LIMIT_S", 1.0)):
         monkeypatch.setattr(camera_clip, name, value)
     monkeypatch.setattr(camera_clip, "measure_clock", lambda camera: None)
     monkeypatch.setattr(camera_clip, "set_clock_now", lambda camera, zone: None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kitchensync.capture.produce.probe_clock import LEAST_PAUSE_S, PERIOD_S, ClockProbe, next_round_s
+from kitchensync.capture.produce.probe_clock import MIN_PAUSE_S, PERIOD_S, ClockProbe, next_round_s
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.remote import ClockExchange
 from kitchensync.shell.host_clock import decode
@@ -64,5 +64,5 @@ def test_slow_answers_do_not_make_rounds_rarer(slowest_s):
 
 def test_after_a_dead_network_there_is_no_burst_of_rounds():
     due = next_round_s(100.0, 109.0)
-    assert due == pytest.approx(109.0 + LEAST_PAUSE_S)
+    assert due == pytest.approx(109.0 + MIN_PAUSE_S)
     assert next_round_s(due, due) == pytest.approx(due + PERIOD_S)

@@ -88,7 +88,7 @@ def test_a_producer_that_was_held_names_who_was_held_with_it(plan, slept, record
     now_ns = time.monotonic_ns()
     if recorder_held:
         (Path(plan.work) / PAUSED).write_bytes(struct.pack("<qq", now_ns - 20 * SECOND, now_ns))
-    made._held.append(Pause(now_ns - 20 * SECOND, now_ns, slept))
+    made._unsettled_pauses.append(Pause(now_ns - 20 * SECOND, now_ns, slept))
     made._note_holds(60 * SECOND)
     assert told == [], "the recorder may still have to say whether it was held too"
     made._note_holds(0)
@@ -103,7 +103,7 @@ def test_what_the_queue_held_up_is_backpressure(plan):
     made = producer(plan, "")
     told = []
     made.ledger.note = lambda note, stream, give_up: told.append(note.facts())
-    made.device.held_by_queue = lambda: [(5, 9)]
+    made.device.queue_stalls = lambda: [(5, 9)]
     made._note_holds(SECOND)
     made._health.close()
     assert told == [{"cause": "backpressure", "start_host_ns": 5, "end_host_ns": 9}]

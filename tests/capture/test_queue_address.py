@@ -26,10 +26,10 @@ def test_addresses_that_are_taken(url):
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("redis://queue.lab:6379", "wants TLS and a user"),
-        ("redis://cook:secret@192.168.1.9", "wants TLS and a user"),
-        ("rediss://queue.lab", "wants TLS and a user"),
-        ("rediss://:secret@queue.lab", "wants TLS and a user"),
+        ("redis://queue.lab:6379", "needs TLS and a user"),
+        ("redis://cook:secret@192.168.1.9", "needs TLS and a user"),
+        ("rediss://queue.lab", "needs TLS and a user"),
+        ("rediss://:secret@queue.lab", "needs TLS and a user"),
         ("http://127.0.0.1", "is no address"),
         ("127.0.0.1:6379", "is no address"),
         ("redis://127.0.0.1:port", "is no address"),

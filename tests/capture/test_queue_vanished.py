@@ -155,7 +155,7 @@ def test_a_stream_that_vanishes_while_another_is_waited_for_is_left_to_its_produ
 
 def test_a_stream_that_vanishes_as_soon_as_it_is_made_is_made_once_more(client, monkeypatch):
     reader = QueueReader(client, "u", ["s"], "drainer-0")
-    make, made = reader._make_missing, []
+    make, made = reader._create_missing, []
 
     def make_in_vain_at_first(patience_ns: int) -> bool:
         made.append(make(patience_ns))
@@ -163,7 +163,7 @@ def test_a_stream_that_vanishes_as_soon_as_it_is_made_is_made_once_more(client, 
             flush(client)
         return made[-1]
 
-    monkeypatch.setattr(reader, "_make_missing", make_in_vain_at_first)
+    monkeypatch.setattr(reader, "_create_missing", make_in_vain_at_first)
     assert reader.unfinished() == {}
     assert len(made) == 2
 

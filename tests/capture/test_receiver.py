@@ -170,7 +170,7 @@ def test_nobody_is_taken_for_silent_while_we_were_held(server, client):
     poll.goes_on.set()
     until(lambda: stream.count == 5 or stream.error is not None, "the packets of that time")
     assert stream.error is None
-    assert not receiver.held_by_queue
+    assert not receiver.queue_stalls
     end.device.close()
     thread.join(60)
     receiver.stop()
@@ -209,7 +209,7 @@ def test_nobody_is_taken_for_silent_while_the_queue_lets_us_wait(server, client)
         "the packets of that time",
     )
     assert [stream.error for stream in streams] == [None, None]
-    held_s = [(end - start) / 1e9 for start, end in receiver.held_by_queue]
+    held_s = [(end - start) / 1e9 for start, end in receiver.queue_stalls]
     assert held_s == [pytest.approx(1.5)], "it is known that the queue let us wait"
     for end in (large, small):
         end.device.close()

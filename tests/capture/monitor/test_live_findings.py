@@ -173,7 +173,7 @@ def test_rates_of_a_recording_that_ended_are_not_kept(tmp_path, monkeypatch):
     monitor = RecordingMonitor()
     monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
     assert monitor.look_at(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]
-    monkeypatch.setattr("kitchensync.capture.monitor.monitor.AGAIN_NS", 0)
+    monkeypatch.setattr("kitchensync.capture.monitor.monitor.REUSE_NS", 0)
     monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: None)
     assert monitor.look_at(endpoint) is None
     monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
