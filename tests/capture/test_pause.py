@@ -34,15 +34,15 @@ def test_sleep_stops_one_clock_and_not_the_other(clocks):
     watch = PauseWatch()
     clocks["monotonic"] += SECOND // 4
     clocks["boot"] += 30 * SECOND
-    assert watch.look() == (100 * SECOND, 100 * SECOND + SECOND // 4, True)
-    assert watch.look() is None
+    assert watch.check() == (100 * SECOND, 100 * SECOND + SECOND // 4, True)
+    assert watch.check() is None
 
 
 def test_a_held_process_sees_both_clocks_run_on(clocks):
     watch = PauseWatch()
     clocks["monotonic"] += 3 * SECOND
     clocks["boot"] += 3 * SECOND
-    assert watch.look() == (100 * SECOND, 103 * SECOND, False)
+    assert watch.check() == (100 * SECOND, 103 * SECOND, False)
 
 
 def test_a_busy_computer_is_no_pause(clocks):
@@ -50,7 +50,7 @@ def test_a_busy_computer_is_no_pause(clocks):
     for _ in range(5):
         clocks["monotonic"] += LATE_NS
         clocks["boot"] += LATE_NS
-        assert watch.look() is None
+        assert watch.check() is None
 
 
 @pytest.mark.slow

@@ -128,7 +128,7 @@ def test_a_recording_goes_on_when_its_server_writes_again(tmp_path, monkeypatch)
     monitor = RecordingMonitor()
 
     def found() -> list[dict[str, Any]]:
-        views = monitor.look("take")
+        views = monitor.views("take")
         return [one for view in views for one in view["findings"] if one["rule"] == "queue_refuses"]
 
     def stored() -> dict[str, int]:

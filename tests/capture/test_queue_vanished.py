@@ -201,7 +201,7 @@ def test_a_recording_whose_queue_server_somebody_changes_says_so_and_accounts_fo
     monitor = RecordingMonitor()
 
     def is_said(rule: str) -> bool:
-        views = monitor.look("take")
+        views = monitor.views("take")
         return any(
             found["rule"] == rule and view["health"] == "problem"
             for view in views

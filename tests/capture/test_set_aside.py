@@ -231,11 +231,11 @@ def test_a_queue_that_fills_up_with_what_waits_ends_the_recording(trouble, clien
 def test_a_folder_that_is_put_back_is_no_trouble_any_more(trouble, plan):
     recording = Path(plan.path)
     (recording / MANIFEST).write_text("{}")
-    trouble.look()
+    trouble.update()
     recording.rename(recording.with_name("away"))
-    trouble.look()
+    trouble.update()
     assert trouble.is_gone
     assert any("is gone" in line for line in trouble.problems())
     recording.with_name("away").rename(recording)
-    trouble.look()
+    trouble.update()
     assert (trouble.problems(), trouble.hopeless_s()) == ([], 0.0)

@@ -29,7 +29,7 @@ def conditions(hz_by_second: list[float], nominal_hz: float, *, adaptive: bool) 
             now_ns = (second * 4 + quarter + 1) * S // 4
             received += hz / 4
             last_ns = now_ns if hz else last_ns
-            watch.look(now_ns, int(received), last_ns)
+            watch.update(now_ns, int(received), last_ns)
         seen.append(watch.condition)
     return seen
 
@@ -56,7 +56,7 @@ def test_silence_is_a_stall_and_ends() -> None:
 
 def test_a_slow_sensor_is_not_stalled_between_its_packets() -> None:
     watch = RateWatch(0.5, adaptive=False)
-    assert watch.look(3 * S, 1, 1 * S) is None
+    assert watch.update(3 * S, 1, 1 * S) is None
 
 
 def test_stamps() -> None:

@@ -63,7 +63,7 @@ class Seen:
         end_s = time.monotonic() + WAIT_S
         while not is_so():
             assert time.monotonic() < end_s, (self.first.keys(), self.newest)
-            for look in self.monitor.look("take"):
+            for look in self.monitor.views("take"):
                 self.newest = look
                 for finding in look["findings"]:
                     self.first.setdefault((finding["rule"], finding["subject"]), (finding, look))

@@ -49,13 +49,13 @@ def top(recording: str | None, data: Path | None, once: bool, metrics_port: int 
     from kitchensync.capture.monitor.monitor import RecordingMonitor
 
     monitor = RecordingMonitor()
-    views = monitor.look(recording, data, wait_ms=ONCE_MS)
+    views = monitor.views(recording, data, wait_ms=ONCE_MS)
     if recording is not None and not views:
-        raise NotRunning(recording, [view["recording"] for view in monitor.look(data=data)])
+        raise NotRunning(recording, [view["recording"] for view in monitor.views(data=data)])
     as_json = bool(click.get_current_context().params.get("as_json"))
     if once or as_json:
         return Answer({"recordings": views}, _show_once)
-    _follow(partial(monitor.look, recording, data), metrics_port)
+    _follow(partial(monitor.views, recording, data), metrics_port)
     return Answer({"recordings": []}, lambda _: None)
 
 

@@ -186,7 +186,7 @@ class Drainer:
     def _seal_due(self, *, everything: bool) -> None:
         now_s, most = time.monotonic(), QUEUE_BYTES // self._plan.drainers
         held = sum(chunk.bytes for chunk in self._chunks.values())
-        cut = self._withheld.streams if self._withheld is not None and self._withheld.look() else ()
+        cut = self._withheld.streams if self._withheld is not None and self._withheld.refresh() else ()
         for chunk in sorted(self._chunks.values(), key=lambda chunk: -chunk.bytes):
             if not chunk.packets or now_s < chunk.retry_s:
                 continue

@@ -41,9 +41,9 @@ class Withheld:
         }
         self._sizes: list[int] = []
         self._pauses: Pauses = ()
-        self.look()
+        self.refresh()
 
-    def look(self) -> bool:
+    def refresh(self) -> bool:
         """Read the logs again if they grew; return whether a pause began or ended."""
         sizes = [self._size(writer) for writer in (*WRITERS, OPERATOR)]
         if sizes == self._sizes:

@@ -52,7 +52,7 @@ _STREAM = {
 
 
 def metrics_text(recordings: list[dict[str, Any]]) -> str:
-    """Return the recordings of `RecordingMonitor.look` as Prometheus text format 0.0.4."""
+    """Return the recordings of `RecordingMonitor.views` as Prometheus text format 0.0.4."""
     samples = [sample for recording in recordings for sample in _samples(recording)]
     lines = []
     for name, (kind, help_text) in METRICS.items():

@@ -35,7 +35,7 @@ class RecordingMonitor:
         self._views: dict[Path, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
-    def look(
+    def views(
         self, recording: str | None = None, data: Path | None = None, *, wait_ms: int = ASK_MS
     ) -> list[dict[str, Any]]:
         """Return the views of all running recordings, of those in a data folder, or of the named one.
@@ -43,12 +43,12 @@ class RecordingMonitor:
         Each is given `wait_ms` to answer; without an answer its last state is judged again.
         """
         endpoints = sorted(runtime_root().glob("*/control"))
-        views = [view for path in endpoints if (view := self.look_at(path, wait_ms=wait_ms)) is not None]
+        views = [view for path in endpoints if (view := self.view(path, wait_ms=wait_ms)) is not None]
         if data is not None:
             views = [view for view in views if "path" in view and is_in(view["path"], data)]
         return [view for view in views if recording in (None, view["recording"])]
 
-    def look_at(self, endpoint: Path, *, wait_ms: int = ASK_MS) -> dict[str, Any] | None:
+    def view(self, endpoint: Path, *, wait_ms: int = ASK_MS) -> dict[str, Any] | None:
         """Return the view of the recording with this control socket, None if it does not run. Thread-safe."""
         with self._lock:
             view = self._views.get(endpoint)
@@ -109,6 +109,6 @@ class RecordingMonitor:
         pids = {"recorder": state["pid"], **state["processes"]}
         heard = state["heard"]
         return {
-            name: {"pid": pid, **self._cpu.look(pid), "probes": heard.get(name, {}).get("probes")}
+            name: {"pid": pid, **self._cpu.use_of(pid), "probes": heard.get(name, {}).get("probes")}
             for name, pid in pids.items()
         }

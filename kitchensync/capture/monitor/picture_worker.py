@@ -81,7 +81,7 @@ class NewestPictures:
         self._shown_ns: dict[str, int] = {}
         self._following: dict[str, _Following] = {}
 
-    def look(self, streams: Collection[str]) -> Iterator[tuple[str, int, bytes]]:
+    def new_frames(self, streams: Collection[str]) -> Iterator[tuple[str, int, bytes]]:
         """Yield stream, arrival (host_ns) and JPEG of each new frame. Raises the errors of `require_consent`."""
         require_consent(self._recording, Purpose.LOOK)
         with open_recording(self._recording) as opened:
@@ -209,7 +209,7 @@ def main(recording: Path) -> None:
             del requested_s[name]
         if not streams:
             return
-        if frames := list(pictures.look(streams)):
+        if frames := list(pictures.new_frames(streams)):
             header: list[dict[str, Any]] = [
                 {"stream": name, "host_ns": host_ns, "bytes": len(jpeg)} for name, host_ns, jpeg in frames
             ]

@@ -37,7 +37,7 @@ class CpuMeter:
     def __init__(self) -> None:
         self._before: dict[int, ProcessUse] = {}
 
-    def look(self, pid: int) -> dict[str, float | int | None]:
+    def use_of(self, pid: int) -> dict[str, float | int | None]:
         """Return `cpu_share` (1.0 is one core) and `memory_bytes` of a process; both None if it has ended."""
         now = process_use(pid)
         if now is None:

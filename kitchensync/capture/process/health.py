@@ -88,7 +88,7 @@ class HealthBoard:
                     self.states[message["process"]] = message
                     self.vanished_ns = max(self.vanished_ns, message.get("vanished_ns", 0))
 
-    def heard(self) -> dict[str, Health]:
+    def reports(self) -> dict[str, Health]:
         """Return for each process the time of its last message, its clock probes, and whether it has ended."""
         keys = ("host_ns", "probes", "answered_host_ns")
         return {

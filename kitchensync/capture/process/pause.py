@@ -30,7 +30,7 @@ class PauseWatch:
     def __init__(self) -> None:
         self._monotonic_ns, self._boot_ns = _clocks()
 
-    def look(self) -> Pause | None:
+    def check(self) -> Pause | None:
         """Return the pause since the last call, None if there was none."""
         before_ns, before_boot_ns = self._monotonic_ns, self._boot_ns
         self._monotonic_ns, self._boot_ns = _clocks()
@@ -52,7 +52,7 @@ class PauseThread(threading.Thread):
         """Check four times a second until stopped."""
         watch = PauseWatch()
         while not self._ending.wait(PERIOD_S):
-            if pause := watch.look():
+            if pause := watch.check():
                 self._pauses.append(pause)
 
     def stop(self) -> None:

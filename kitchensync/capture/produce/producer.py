@@ -195,7 +195,7 @@ class Producer:
         facts = asdict(state) | {"nominal_hz": watch.nominal_hz, "adaptive": watch.adaptive}
         if facts["state"] != STREAMING:
             return facts
-        changed = watch.look(host_ns(), state.received, state.last_host_ns)
+        changed = watch.update(host_ns(), state.received, state.last_host_ns)
         if changed is not None:
             note = ConditionNote(condition=changed, received=state.received, last_host_ns=state.last_host_ns)
             self.ledger.note(note, recorder.name, lambda: True)

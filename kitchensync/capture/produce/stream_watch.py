@@ -30,7 +30,7 @@ class RateWatch:
         self._counts: deque[tuple[int, int]] = deque()
         self.condition = STREAMING
 
-    def look(self, now_ns: int, received: int, last_host_ns: int) -> str | None:
+    def update(self, now_ns: int, received: int, last_host_ns: int) -> str | None:
         """Add a packet count; return the condition if it changed, else None."""
         self._counts.append((now_ns, received))
         while len(self._counts) > 2 and now_ns - self._counts[1][0] >= WINDOW_S * 1e9:

@@ -179,7 +179,7 @@ class StorageTrouble:
         self.is_gone = self._existed = False
         self._hopeless_since_s: float | None = None
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Check whether the folder was renamed, moved or unmounted, and whether the disk is full."""
         exists = os.path.exists(self._manifest)
         self._existed = self._existed or exists

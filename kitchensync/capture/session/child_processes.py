@@ -111,19 +111,12 @@ class DrainProgress:
 
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         self._now_s, self._since_s = now_s, now_s()
-        self._stored, self._killed = -1, False
+        self._stored = -1
 
-    def look(self, states: dict[str, dict[str, Any]]) -> float:
+    def idle_s(self, states: dict[str, dict[str, Any]]) -> float:
         """Return for how many seconds nothing was stored, from the newest states of all processes."""
         facts = [stream for state in states.values() for stream in state.get("streams", {}).values()]
         stored = sum(int(stream.get("stored", 0)) for stream in facts)
         if stored != self._stored:
             self._stored, self._since_s = stored, self._now_s()
         return self._now_s() - self._since_s
-
-    def is_time_to_kill(self, limit_s: float) -> bool:
-        """Return True once, when nothing was stored for `limit_s`: hanging drainers are then killed."""
-        if self._killed or self._now_s() - self._since_s < limit_s:
-            return False
-        self._killed = True
-        return True

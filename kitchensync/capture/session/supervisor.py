@@ -242,7 +242,7 @@ class Supervisor:
     def _serve(self) -> list[str]:
         """Receive states, keep the queue server running, answer requests; return their commands."""
         self.board.update(LOOP_MS)
-        self._trouble.look()
+        self._trouble.update()
         if refused := self._refused():
             note = f"the queue server refused writes for a while: {refused}; packets waited for it"
             self.outcome.notes += [note] if note not in self.outcome.notes else []
@@ -278,7 +278,7 @@ class Supervisor:
             "waits_percent": waits_percent(),
             "here": [headset.name for headset in self.plan.headsets if is_loopback_address(headset.host)],
             "processes": self.children.pids() | ({"queue server": queue.pid} if queue is not None else {}),
-            "heard": self.board.heard(),
+            "heard": self.board.reports(),
             "cameras": {camera.device: asdict(camera.state) for camera in self.cameras},
             "disk": self.outlook.facts() if self.outlook is not None else {},
             "stores": self._mover.progress() if self._mover is not None else [],
@@ -353,16 +353,17 @@ class Supervisor:
 
     def _end_drainers(self, show: Callable[[Supervisor], None]) -> bool:
         """Let the drainers empty the queue, restart those that die or hang; return whether they succeeded in time."""
-        progress = DrainProgress()
+        progress, has_killed = DrainProgress(), False
         while self.children.end_drainers():
             self._serve()
             show(self)
             self._make_room()
-            idle_s = progress.look(self.board.states)
+            idle_s = progress.idle_s(self.board.states)
             self.waiting = (
                 f"storing what the queue holds (nothing more for {idle_s:.0f} of {DRAIN_LIMIT_S:g} s)"
             )
-            if progress.is_time_to_kill(DRAIN_LIMIT_S / 2):
+            if idle_s >= DRAIN_LIMIT_S / 2 and not has_killed:
+                has_killed = True
                 for worker in self.children.drainers:
                     worker.kill()
             if self._trouble.hopeless_s() > NO_SPACE_LIMIT_S or idle_s > DRAIN_LIMIT_S:

@@ -172,9 +172,9 @@ def test_rates_of_a_recording_that_ended_are_not_kept(tmp_path, monkeypatch):
     endpoint = tmp_path / "take" / "control"
     monitor = RecordingMonitor()
     monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
-    assert monitor.look_at(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]
+    assert monitor.view(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]
     monkeypatch.setattr("kitchensync.capture.monitor.monitor.REUSE_NS", 0)
     monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: None)
-    assert monitor.look_at(endpoint) is None
+    assert monitor.view(endpoint) is None
     monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
-    assert monitor.look_at(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]
+    assert monitor.view(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]

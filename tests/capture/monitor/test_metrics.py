@@ -144,4 +144,4 @@ def test_cpu_is_measured_since_the_look_before(monkeypatch):
 
     monkeypatch.setattr("kitchensync.capture.monitor.process_use.process_use", look)
     meter = CpuMeter()
-    assert [meter.look(7)["cpu_share"] for _ in range(3)] == [0.2, 0.5, None]
+    assert [meter.use_of(7)["cpu_share"] for _ in range(3)] == [0.2, 0.5, None]
