@@ -51,20 +51,20 @@ Headset = Annotated[HeadsetTable, BeforeValidator(_table, json_schema_input_type
 
 
 class RigFile(HeadsetSettings):
-    """What is recorded with what: kitchensync record ID --data DIR --rig rig.toml."""
+    """The devices of a recording and their settings: kitchensync record ID --data DIR --rig rig.toml."""
 
     streams: list[str] | None = None
-    "Which streams are recorded; without this line the usual ones."
+    "Recorded streams; without this line the default ones."
     gyroscope_unit: Literal["auto", "deg_per_s", "rad_per_s"] = "auto"
-    "What the headset's gyroscope sends; auto finds out at alignment."
+    "Unit of the headset's gyroscope; auto detects it at alignment."
     linger_ms: Annotated[int, Field(ge=0, le=LINGER_MS)] = LINGER_MS
-    "How long packets gather before they travel into the queue together; 0: each by itself."
+    "Time for which packets are collected before they are sent to the queue together; 0: each by itself."
     hololens: dict[str, Headset] = Field(default_factory=dict)
     "Headsets: NAME = ADDRESS, or a table [hololens.NAME]; the name is the first part of the streams' names."
     gopro: dict[str, str] = Field(default_factory=dict)
     "Cameras: NAME = ADDRESS."
     camera: GoProSettings = GoProSettings()
-    "What every camera is set to before a recording."
+    "Settings of every camera, applied before a recording."
     sensor: dict[str, SensorTable] = Field(default_factory=dict)
     "Plug-in sensors by name."
 
