@@ -175,14 +175,14 @@ def test_a_queue_that_is_held_up_at_the_start_is_not_blamed_on_the_headset(stopp
     )  # what they do is of no account: nothing can come
     clock = Clock()
     supervisor._queue_watch = QueueWatch(stopped_queue.url, clock)
-    told: list[str] = []
+    problems: list[str] = []
 
-    def show(one: Supervisor) -> None:
-        told.extend(one.problems())
+    def show(supervisor: Supervisor) -> None:
+        problems.extend(supervisor.problems())
         clock.now_s += 400
 
     with pytest.raises(QueueSilent, match="queue server has not answered for"):
         supervisor.run(5.0, 1000.0, show)
     supervisor.close()
-    assert any("the queue server has not answered" in problem for problem in told)
-    assert not any("hololens" in problem for problem in told)
+    assert any("the queue server has not answered" in problem for problem in problems)
+    assert not any("hololens" in problem for problem in problems)

@@ -80,16 +80,16 @@ def test_chapters_come_home_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
         clock.run()
         ended(take)
         truth = {file["file"]: file["sha256"] for file in gopro.camera.kitchen.truth.as_dict()["gopro"]}
-    found = media(tmp_path / "rec" / "gopro")
-    assert found["state"] == "done"
-    assert {file["file"]: file["sha256"] for file in found["files"]} == truth
-    assert [file["file"] for file in found["files"]][:2] == ["GX010001.MP4", "GX020001.MP4"]
+    entry = media(tmp_path / "rec" / "gopro")
+    assert entry["state"] == "done"
+    assert {file["file"]: file["sha256"] for file in entry["files"]} == truth
+    assert [file["file"] for file in entry["files"]][:2] == ["GX010001.MP4", "GX020001.MP4"]
     content = (tmp_path / "rec" / "gopro" / "GX010001.MP4").read_bytes()
-    step = found["files"][0]["blocks"]["block_bytes"]
+    step = entry["files"][0]["blocks"]["block_bytes"]
     checksums = [zlib.crc32(content[at : at + step]) for at in range(0, len(content), step)]
-    assert found["files"][0]["blocks"]["crc32"] == checksums
-    assert found["shutter_on"]["before_host_ns"] < found["shutter_off"]["observed_host_ns"]
-    assert found["state_at_start"]["settings"]["83"] == 0
+    assert entry["files"][0]["blocks"]["crc32"] == checksums
+    assert entry["shutter_on"]["before_host_ns"] < entry["shutter_off"]["observed_host_ns"]
+    assert entry["state_at_start"]["settings"]["83"] == 0
 
 
 def test_a_camera_that_comes_back_in_time(tmp_path: Path) -> None:
@@ -102,11 +102,11 @@ def test_a_camera_that_comes_back_in_time(tmp_path: Path) -> None:
         gopro.camera.end_fault("gopro_vanish")
         until(lambda: take.state.gaps, "the camera again")
         ended(take)
-    found = media(tmp_path / "gopro")
-    assert found["state"] == "done"
-    assert len(found["gaps"]) == 1
+    entry = media(tmp_path / "gopro")
+    assert entry["state"] == "done"
+    assert len(entry["gaps"]) == 1
     assert "did not answer" in take.state.problem
-    assert len(found["files"]) == 1
+    assert len(entry["files"]) == 1
 
 
 @pytest.mark.promise("A camera's film comes home, or the camera's trouble is named")
@@ -129,8 +129,8 @@ def test_a_vanished_camera_is_found_and_fetched_later(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
         truth = gopro.camera.kitchen.truth.as_dict()["gopro"]
     assert json.loads(done.stdout)["takes"][0]["files"] == ["GX010001.MP4"]
-    found = media(recording / "gopro")
-    assert (found["state"], found["files"][0]["sha256"]) == ("done", truth[0]["sha256"])
+    entry = media(recording / "gopro")
+    assert (entry["state"], entry["files"][0]["sha256"]) == ("done", truth[0]["sha256"])
     again = CliRunner().invoke(main, ["gopro", "fetch", str(tmp_path / "data"), "--pending"])
     assert "nothing is pending" in again.stdout
 
@@ -176,11 +176,11 @@ def test_a_fetch_that_waited_for_another_one_writes_nothing_old(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("fault", "message"),
     [("card_full", "card: full"), ("overheat", "overheating"), ("write_error", "card too slow")],
 )
 def test_a_recording_that_ends_by_itself_is_red_and_its_file_is_here(
-    tmp_path: Path, fault: str, words: str
+    tmp_path: Path, fault: str, message: str
 ) -> None:
     with virtual_camera(tmp_path / "sim", f"gopro_{fault}") as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
@@ -190,7 +190,7 @@ def test_a_recording_that_ends_by_itself_is_red_and_its_file_is_here(
         until(lambda: "by itself" in take.state.problem, "the red light")
         ended(take)
     assert "stopped recording by itself" in take.state.problem
-    assert words in take.state.problem
+    assert message in take.state.problem
     assert len(media(tmp_path / "gopro")["files"]) == 1
 
 
@@ -222,7 +222,7 @@ def test_a_changed_battery_is_a_named_gap_between_two_clips(tmp_path: Path) -> N
     shutters = media(tmp_path / "gopro")
     assert shutters["shutter_on"]["observed_host_ns"] <= gap["start_host_ns"] < away_ns
     assert away_ns < gap["end_host_ns"] <= shutters["shutter_off"]["before_host_ns"]
-    names = [one["file"] for one in media(tmp_path / "gopro")["files"]]
+    names = [file["file"] for file in media(tmp_path / "gopro")["files"]]
     assert names == ["GX010001.MP4", "GX010002.MP4"]
     assert len(media(tmp_path / "gopro")["shutters_on_again"]) == 1
     assert "battery or card was changed" in take.state.problem
@@ -242,9 +242,9 @@ def test_a_changed_card_leaves_one_clip_here_and_one_that_is_imported(tmp_path: 
         changed(gopro, take, "gopro_new_card")
         ended(take)
         truth = {file["sha256"] for file in gopro.camera.kitchen.truth.as_dict()["gopro"]}
-    found = media(recording / "gopro")
-    assert [one["file"] for one in found["files"]] == ["GX010001.MP4"]
-    assert found["state"] == "done"
+    entry = media(recording / "gopro")
+    assert [file["file"] for file in entry["files"]] == ["GX010001.MP4"]
+    assert entry["state"] == "done"
     assert "1 of its 2 clips: not on the card" in take.state.problem
     taken_out = tmp_path / "sim" / "gopro-card-taken-out"
     (taken_out / "GX010001.MP4").unlink()
@@ -257,11 +257,11 @@ def test_a_changed_card_leaves_one_clip_here_and_one_that_is_imported(tmp_path: 
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["imported"][0]["files"] == ["GX010002.MP4"]
     entries = media(recording / "gopro")["files"]
-    assert [(one["file"], one.get("card_file")) for one in entries] == [
+    assert [(file["file"], file.get("card_file")) for file in entries] == [
         ("GX010001.MP4", None),
         ("GX010002.MP4", "GX010001.MP4"),
     ]
-    assert {one["sha256"] for one in entries} == truth
+    assert {file["sha256"] for file in entries} == truth
 
 
 def test_another_camera_in_its_place_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,10 +275,10 @@ def test_another_camera_in_its_place_is_named(tmp_path: Path, monkeypatch: pytes
         gopro.camera.end_fault("gopro_new_card")
         until(lambda: take.state.gaps, "the other camera")
         ended(take)
-    found = media(tmp_path / "gopro")
-    assert (found["serial"], found["shutters_on_again"][0]["serial"]) == (first, "C3501325999999")
+    entry = media(tmp_path / "gopro")
+    assert (entry["serial"], entry["shutters_on_again"][0]["serial"]) == (first, "C3501325999999")
     assert take.state.problem.startswith("camera C3501325999999 took its place: ")
-    assert found["gaps"][0]["cause"] == "device_swap"
+    assert entry["gaps"][0]["cause"] == "device_swap"
 
 
 def test_an_empty_battery_leaves_the_session_alone(tmp_path: Path) -> None:
@@ -350,11 +350,11 @@ def test_what_the_mover_copied_counts_when_it_is_still_there(tmp_path: Path) -> 
         assert state.finished, state.problem
         free = ["gopro", "free", str(recording), "--json"]
 
-        def refused(words: str) -> None:
+        def refused(message: str) -> None:
             answer = CliRunner().invoke(main, free)
             assert answer.exit_code == 1
             [row] = json.loads(answer.stdout)["files"]
-            assert words in row["why"]
+            assert message in row["why"]
             assert len(gopro.camera.card.files()) == 1
 
         store.rename(tmp_path / "unplugged")
@@ -388,8 +388,8 @@ def test_a_recording_from_elsewhere_erases_no_card(tmp_path: Path) -> None:
         take.prepare()
         recorded(take)
         shutil.copytree(recording, gift)
-        asked = ["gopro", "free", str(gift), "--copies", "1", "--gopro", f"gopro={url}"]
-        refused = CliRunner().invoke(main, asked)
+        arguments = ["gopro", "free", str(gift), "--copies", "1", "--gopro", f"gopro={url}"]
+        refused = CliRunner().invoke(main, arguments)
         assert refused.exit_code == 1
         assert "this installation did not take it in" in refused.stdout
         assert len(gopro.camera.card.files()) == 1
@@ -461,8 +461,8 @@ def test_fetching_leaves_a_camera_alone_that_films_for_a_running_recorder(
             write_json(data / name / "gopro" / "media.json", about)
         camera.shutter(True)
         fetch = ["gopro", "fetch", str(data), "--pending", "--json"]
-        unknown = json.loads(CliRunner().invoke(main, fetch).stdout)["takes"]
-        assert all("does not know the address" in one["problem"] for one in unknown), (
+        takes = json.loads(CliRunner().invoke(main, fetch).stdout)["takes"]
+        assert all("does not know the address" in row["problem"] for row in takes), (
             "media.json is no address book"
         )
         fetch += ["--gopro", f"gopro={url}"]

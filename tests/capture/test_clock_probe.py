@@ -42,10 +42,10 @@ def test_an_exchange_is_stored_with_both_ways_and_a_dead_network_ends_nothing(mo
     written.probe = probe = ClockProbe("hololens", ask, written)
     probe.run()
     assert [packet.seq for packet in written.packets] == [7, 8, 9, 10]
-    found = np.concatenate([decode(bytes(packet.body)) for packet in written.packets])
-    assert found["host_send_ns"].tolist() == [1000, 1001, 1002, 1003]
-    assert found["host_receive_ns"].tolist() == [9000, 9001, 9002, 9003]
-    assert found["device_ticks"].tolist() == [55_000, 55_001, 55_002, 55_003]
+    stored = np.concatenate([decode(bytes(packet.body)) for packet in written.packets])
+    assert stored["host_send_ns"].tolist() == [1000, 1001, 1002, 1003]
+    assert stored["host_receive_ns"].tolist() == [9000, 9001, 9002, 9003]
+    assert stored["device_ticks"].tolist() == [55_000, 55_001, 55_002, 55_003]
     assert (probe.probes, probe.answered_host_ns) == (4, 9003)
 
 

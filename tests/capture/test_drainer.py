@@ -120,11 +120,11 @@ def test_a_full_disk_keeps_the_packets_until_there_is_room(writer, plan, monkeyp
 def test_a_cut_in_the_last_reading_leaves_nothing_in_the_queue(writer, client, plan, monkeypatch):
     """Nobody knows what became of the question; that nothing was taken does not mean that nothing is there."""
     put(writer, range(30))
-    real_fresh, asked = QueueReader.fresh, []
+    real_fresh, calls = QueueReader.fresh, []
 
     def cut_once(self: QueueReader, **how: Any) -> object:
-        asked.append(1)
-        if len(asked) == 1:
+        calls.append(1)
+        if len(calls) == 1:
             raise redis.ConnectionError("cut")
         return real_fresh(self, **how)
 
@@ -199,13 +199,13 @@ def test_a_drainer_that_falls_behind_does_not_compress_until_it_has_caught_up(cl
         packets = [QueuedPacket(seq, seq, seq, 1, picture, 0) for seq in seqs]
         assert writer.put(packets, lambda: True) == len(packets)
         drain(plan)
-        found = []
+        flags = []
         for path in chunk_paths(Path(plan.path) / "hololens" / "depth_ahat"):
             with h5py.File(path) as file:
                 if file.attrs["first_seq"] >= seqs[0]:
-                    found.append(file["frames"].compression is not None)
+                    flags.append(file["frames"].compression is not None)
                     assert not file["frames"][:].any()
-        return found
+        return flags
 
     assert compressed(range(40)) == [True, True, True, False, False]  # readings of eight
     assert compressed(range(40, 44)) == [True]

@@ -79,21 +79,21 @@ def test_both_sides_of_each_change_of_the_clock_are_kept_and_little_else(tmp_pat
         heart.beat()
     heart.close()
     assert [round(step.by_ns / SECOND) for step in heart.clock_steps] == [3600, -7200]
-    found = kept_anchors(tmp_path)
-    times = [one["host_ns"] // SECOND for one in found]
+    anchors = kept_anchors(tmp_path)
+    times = [anchor["host_ns"] // SECOND for anchor in anchors]
     assert {99, 100, 349, 350} <= set(times)
     assert times[0] <= 1
     assert times == sorted(set(times))
     assert max(np.diff(times)) <= ANCHOR_PERIOD_NS // SECOND
     assert len(times) < 30
-    assert [UtcAnchor(**one) for one in found] == [now[at] for at in times]
+    assert [UtcAnchor(**anchor) for anchor in anchors] == [now[at] for at in times]
     with (tmp_path / ANCHORS).open("ab") as file:
         file.write(b"torn")
-    assert kept_anchors(tmp_path) == found
+    assert kept_anchors(tmp_path) == anchors
     again = Heartbeat(tmp_path)  # it goes on behind the last whole one
     at_s = iter([600])
     again.beat()
     again.close()
-    assert kept_anchors(tmp_path) == [*found, asdict(now[600])]
+    assert kept_anchors(tmp_path) == [*anchors, asdict(now[600])]
     assert (tmp_path / ANCHORS).stat().st_mode & 0o077 == 0
     assert kept_anchors(tmp_path / "none") == []

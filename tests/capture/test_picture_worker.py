@@ -54,11 +54,11 @@ def take(unsealed, plan, client) -> tuple[Path, list[int]]:
 
 def numbers(pictures: NewestPictures) -> list[tuple[int, int]]:
     """When each new picture arrived, and which it says it is."""
-    found = []
+    shown = []
     for _, host_ns, jpeg in pictures.new_frames({PV}):
         grey = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_GRAYSCALE)
-        found.append((host_ns, number_in(cv2.resize(grey, (640, 360)))))
-    return found
+        shown.append((host_ns, number_in(cv2.resize(grey, (640, 360)))))
+    return shown
 
 
 @pytest.mark.promise("Live pictures come from the queue, and nothing of a privacy pause")

@@ -62,19 +62,19 @@ def take(server, client):
     }
     for recorder in recorders.values():
         recorder.start()
-    until(lambda: all(one.state.received > 5 for one in recorders.values()), "packets of both")
+    until(lambda: all(recorder.state.received > 5 for recorder in recorders.values()), "packets of both")
     yield device, recorders, notes
     for name, recorder in recorders.items():
         recorder.stop()
         device.over[name].set()
-    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
+    until(lambda: not any(recorder.is_alive() for recorder in recorders.values()), "the end of both")
 
 
 def test_a_device_that_ends_all_its_streams_has_ended_them(take):
     device, recorders, notes = take
     for over in device.over.values():
         over.set()
-    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
+    until(lambda: not any(recorder.is_alive() for recorder in recorders.values()), "the end of both")
     assert [end["reason"] for end in notes.ends.values()] == [BY_DEVICE, BY_DEVICE]
 
 
@@ -92,7 +92,7 @@ def test_a_stream_that_ends_alone_is_tried_again_and_lost_until_the_other_ends(t
     device.over["left"].set()
     until(lambda: "go on" in recorders["left"].state.fault, "a stream that is outlived")
     device.over["right"].set()
-    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
+    until(lambda: not any(recorder.is_alive() for recorder in recorders.values()), "the end of both")
     assert {name: end["reason"] for name, end in notes.ends.items()} == {"left": LOST, "right": BY_DEVICE}
     assert notes.ends["left"]["cause"] == "reconnect"
 
@@ -102,10 +102,13 @@ def test_a_device_that_does_not_answer_any_more_has_not_ended_its_streams(take):
     device.is_gone = True
     for over in device.over.values():
         over.set()
-    until(lambda: all("does not answer" in one.state.fault for one in recorders.values()), "both faults")
+    until(
+        lambda: all("does not answer" in recorder.state.fault for recorder in recorders.values()),
+        "both faults",
+    )
     for recorder in recorders.values():
         recorder.stop()
-    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
+    until(lambda: not any(recorder.is_alive() for recorder in recorders.values()), "the end of both")
     assert [end["reason"] for end in notes.ends.values()] == [LOST, LOST]
 
 
@@ -113,5 +116,5 @@ def test_streams_that_are_stopped_while_they_come_lost_nothing(take):
     _, recorders, notes = take
     for recorder in recorders.values():
         recorder.stop()
-    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
+    until(lambda: not any(recorder.is_alive() for recorder in recorders.values()), "the end of both")
     assert [end["reason"] for end in notes.ends.values()] == [STOPPED, STOPPED]

@@ -106,7 +106,7 @@ def trace(client, plan, monkeypatch) -> Callable[[TracingDisk], TracingDisk]:
 
 def stored(recording: Path) -> set[tuple[str, int]]:
     """Read back what is there: every file opens, every byte is what it was, nothing twice and no hole."""
-    found = set()
+    packets = set()
     for stream in STREAMS:
         seqs: list[int] = []
         for path in chunk_paths(recording / stream):
@@ -116,23 +116,23 @@ def stored(recording: Path) -> set[tuple[str, int]]:
                     assert content == payload(stream, int(row["seq"]))
                     seqs.append(int(row["seq"]))
         assert seqs == list(range(len(seqs))), f"{stream}: not once, in order, without holes"
-        found |= {(stream, seq) for seq in seqs}
-    return found
+        packets |= {(stream, seq) for seq in seqs}
+    return packets
 
 
-def cut(disk: TracingDisk, recording: Path, left: Path, behind: int, seed: int) -> set[tuple[str, int]]:
+def cut(disk: TracingDisk, recording: Path, remaining: Path, behind: int, seed: int) -> set[tuple[str, int]]:
     """Rebuild the disk as it may be after a cut; return what was acknowledged before it."""
-    left.mkdir()
-    remains(disk.log[:behind], recording, left, choices(seed))
+    remaining.mkdir()
+    remains(disk.log[:behind], recording, remaining, choices(seed))
     return set().union(*(entry.data for entry in disk.log[:behind] if entry.what == "acknowledged"))
 
 
 def check_every_cut(disk: TracingDisk, recording: Path, tmp_path: Path) -> int:
     for behind in range(len(disk.log) + 1):
         for seed in SEEDS:
-            left = tmp_path / f"cut-{behind}-{seed}"
-            acknowledged = cut(disk, recording, left, behind, seed)
-            missing = acknowledged - stored(left)
+            remaining = tmp_path / f"cut-{behind}-{seed}"
+            acknowledged = cut(disk, recording, remaining, behind, seed)
+            missing = acknowledged - stored(remaining)
             assert not missing, f"cut behind call {behind}: acknowledged and not there: {sorted(missing)}"
     return (len(disk.log) + 1) * len(SEEDS)
 
@@ -170,10 +170,10 @@ def test_a_recording_goes_on_after_a_cut_and_its_ledger_names_the_tail(trace, pl
     disk = trace(TracingDisk())
     chance = random.Random(number)
     written = next(n for n, entry in enumerate(disk.log) if entry.what == "sync_folder")
-    left = tmp_path / "left"
+    remaining = tmp_path / "left"
     behind = chance.randrange(written + 1, len(disk.log) + 1)
-    acknowledged = cut(disk, Path(plan.path), left, behind, number)
-    again = replace(plan, uuid=f"after-{number}", path=str(left))
+    acknowledged = cut(disk, Path(plan.path), remaining, behind, number)
+    again = replace(plan, uuid=f"after-{number}", path=str(remaining))
     end = COUNT - FORGOTTEN if number % 2 else COUNT
     for stream in STREAMS:
         waiting = min({seq for seq in range(COUNT) if (stream, seq) not in acknowledged}, default=COUNT)
@@ -181,7 +181,7 @@ def test_a_recording_goes_on_after_a_cut_and_its_ledger_names_the_tail(trace, pl
         queue_packets(client, again, stream, range(max(0, waiting - 10 * (number % 3)), max(end, waiting)))
     drain(again)
     close_recording(again, Outcome(reason="recovered"), None)
-    answer = verify(left)
+    answer = verify(remaining)
     assert (answer["status"], answer["corrupt"]) == ("WARN", [])
     for stream in STREAMS:
         facts = answer["streams"][stream]
@@ -190,4 +190,4 @@ def test_a_recording_goes_on_after_a_cut_and_its_ledger_names_the_tail(trace, pl
         assert (facts["duplicates"], facts["missing"]) == (0, [])
         assert [gap["cause"] for gap in facts["gaps"]] == ["restart"], "the tail has a name"
         assert facts["gaps"][0]["start_ticks"] == (facts["stored"] - 1) * 480_000
-    assert stored(left) >= acknowledged
+    assert stored(remaining) >= acknowledged

@@ -45,7 +45,7 @@ def producer(plan, *ends: str) -> Producer:
     device.sources = []
     made = Producer(plan, "hololens", lambda ledger: device)
     made.recorders = [Over(f"hololens/{number}", ended) for number, ended in enumerate(ends)]
-    made.rates = {one.name: RateWatch(0.0, adaptive=False) for one in made.recorders}
+    made.rates = {recorder.name: RateWatch(0.0, adaptive=False) for recorder in made.recorders}
     return made
 
 
@@ -83,30 +83,30 @@ SECOND = 10**9
 )
 def test_a_producer_that_was_held_names_who_was_held_with_it(plan, slept, recorder_held, expected):
     made = producer(plan, "", "")
-    told = []
-    made.ledger.note = lambda note, stream, give_up: told.append((note.kind, stream, note.facts()))
+    notes = []
+    made.ledger.note = lambda note, stream, give_up: notes.append((note.kind, stream, note.facts()))
     now_ns = time.monotonic_ns()
     if recorder_held:
         (Path(plan.work) / PAUSED).write_bytes(struct.pack("<qq", now_ns - 20 * SECOND, now_ns))
     made._unsettled_pauses.append(Pause(now_ns - 20 * SECOND, now_ns, slept))
     made._note_holds(60 * SECOND)
-    assert told == [], "the recorder may still have to say whether it was held too"
+    assert notes == [], "the recorder may still have to say whether it was held too"
     made._note_holds(0)
     facts = {"cause": expected, "start_host_ns": now_ns - 20 * SECOND, "end_host_ns": now_ns}
-    assert told == [("held", "hololens/0", facts), ("held", "hololens/1", facts)]
+    assert notes == [("held", "hololens/0", facts), ("held", "hololens/1", facts)]
     made._note_holds(0)
     made._health.close()
-    assert len(told) == 2
+    assert len(notes) == 2
 
 
 def test_what_the_queue_held_up_is_backpressure(plan):
     made = producer(plan, "")
-    told = []
-    made.ledger.note = lambda note, stream, give_up: told.append(note.facts())
+    notes = []
+    made.ledger.note = lambda note, stream, give_up: notes.append(note.facts())
     made.device.queue_stalls = lambda: [(5, 9)]
     made._note_holds(SECOND)
     made._health.close()
-    assert told == [{"cause": "backpressure", "start_host_ns": 5, "end_host_ns": 9}]
+    assert notes == [{"cause": "backpressure", "start_host_ns": 5, "end_host_ns": 9}]
 
 
 STREAM = "hololens/gyroscope"
@@ -118,8 +118,8 @@ def test_of_a_queue_that_vanished_nothing_is_noted_as_lost_that_is_sealed(
 ):
     monkeypatch.setattr(stream_entries, "KEEP_BYTES", 10)
     made = producer(plan)
-    told = []
-    made.ledger.note = lambda note, stream: told.append((note.kind, stream, note.first_seq, note.last_seq))
+    notes = []
+    made.ledger.note = lambda note, stream: notes.append((note.kind, stream, note.first_seq, note.last_seq))
     writer = made.writer(STREAM)
 
     def put(*seqs: int) -> None:
@@ -133,7 +133,7 @@ def test_of_a_queue_that_vanished_nothing_is_noted_as_lost_that_is_sealed(
     put(*range(50, 100))
     client.flushall()
     put(100)
-    ((kind, stream, first, last),) = told
+    ((kind, stream, first, last),) = notes
     assert (kind, stream, first) == ("queue_loss", STREAM, begin)
     assert last < 100
     writer.pipe.close()
@@ -143,13 +143,13 @@ def test_of_a_queue_that_vanished_nothing_is_noted_as_lost_that_is_sealed(
 def test_a_queue_that_vanished_when_all_was_sealed_has_lost_nothing(plan, client, monkeypatch):
     monkeypatch.setattr(stream_entries, "KEEP_BYTES", 10)
     made = producer(plan)
-    told = []
-    made.ledger.note = lambda note, stream: told.append(note)
+    notes = []
+    made.ledger.note = lambda note, stream: notes.append(note)
     writer = made.writer(STREAM)
     assert writer.put([QueuedPacket(seq, seq, seq, 1, b"x", 0) for seq in range(50)], lambda: False) == 50
     drain(plan)
     client.flushall()
     assert writer.put([QueuedPacket(50, 50, 50, 1, b"x", 0)], lambda: False) == 1
-    assert told == []
+    assert notes == []
     writer.pipe.close()
     made._health.close()

@@ -38,9 +38,11 @@ def test_a_drainer_that_cannot_store_is_shown(supervisor, plan, monkeypatch, cap
         ):
             health.send(streams={}, problem=problem)
             supervisor.board.update(5_000)
-            assert [one.removeprefix("a drainer cannot go on: ") for one in supervisor.problems()] == expected
+            assert [
+                problem.removeprefix("a drainer cannot go on: ") for problem in supervisor.problems()
+            ] == expected
             monkeypatch.setattr(shown, "_shown_s", 0.0)
             shown.update(supervisor)
-            told = capsys.readouterr().err
-            assert ("its packets stay" in told) == bool(expected)
+            printed = capsys.readouterr().err
+            assert ("its packets stay" in printed) == bool(expected)
     health.close()

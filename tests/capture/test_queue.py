@@ -60,8 +60,8 @@ def test_small_packets_share_an_entry_and_come_out_as_they_went_in(client):
 def out_of(client, packets):
     """Take packets out, compare what is said of them, and return each beside its body and the length of its pose."""
     taken = QueueReader(client, "u", ["s"], "drainer-0").fresh(count=1000, block_ms=100)["s"]
-    said = [(one.seq, one.device_ticks, one.host_ns, one.connection) for one in taken]
-    assert said == [packet[:4] for packet in packets]
+    rows = [(packet.seq, packet.device_ticks, packet.host_ns, packet.connection) for packet in taken]
+    assert rows == [packet[:4] for packet in packets]
     return [(got, packet.body, packet.pose_bytes) for got, packet in zip(taken, packets, strict=True)]
 
 
@@ -195,9 +195,9 @@ def test_what_was_forgotten_and_is_no_longer_here_is_told(server, client, monkey
     server.start()
     put(writer, 100)
     writer.pipe.close()
-    found = seqs_in(server)
+    seqs = seqs_in(server)
     ((first, last),) = losses
-    assert sorted([*found, *range(first, last + 1)]) == list(range(101))
+    assert sorted([*seqs, *range(first, last + 1)]) == list(range(101))
     assert last - first > 5
 
 
@@ -207,8 +207,8 @@ def test_many_packets_at_once_are_stored_in_order_small_and_large(client):
     packets = [QueuedPacket(n, n, n, 1, memoryview(body), 0) for n, body in enumerate(bodies)]
     assert writer.put(packets, NEVER) == len(packets)
     reader = QueueReader(client, "u", ["s"], "drainer-0")
-    found = reader.fresh(count=1000, block_ms=100)["s"]
-    assert [bytes(packet.payload) for packet in found] == bodies
+    packets = reader.fresh(count=1000, block_ms=100)["s"]
+    assert [bytes(packet.payload) for packet in packets] == bodies
     writer.pipe.close()
 
 

@@ -24,7 +24,7 @@ def test_addresses_that_are_taken(url):
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
         ("redis://queue.lab:6379", "needs TLS and a user"),
         ("redis://cook:secret@192.168.1.9", "needs TLS and a user"),
@@ -36,10 +36,10 @@ def test_addresses_that_are_taken(url):
         ("unix://", "is no address"),
     ],
 )
-def test_addresses_that_are_refused(url, said):
-    with pytest.raises(BadQueueAddress, match=said) as told:
+def test_addresses_that_are_refused(url, message):
+    with pytest.raises(BadQueueAddress, match=message) as caught:
         check_address(url)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(caught.value)
 
 
 def test_what_is_shown_of_an_address():

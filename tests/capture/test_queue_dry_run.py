@@ -27,8 +27,8 @@ pytestmark = pytest.mark.slow
 def free_port(host: str) -> int:
     """Return a free port whose cluster bus (ten thousand higher) is free as well."""
     for port in range(21_000, 45_000, 97):
-        with socket.socket() as one, socket.socket() as other, contextlib.suppress(OSError):
-            one.bind((host, port))
+        with socket.socket() as first, socket.socket() as other, contextlib.suppress(OSError):
+            first.bind((host, port))
             other.bind((host, port + 10_000))
             return port
     pytest.skip("no free port")
@@ -56,10 +56,10 @@ def keys_left(url: str) -> list[bytes]:
 
 
 def refused(url: str) -> str:
-    with pytest.raises(QueueUnavailable) as told:
+    with pytest.raises(QueueUnavailable) as caught:
         check_server(url)
-    assert "\n" not in str(told.value)
-    return str(told.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
 def test_a_server_that_does_all_is_left_as_it_was(tmp_path, loopback_host):
@@ -93,7 +93,7 @@ def test_a_cluster_is_refused_before_anything_is_made(slots, tmp_path, loopback_
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         (["--maxmemory", "16mb"], "memory"),
         (["--maxmemory", "1gb", "--maxmemory-policy", "allkeys-lru"], "maxmemory-policy"),
@@ -102,9 +102,9 @@ def test_a_cluster_is_refused_before_anything_is_made(slots, tmp_path, loopback_
     ],
     ids=["small", "throws away", "old", "wants replicas"],
 )
-def test_what_a_server_cannot_do_is_named(options, words, tmp_path, loopback_host):
+def test_what_a_server_cannot_do_is_named(options, message, tmp_path, loopback_host):
     with valkey(tmp_path, loopback_host, *options) as url:
-        assert words.lower() in refused(url).lower()
+        assert message.lower() in refused(url).lower()
         with contextlib.suppress(redis.ResponseError):
             assert keys_left(url) == []
 

@@ -91,7 +91,7 @@ def test_streams_that_share_a_pipe_keep_their_order_and_bytes(client):
         )
     reader = QueueReader(client, "u", list(writers), "drainer-0")
     got = reader.fresh(count=1000, block_ms=100)
-    assert {name: [packet.seq for packet in found] for name, found in got.items()} == {
+    assert {name: [packet.seq for packet in packets] for name, packets in got.items()} == {
         "a": list(range(300)),
         "b": list(range(300)),
         "c": [0, 1, 2],

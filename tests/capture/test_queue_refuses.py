@@ -101,7 +101,7 @@ class Notes:
 
 
 @pytest.mark.parametrize(
-    ("words", "has_own_queue", "kind"),
+    ("message", "has_own_queue", "kind"),
     [
         ("OOM command not allowed", True, QueueLossNote),
         (FULL_DISK, False, QueueLossNote),
@@ -109,14 +109,14 @@ class Notes:
         ("", False, DeclaredLossNote),
     ],
 )
-def test_a_loss_is_the_queues_where_its_server_refused(client, words, has_own_queue, kind):
+def test_a_loss_is_the_queues_where_its_server_refused(client, message, has_own_queue, kind):
     notes, writer = Notes(), QueueWriter(client, "u", "s", 7)
     taken = StreamRecorder("s", Source(), writer, notes, Streams(), has_own_queue=has_own_queue)
-    writer.pipe.refusal = words
+    writer.pipe.refusal = message
     taken.queued(packets(0, 1, 2), [(1, 2)])
     (loss,) = notes.losses
-    assert loss == kind(first_seq=1, last_seq=2, why=words or None)
-    assert words in taken.state.problem
+    assert loss == kind(first_seq=1, last_seq=2, why=message or None)
+    assert message in taken.state.problem
     assert read_note(written(loss, "s", 5).line().encode()) == written(loss, "s", 5)
 
 
@@ -127,9 +127,11 @@ def test_a_recording_goes_on_when_its_server_writes_again(tmp_path, monkeypatch)
     """All four ways, one after the other, in one recording; all is accounted for, and no disk is full."""
     monitor = RecordingMonitor()
 
-    def found() -> list[dict[str, Any]]:
+    def refusals() -> list[dict[str, Any]]:
         views = monitor.views("take")
-        return [one for view in views for one in view["findings"] if one["rule"] == "queue_refuses"]
+        return [
+            finding for view in views for finding in view["findings"] if finding["rule"] == "queue_refuses"
+        ]
 
     def stored() -> dict[str, int]:
         return {name: facts.get("stored", 0) for name, facts in taking.state()["streams"].items()}
@@ -147,12 +149,12 @@ def test_a_recording_goes_on_when_its_server_writes_again(tmp_path, monkeypatch)
             for kind in REFUSALS:
                 before = stored()
                 server.refuse(kind)
-                said = until(found, kind)
-                assert f"the queue server refuses writes: {kind}" in said[0]["operator"]
-                assert said[0]["severity"] == ALARM
+                alarms = until(refusals, kind)
+                assert f"the queue server refuses writes: {kind}" in alarms[0]["operator"]
+                assert alarms[0]["severity"] == ALARM
                 assert taking.state()["phase"] == "recording"
                 server.heal(kind)
-                until(lambda: not found(), f"the end of {kind}")
+                until(lambda: not refusals(), f"the end of {kind}")
                 until(go_on, "packets that are stored again")
             assert taking.state()["restarts"] == []
             taking.process.send_signal(signal.SIGINT)
@@ -164,5 +166,5 @@ def test_a_recording_goes_on_when_its_server_writes_again(tmp_path, monkeypatch)
         assert (facts["received"], facts["duplicates"]) == (facts["stored"] + missing, 0), name
         assert not {gap["cause"] for gap in facts["gaps"]} & {"no_space", "declared_loss"}, name
     assert not any("disk" in reason for reason in answer["reasons"])
-    said = [note for note in answer["notes"] if "the queue server refused writes for a while" in note]
-    assert all(any(f": {kind}" in note for note in said) for kind in REFUSALS), said
+    notes = [note for note in answer["notes"] if "the queue server refused writes for a while" in note]
+    assert all(any(f": {kind}" in note for note in notes) for kind in REFUSALS), notes

@@ -19,8 +19,8 @@ Usage = namedtuple("Usage", "total used free")
 
 
 def test_it_syncs_every_second_never_evicts_and_compresses_nothing(client):
-    told = client.config_get()
-    wanted = {
+    config = client.config_get()
+    expected = {
         "appendonly": "yes",
         "appendfsync": "everysec",
         "no-appendfsync-on-rewrite": "no",
@@ -28,7 +28,7 @@ def test_it_syncs_every_second_never_evicts_and_compresses_nothing(client):
         "rdbcompression": "no",
         "rdbchecksum": "yes",
     }
-    assert {name: told[name] for name in wanted} == wanted
+    assert {name: config[name] for name in expected} == expected
 
 
 def test_no_log_of_the_server_keeps_pieces_of_packets(client):
@@ -49,8 +49,8 @@ def test_the_append_only_file_stays_small_where_the_disk_is(tmp_path, short_fold
     server.start()
     try:
         with connect(server.url) as client:
-            told = client.config_get("auto-aof-rewrite-min-size")
-        assert int(told["auto-aof-rewrite-min-size"]) == least
+            config = client.config_get("auto-aof-rewrite-min-size")
+        assert int(config["auto-aof-rewrite-min-size"]) == least
     finally:
         server.stop()
 

@@ -95,8 +95,8 @@ def test_what_is_no_longer_here_is_told_once(client, monkeypatch):
     flush(client)
     put(writer, 100)
     assert losses[1][0] == last + 1
-    found = seqs_of(QueueReader(client, "u", ["s"], "drainer-0"))
-    assert sorted([*found, *(seq for loss in losses for seq in range(loss[0], loss[1] + 1))]) == list(
+    seqs = seqs_of(QueueReader(client, "u", ["s"], "drainer-0"))
+    assert sorted([*seqs, *(seq for loss in losses for seq in range(loss[0], loss[1] + 1))]) == list(
         range(101)
     )
 
@@ -203,9 +203,9 @@ def test_a_recording_whose_queue_server_somebody_changes_says_so_and_accounts_fo
     def is_said(rule: str) -> bool:
         views = monitor.views("take")
         return any(
-            found["rule"] == rule and view["health"] == "problem"
+            finding["rule"] == rule and view["health"] == "problem"
             for view in views
-            for found in view["findings"]
+            for finding in view["findings"]
         )
 
     with simulator(tmp_path, 3, 600) as kitchen:

@@ -28,16 +28,16 @@ def orphan(tmp_path, short_folder, monkeypatch) -> Path:
     return recording
 
 
-def run(*words: object) -> tuple[int, str]:
-    done = CliRunner().invoke(recover_command, [str(word) for word in words])
+def run(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(recover_command, [str(argument) for argument in arguments])
     return done.exit_code, done.output
 
 
 @pytest.mark.slow
 def test_the_plan_tells_the_streams_and_recover_brings_home_what_is_queued(orphan):
-    code, said = run("--rebuild", orphan)
-    assert code == 0, said
-    assert f"packets may wait in its queue: run `kitchensync recover --data {orphan.parent}`" in said
+    code, output = run("--rebuild", orphan)
+    assert code == 0, output
+    assert f"packets may wait in its queue: run `kitchensync recover --data {orphan.parent}`" in output
     manifest = read_manifest(orphan)
     assert (manifest["state"], manifest["uuid"]) == ("recording", "u-take")
     assert manifest["devices"]["hololens"]["address"] == "127.0.0.1"
@@ -50,9 +50,9 @@ def test_the_plan_tells_the_streams_and_recover_brings_home_what_is_queued(orpha
 
 
 def test_recover_keeps_the_queue_of_a_lost_manifest_and_says_what_to_do(orphan):
-    code, said = run("--data", orphan.parent)
+    code, output = run("--data", orphan.parent)
     assert code == 1
-    assert f"`kitchensync recover --rebuild {orphan}`" in said
+    assert f"`kitchensync recover --rebuild {orphan}`" in output
     assert (orphan.parent / WORK / "take" / "plan.json").exists()
 
 
@@ -67,8 +67,8 @@ def test_what_is_being_recorded_is_left_alone(orphan):
 
 
 def test_a_folder_or_a_recording_is_named_and_else_it_is_the_data_folder(orphan, monkeypatch):
-    code, said = run("--data", orphan.parent, "--rebuild", orphan)
+    code, output = run("--data", orphan.parent, "--rebuild", orphan)
     assert code == 2
-    assert "give either --data or --rebuild" in said
+    assert "give either --data or --rebuild" in output
     monkeypatch.setenv("KITCHENSYNC_DATA", str(orphan.parent))
     assert run() == run("--data", orphan.parent)

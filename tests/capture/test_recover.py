@@ -103,9 +103,11 @@ def test_what_a_stranger_left_open_is_not_taken_up(data):
     plan.write_text(json.dumps({**json.loads(written), "queue_url": "redis://127.0.0.1:1/0"}))
     for text in (plan.read_text(), json.dumps({**json.loads(written), "signed": None}), "{}"):
         plan.write_text(text)
-        found = recover_all(data)
-        assert (found.paths, len(found.failures)) == ([], 1), text
-    plan.write_text(json.dumps({name: one for name, one in json.loads(written).items() if name != "signed"}))
+        recovered = recover_all(data)
+        assert (recovered.paths, len(recovered.failures)) == ([], 1), text
+    plan.write_text(
+        json.dumps({name: value for name, value in json.loads(written).items() if name != "signed"})
+    )
     (line,) = recover_all(data).failures
     assert "recover --mine" in line
     assert not (work / "queue.log").exists()

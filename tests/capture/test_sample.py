@@ -20,10 +20,12 @@ MOST_BYTES = 6_000_000
 
 
 def test_a_sample_is_small_aligned_and_has_steps(tmp_path: Path) -> None:
-    said = answer("sample", tmp_path / "sample")
-    path = Path(said["path"])
-    assert [one.name for one in tmp_path.iterdir()] == ["sample"]
-    assert sum(one.stat().st_size for one in path.rglob("*") if one.is_file()) == said["bytes"] < MOST_BYTES
+    sample = answer("sample", tmp_path / "sample")
+    path = Path(sample["path"])
+    assert [file.name for file in tmp_path.iterdir()] == ["sample"]
+    assert (
+        sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) == sample["bytes"] < MOST_BYTES
+    )
     assert answer("verify", path, "--deep")["status"] == "PASS"
     (line,) = answer("list", tmp_path)["recordings"]
     assert (line["recipe"], line["person"], line["alignment"]) == ("sandwich", "virtual-1", "aligned")
@@ -49,6 +51,6 @@ def test_a_sample_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
         while process.poll() is None and not [*tmp_path.glob("kitchensync-sample-*/record.log")]:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate()
-    assert (process.returncode, "stopped by Ctrl-C" in told) == (1, True), told
+        _, output = process.communicate()
+    assert (process.returncode, "stopped by Ctrl-C" in output) == (1, True), output
     assert [*tmp_path.rglob("*")] == [tmp_path / "data"]

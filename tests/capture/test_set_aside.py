@@ -37,13 +37,13 @@ GOOD, BAD = "hololens/gyroscope", "hololens/pv"
 def drain(plan) -> dict[str, str]:
     """Run a drainer to its end; return what it says that it set aside."""
     drainer = Drainer(plan, 0)
-    said: list[dict] = []
-    drainer._health.send = lambda **state: said.append(state)
+    states: list[dict] = []
+    drainer._health.send = lambda **state: states.append(state)
     drainer.end()
     drainer.run()
-    assert said[-1]["done"]
-    assert GOOD in said[-1]["streams"]
-    return said[-1]["aside"]
+    assert states[-1]["done"]
+    assert GOOD in states[-1]["streams"]
+    return states[-1]["aside"]
 
 
 def cannot_seal(monkeypatch) -> None:

@@ -68,7 +68,7 @@ class Clip:
     def wait(self, what: Callable[[], bool]) -> None:
         end_s = time.monotonic() + 60
         while not what():
-            assert time.monotonic() < end_s, [one.state for one in self.recorders.values()]
+            assert time.monotonic() < end_s, [recorder.state for recorder in self.recorders.values()]
             time.sleep(0.02)
 
     def wait_for_packets(self, name: str) -> None:

@@ -23,15 +23,15 @@ S = 1_000_000_000
 
 def conditions(hz_by_second: list[float], nominal_hz: float, *, adaptive: bool) -> list[str]:
     """Look every quarter second at a stream that sends at these rates, second after second."""
-    watch, received, last_ns, seen = RateWatch(nominal_hz, adaptive=adaptive), 0.0, 0, []
+    watch, received, last_ns, per_second = RateWatch(nominal_hz, adaptive=adaptive), 0.0, 0, []
     for second, hz in enumerate(hz_by_second):
         for quarter in range(4):
             now_ns = (second * 4 + quarter + 1) * S // 4
             received += hz / 4
             last_ns = now_ns if hz else last_ns
             watch.update(now_ns, int(received), last_ns)
-        seen.append(watch.condition)
-    return seen
+        per_second.append(watch.condition)
+    return per_second
 
 
 def test_a_steady_stream_streams() -> None:
@@ -39,9 +39,9 @@ def test_a_steady_stream_streams() -> None:
 
 
 def test_a_slow_stream_is_named_and_recovers() -> None:
-    seen = conditions([30.0] * 8 + [15.0] * 10 + [30.0] * 10, 30.0, adaptive=False)
-    assert seen[17] == RATE_LOW
-    assert seen[-1] == STREAMING
+    per_second = conditions([30.0] * 8 + [15.0] * 10 + [30.0] * 10, 30.0, adaptive=False)
+    assert per_second[17] == RATE_LOW
+    assert per_second[-1] == STREAMING
 
 
 def test_depth_slows_down_by_itself() -> None:
@@ -49,9 +49,9 @@ def test_depth_slows_down_by_itself() -> None:
 
 
 def test_silence_is_a_stall_and_ends() -> None:
-    seen = conditions([30.0] * 8 + [0.0] * 4 + [30.0] * 4, 30.0, adaptive=False)
-    assert STALLED in seen[8:12]
-    assert seen[-1] == STREAMING
+    per_second = conditions([30.0] * 8 + [0.0] * 4 + [30.0] * 4, 30.0, adaptive=False)
+    assert STALLED in per_second[8:12]
+    assert per_second[-1] == STREAMING
 
 
 def test_a_slow_sensor_is_not_stalled_between_its_packets() -> None:
@@ -72,8 +72,8 @@ def test_stamps() -> None:
 POSE, NO_POSE = np.eye(4, dtype="<f4").tobytes(), bytes(64)
 
 
-def head(*, known: bool) -> bytes:
-    return int(known).to_bytes(4, "little") + bytes(1932)
+def head(*, is_known: bool) -> bytes:
+    return int(is_known).to_bytes(4, "little") + bytes(1932)
 
 
 def batch(*rates: float) -> bytes:
@@ -83,16 +83,18 @@ def batch(*rates: float) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "pose_bytes", "lost", "known"),
+    ("name", "pose_bytes", "without_head", "with_head"),
     [
-        ("spatial_input", 0, head(known=False), head(known=True)),
+        ("spatial_input", 0, head(is_known=False), head(is_known=True)),
         ("pv", 64, b"picture" + NO_POSE, b"picture" + POSE),
     ],
 )
-def test_a_head_that_is_not_known_is_seen(name: str, pose_bytes: int, lost: bytes, known: bytes) -> None:
+def test_a_head_that_is_not_known_is_seen(
+    name: str, pose_bytes: int, without_head: bytes, with_head: bytes
+) -> None:
     knows = head_check(STREAMS[name], pose_bytes)
     assert knows is not None
-    assert [knows(memoryview(body)) for body in (known, lost, known)] == [True, False, True]
+    assert [knows(memoryview(body)) for body in (with_head, without_head, with_head)] == [True, False, True]
 
 
 @pytest.mark.parametrize("name", ["microphone", "vlc_leftfront", "eye_tracking", "gyroscope"])
@@ -101,11 +103,11 @@ def test_other_streams_are_not_asked_for_the_head(name: str) -> None:
 
 
 def test_since_when_something_holds() -> None:
-    began, seen = 0, []
+    began, starts_ns = 0, []
     for second, holds in enumerate([False, True, True, False, True]):
         began = since(began, second * S + 1, holds=holds)
-        seen.append(began)
-    assert seen == [0, S + 1, S + 1, 0, 4 * S + 1]
+        starts_ns.append(began)
+    assert starts_ns == [0, S + 1, S + 1, 0, 4 * S + 1]
 
 
 def test_a_gyroscope_that_repeats_one_value_is_seen() -> None:

@@ -201,8 +201,8 @@ try:
 finally:
     print(signal.getsignal(signal.SIGCHLD).name)
 """
-    said = apart(script, tmp_path, preexec_fn=ignore_ends)
-    assert said.split()[-1] == "SIG_DFL", "our commands learn of their children's ends all the same"
+    output = apart(script, tmp_path, preexec_fn=ignore_ends)
+    assert output.split()[-1] == "SIG_DFL", "our commands learn of their children's ends all the same"
 
 
 def test_the_server_ends_with_its_parent_and_leaves_nothing(tmp_path):

@@ -104,7 +104,7 @@ def test_a_queue_server_that_dies_at_the_end_is_started_again(ending, server, pl
     server.process.wait()
     ending.drain()
     assert stored(plan.path, STREAM) == list(range(COUNT))
-    assert [one["process"] for one in ending.outcome.restarts] == ["queue server"]
+    assert [restart["process"] for restart in ending.outcome.restarts] == ["queue server"]
     assert not [text for text in ending.outcome.problems if "not everything" in text]
 
 
@@ -136,7 +136,7 @@ def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan,
     ending.drain()
     asking.join()
     assert stored(plan.path, STREAM) == list(range(COUNT))
-    assert [one["exit"] for one in ending.outcome.restarts] == [-9]
+    assert [restart["exit"] for restart in ending.outcome.restarts] == [-9]
     assert [answer and answer["phase"] for answer in answers] == ["stopping"]
 
 

@@ -55,18 +55,20 @@ def touch(plan: Plan, kind: str, at_s: float) -> None:
 
 def stored(plan: Plan, stream: str) -> list[list[int]]:
     """The numbers in each chunk."""
-    found = []
+    seqs = []
     for path in chunk_paths(Path(plan.path) / stream):
         with Chunk(path) as chunk:
             assert chunk.damage() == []
-            found.append(chunk.index["seq"].tolist())
-    return found
+            seqs.append(chunk.index["seq"].tolist())
+    return seqs
 
 
 def withheld_of(plan: Plan) -> dict[str, list[list[int]]]:
     entries = read_manifest(Path(plan.path)).get("redactions", [])
     return {
-        name: [one["seq"] for one in chunks] for entry in entries for name, chunks in entry["streams"].items()
+        name: [chunk["seq"] for chunk in chunks]
+        for entry in entries
+        for name, chunks in entry["streams"].items()
     }
 
 
@@ -132,9 +134,9 @@ def test_the_balance_names_the_gap(dropping: Plan, client) -> None:
     drain(dropping)
     index = StoredPackets(PV, Path(dropping.path) / PV, {}).index
     findings = Findings()
-    said = balance(PV, Contents(index, "", 0), read_manifest(Path(dropping.path)), [], findings, [])
-    assert said["received"] == said["stored"] + 53 == 200
-    assert [gap["cause"] for gap in said["gaps"]] == ["privacy"]
+    counts = balance(PV, Contents(index, "", 0), read_manifest(Path(dropping.path)), [], findings, [])
+    assert counts["received"] == counts["stored"] + 53 == 200
+    assert [gap["cause"] for gap in counts["gaps"]] == ["privacy"]
     assert findings.status == "WARN"
 
 

@@ -49,7 +49,7 @@ UNKNOWN = {"recording": "take-2", "health": "unknown", "news_s": None, "findings
 
 def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
     """Read the text format by its published grammar; a line that is none of it fails."""
-    found, kinds = {}, {}
+    metrics, kinds = {}, {}
     for line in text.splitlines():
         if line.startswith("# TYPE "):
             _, _, name, kinds[name] = line.split()
@@ -61,34 +61,34 @@ def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
                 key: re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), value)
                 for key, value in LABEL.findall(match["labels"])
             }
-            found[match["name"], frozenset(labels.items())] = float(match["value"])
+            metrics[match["name"], frozenset(labels.items())] = float(match["value"])
     assert text.endswith("\n")
     assert set(kinds.values()) <= {"gauge", "counter"}
-    return found
+    return metrics
 
 
-def value(found: dict[Any, float], name: str, **labels: str) -> float | None:
-    return found.get((f"kitchensync_{name}", frozenset(labels.items())))
+def value(metrics: dict[Any, float], name: str, **labels: str) -> float | None:
+    return metrics.get((f"kitchensync_{name}", frozenset(labels.items())))
 
 
 def test_every_figure_can_be_read_and_what_nobody_knows_is_absent():
-    found = samples(metrics_text([TAKE, UNKNOWN]))
-    assert value(found, "healthy", recording="take-1") == 0
-    assert value(found, "stream_received_total", recording="take-1", stream="hololens/pv") == 1234567890123
-    assert value(found, "camera_battery_percent", recording="take-1", camera="gopro") == 55
-    assert value(found, "camera_minutes_left", recording="take-1", camera="gopro") is None
-    assert value(found, "disk_minutes_left", recording="take-1") is None
-    assert value(found, "process_memory_bytes", recording="take-1", process="recorder") == 82_000_000
-    assert value(found, "store_files_left", recording="take-1", store="/mnt/nas") == 7
-    assert value(found, "store_bytes_left", recording="take-1", store="/mnt/nas") == 6500
-    assert value(found, "clock_probes_total", recording="take-1", process="recorder") == 7
+    metrics = samples(metrics_text([TAKE, UNKNOWN]))
+    assert value(metrics, "healthy", recording="take-1") == 0
+    assert value(metrics, "stream_received_total", recording="take-1", stream="hololens/pv") == 1234567890123
+    assert value(metrics, "camera_battery_percent", recording="take-1", camera="gopro") == 55
+    assert value(metrics, "camera_minutes_left", recording="take-1", camera="gopro") is None
+    assert value(metrics, "disk_minutes_left", recording="take-1") is None
+    assert value(metrics, "process_memory_bytes", recording="take-1", process="recorder") == 82_000_000
+    assert value(metrics, "store_files_left", recording="take-1", store="/mnt/nas") == 7
+    assert value(metrics, "store_bytes_left", recording="take-1", store="/mnt/nas") == 6500
+    assert value(metrics, "clock_probes_total", recording="take-1", process="recorder") == 7
     finding = {key: FINDING[key] for key in ("rule", "severity", "subject")}
-    assert value(found, "finding", recording="take-1", **finding) == 1
-    assert {labels for _, labels in found if ("recording", "take-2") in labels} == {
+    assert value(metrics, "finding", recording="take-1", **finding) == 1
+    assert {labels for _, labels in metrics if ("recording", "take-2") in labels} == {
         frozenset({("recording", "take-2")})
     }
-    said = {name.removeprefix("kitchensync_") for name, _ in found}
-    assert METRICS.keys() - said == {"camera_minutes_left", "disk_minutes_left"}
+    names = {name.removeprefix("kitchensync_") for name, _ in metrics}
+    assert METRICS.keys() - names == {"camera_minutes_left", "disk_minutes_left"}
 
 
 def test_a_healthy_recording_is_one():
@@ -139,8 +139,8 @@ def test_cpu_is_measured_since_the_look_before(monkeypatch):
     def look(_pid: int) -> Any:
         from kitchensync.capture.monitor.process_use import ProcessUse
 
-        seen = next(looks)
-        return seen and ProcessUse(*seen, memory_bytes=5)
+        use = next(looks)
+        return use and ProcessUse(*use, memory_bytes=5)
 
     monkeypatch.setattr("kitchensync.capture.monitor.process_use.process_use", look)
     meter = CpuMeter()
