@@ -112,9 +112,9 @@ def test_a_look_up_table_sees_as_the_lens_it_was_made_of():
 
 
 def test_a_camera_survives_its_own_words_and_others_are_refused():
-    words = dict(zip(WIDE.names, WIDE.parameters, strict=True))
-    assert lens_of("fisheye", 1920, 1080, words) == WIDE
+    parameters = dict(zip(WIDE.names, WIDE.parameters, strict=True))
+    assert lens_of("fisheye", 1920, 1080, parameters) == WIDE
     with pytest.raises(BadModel, match="not one of pinhole, fisheye"):
-        lens_of("mirror", 1920, 1080, words)
+        lens_of("mirror", 1920, 1080, parameters)
     with pytest.raises(BadModel, match="has the parameters"):
-        lens_of("pinhole", 1920, 1080, words)
+        lens_of("pinhole", 1920, 1080, parameters)

@@ -68,16 +68,16 @@ def test_what_is_in_front_hides_what_is_behind():
     aside[0, 3] = 0.25
     in_target = moved(aside, points)
     picture = np.zeros((180, 320, 3), np.uint8)
-    _, seen = colours(target, in_target, order, picture)
+    _, coloured = colours(target, in_target, order, picture)
     behind = in_target[:, 2] > 1.5
     pixels = target.project(in_target)
     near_pixels = pixels[~behind & inside(target, pixels)]
     low, high = near_pixels.min(0) + 6, near_pixels.max(0) - 6
     hidden = behind & np.all((pixels > low) & (pixels < high), axis=1)
     assert hidden.sum() > 100
-    assert not seen[hidden].any()
+    assert not coloured[hidden].any()
     open_wall = behind & inside(target, pixels) & (pixels[:, 0] < near_pixels[:, 0].min() - 8)
-    assert seen[open_wall].mean() > 0.95
+    assert coloured[open_wall].mean() > 0.95
 
 
 def test_colours_come_from_the_pixel_a_point_falls_on():
@@ -86,7 +86,7 @@ def test_colours_come_from_the_pixel_a_point_falls_on():
     v, u = np.mgrid[0:180, 0:320]
     picture = np.stack((u % 256, v, u // 256), -1).astype(np.uint8)
     points, order = DepthCamera(camera).points(wall(camera, 1.2))
-    shades, seen = colours(target, points, order, picture)
-    at = np.rint(target.project(points[seen])).astype(int)
-    assert np.array_equal(shades[seen][:, 0] + 256 * shades[seen][:, 2].astype(int), at[:, 0])
-    assert np.array_equal(shades[seen][:, 1], at[:, 1])
+    shades, coloured = colours(target, points, order, picture)
+    at = np.rint(target.project(points[coloured])).astype(int)
+    assert np.array_equal(shades[coloured][:, 0] + 256 * shades[coloured][:, 2].astype(int), at[:, 0])
+    assert np.array_equal(shades[coloured][:, 1], at[:, 1])

@@ -42,9 +42,9 @@ def witnesses(scale: np.ndarray) -> ViewInformation:
 def test_freedom_is_that_of_a_chi_square_with_the_same_scatter(repeated):
     _, variances = repeated
     scattered = 2 * variances.mean(0) ** 2 / variances.var(0)
-    told = witnesses(np.array([1.0, 1e-3, 40.0])).freedom(np.eye(3))
-    assert told == pytest.approx(scattered, rel=0.05)
-    assert told.max() < VIEWS - 1, "nine views of unequal weight are fewer than nine witnesses"
+    freedom = witnesses(np.array([1.0, 1e-3, 40.0])).freedom(np.eye(3))
+    assert freedom == pytest.approx(scattered, rel=0.05)
+    assert freedom.max() < VIEWS - 1, "nine views of unequal weight are fewer than nine witnesses"
 
 
 def test_two_stated_deviations_hold_the_truth_where_two_estimated_ones_do_not(repeated):

@@ -46,9 +46,9 @@ def filmed(request) -> tuple[Optics, list[BoardView]]:
     views = []
     while len(views) < VIEWS:
         picture = camera.see(aimed(optics, rng), rng=rng)
-        seen = detector.find(picture, f"picture {len(views)}")
-        if seen is not None and len(seen.ids) >= 12:
-            views.append(seen)
+        view = detector.find(picture, f"picture {len(views)}")
+        if view is not None and len(view.ids) >= 12:
+            views.append(view)
     return optics, views
 
 
@@ -72,21 +72,21 @@ def second_opinion(optics: Optics, views: list[BoardView]) -> np.ndarray:
 
 def test_the_lens_is_found_and_opencv_agrees(filmed):
     optics, views = filmed
-    found = estimate(views, BOARD, optics.kind)
-    assert found.lens.fx == pytest.approx(optics.fx, rel=2e-3)
-    assert found.lens.fy == pytest.approx(optics.fy, rel=2e-3)
-    assert distortion_error_px(found, optics) < 0.3
-    assert found.rms_px < 0.2
-    assert found.held_out_px < 0.25
-    assert np.abs(found.lens.parameters[:4] - second_opinion(optics, views)[:4]).max() < 0.5
+    estimated = estimate(views, BOARD, optics.kind)
+    assert estimated.lens.fx == pytest.approx(optics.fx, rel=2e-3)
+    assert estimated.lens.fy == pytest.approx(optics.fy, rel=2e-3)
+    assert distortion_error_px(estimated, optics) < 0.3
+    assert estimated.rms_px < 0.2
+    assert estimated.held_out_px < 0.25
+    assert np.abs(estimated.lens.parameters[:4] - second_opinion(optics, views)[:4]).max() < 0.5
 
 
-def distortion_error_px(found: Intrinsics, optics: Optics) -> float:
+def distortion_error_px(intrinsics: Intrinsics, optics: Optics) -> float:
     """RMS over the picture between where the truth and the estimate put the same rays, the best turn taken out."""
     table = optics.ray_table()[::20, ::20].reshape(-1, 3)
-    truth, estimated = optics.pixels(table), found.lens.project(table)
+    truth, estimated = optics.pixels(table), intrinsics.lens.project(table)
     turns = [
-        (found.lens.project(table + 1e-5 * np.cross(axis, table)) - estimated).ravel() / 1e-5
+        (intrinsics.lens.project(table + 1e-5 * np.cross(axis, table)) - estimated).ravel() / 1e-5
         for axis in np.eye(3)
     ]
     off = (truth - estimated).ravel()
@@ -101,9 +101,9 @@ def test_corners_lie_nearer_the_truth_than_opencvs_board_detector_puts_them():
         pose = aimed(optics, rng)
         picture = camera.see(pose, rng=rng)
         truth = optics.pixels(BOARD.corners_m @ pose[:3, :3].T + pose[:3, 3])
-        seen = detector.find(picture, "")
-        assert seen is not None
-        mine.append(seen.pixels - truth[seen.ids])
+        view = detector.find(picture, "")
+        assert view is not None
+        mine.append(view.pixels - truth[view.ids])
         pixels, ids, _, _ = cv2.aruco.CharucoDetector(BOARD.opencv).detectBoard(picture)
         theirs.append(pixels.reshape(-1, 2) - truth[ids.ravel()])
     rms_px = [np.sqrt(np.mean(np.sum(np.concatenate(of) ** 2, axis=1))) for of in (mine, theirs)]
@@ -115,13 +115,13 @@ def test_corners_lie_nearer_the_truth_than_opencvs_board_detector_puts_them():
 def test_an_error_alike_in_all_views_is_stated_apart_and_moves_what_it_says():
     optics, rng = OPTICS["fisheye"], np.random.default_rng(9)
     views = [points_of(optics, aimed(optics, rng), "view" + i * "+") for i in range(12)]
-    found = estimate(views, BOARD, "fisheye")
-    middle, stretch = found.lens.parameters[2:4], 1 + 100 * DETECTOR_PX / 960
+    estimated = estimate(views, BOARD, "fisheye")
+    middle, stretch = estimated.lens.parameters[2:4], 1 + 100 * DETECTOR_PX / 960
     out = [replace(view, pixels=middle + stretch * (view.pixels - middle)) for view in views]
-    moved = (estimate(out, BOARD, "fisheye").lens.parameters - found.lens.parameters) / 100
-    assert moved == pytest.approx(detector_error(found.lens), abs=1e-4)
-    assert np.sqrt(np.diag(found.systematic)) == pytest.approx(np.abs(detector_error(found.lens)))
-    assert found.covariance[0, 0] > found.systematic[0, 0]
+    moved = (estimate(out, BOARD, "fisheye").lens.parameters - estimated.lens.parameters) / 100
+    assert moved == pytest.approx(detector_error(estimated.lens), abs=1e-4)
+    assert np.sqrt(np.diag(estimated.systematic)) == pytest.approx(np.abs(detector_error(estimated.lens)))
+    assert estimated.covariance[0, 0] > estimated.systematic[0, 0]
 
 
 def test_the_better_model_is_chosen_by_unseen_views(filmed):
@@ -135,9 +135,9 @@ def test_a_view_that_does_not_fit_is_named_and_left_out(filmed):
     spoilt = replace(
         views[3], pixels=views[3].pixels + rng.normal(0, 6, views[3].pixels.shape), name="the shaken one"
     )
-    found = estimate([*views[:3], spoilt, *views[4:]], BOARD, optics.kind)
-    assert list(found.left_out) == ["the shaken one"]
-    assert found.lens.fx == pytest.approx(optics.fx, rel=4e-3)
+    estimated = estimate([*views[:3], spoilt, *views[4:]], BOARD, optics.kind)
+    assert list(estimated.left_out) == ["the shaken one"]
+    assert estimated.lens.fx == pytest.approx(optics.fx, rel=4e-3)
 
 
 def test_too_few_views_are_refused(filmed):
@@ -226,8 +226,8 @@ def test_the_published_calibration_of_opencvs_sample_pictures_is_reproduced():
     views = []
     for path in pictures:
         grey = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
-        found, corners = cv2.findChessboardCorners(grey, (9, 6))
-        assert found
+        has_corners, corners = cv2.findChessboardCorners(grey, (9, 6))
+        assert has_corners
         ends = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 30, 0.1)
         corners = cv2.cornerSubPix(grey, corners, (11, 11), (-1, -1), ends)
         views.append(

@@ -33,7 +33,7 @@ def mount() -> np.ndarray:
     return pose
 
 
-def seen(optics: Optics, pose: np.ndarray, name: str, rng: np.random.Generator) -> BoardView:
+def view_of(optics: Optics, pose: np.ndarray, name: str, rng: np.random.Generator) -> BoardView:
     at = PRINT.corners() @ pose[:3, :3].T + pose[:3, 3]
     pixels = optics.pixels(at) + rng.normal(0, 0.1, (len(at), 2))
     kept = np.all((pixels > 5) & (pixels < [optics.width - 5, optics.height - 5]), axis=1) & (at[:, 2] > 0.05)
@@ -51,7 +51,9 @@ def pairs_of(count: int, gopro_from_pv: np.ndarray, seed: int = 1) -> list[Board
             PRINT, rng.uniform(0.35, 0.7), tilt, rng.uniform(-0.3, 0.3), (0.13, 0.1), ray
         )
         name = f"instant {index}"
-        pairs.append(BoardPair(seen(PV, pose, name, rng), seen(GOPRO, gopro_from_pv @ pose, name, rng), lens))
+        pairs.append(
+            BoardPair(view_of(PV, pose, name, rng), view_of(GOPRO, gopro_from_pv @ pose, name, rng), lens)
+        )
     return pairs
 
 
@@ -67,14 +69,14 @@ def known_gopro(sigma_px: float = 0.1) -> Intrinsics:
 
 @pytest.mark.slow
 def test_the_mount_is_found_within_its_stated_doubt():
-    found = from_board(pairs_of(20, mount()), BOARD, known_gopro())
-    turn = Rotation.from_matrix(found.b_from_a[:3, :3] @ mount()[:3, :3].T).as_rotvec()
-    off = np.concatenate((turn, found.b_from_a[:3, 3] - mount()[:3, 3]))
+    estimate = from_board(pairs_of(20, mount()), BOARD, known_gopro())
+    turn = Rotation.from_matrix(estimate.b_from_a[:3, :3] @ mount()[:3, :3].T).as_rotvec()
+    off = np.concatenate((turn, estimate.b_from_a[:3, 3] - mount()[:3, 3]))
     assert np.degrees(np.linalg.norm(off[:3])) < 0.1
     assert np.linalg.norm(off[3:]) < 3e-3
-    assert np.all(np.abs(off) < 3 * found.sigma)
-    assert np.all(found.sigma > np.sqrt(np.diag(found.covariance))), "twenty instants are few witnesses"
-    assert not found.left_out
+    assert np.all(np.abs(off) < 3 * estimate.sigma)
+    assert np.all(estimate.sigma > np.sqrt(np.diag(estimate.covariance))), "twenty instants are few witnesses"
+    assert not estimate.left_out
 
 
 @pytest.mark.slow
@@ -86,15 +88,15 @@ def test_doubt_about_the_lens_becomes_doubt_about_the_mount():
 
 def test_an_error_alike_in_all_pictures_of_the_front_camera_is_stated_apart():
     pairs, lens = pairs_of(12, mount()), pinned(known_gopro())
-    found = from_board(pairs, BOARD, lens)
+    estimate = from_board(pairs, BOARD, lens)
     middle, stretch = np.array([639.5, 359.5]), 1 + DETECTOR_PX / 960
     stretched = [
         replace(p, in_a=replace(p.in_a, pixels=middle + stretch * (p.in_a.pixels - middle))) for p in pairs
     ]
-    moved = from_board(stretched, BOARD, lens).b_from_a[:3, 3] - found.b_from_a[:3, 3]
-    assert np.sqrt(np.diag(found.systematic)[3:]) == pytest.approx(np.abs(moved), rel=0.1, abs=1e-8)
+    moved = from_board(stretched, BOARD, lens).b_from_a[:3, 3] - estimate.b_from_a[:3, 3]
+    assert np.sqrt(np.diag(estimate.systematic)[3:]) == pytest.approx(np.abs(moved), rel=0.1, abs=1e-8)
     assert np.linalg.norm(moved) > 3e-6
-    assert np.linalg.eigvalsh(found.covariance - found.systematic).min() > -1e-15
+    assert np.linalg.eigvalsh(estimate.covariance - estimate.systematic).min() > -1e-15
 
 
 def pinned(lens: Intrinsics) -> Intrinsics:
@@ -107,9 +109,9 @@ def test_an_instant_with_one_row_of_the_board_in_view_is_left_out():
     pairs = pairs_of(12, mount())
     whole, row = pairs[4].in_a, pairs[4].in_a.ids < BOARD.columns - 1
     pairs[4] = replace(pairs[4], in_a=replace(whole, ids=whole.ids[row], pixels=whole.pixels[row]))
-    found = from_board(pairs, BOARD, known_gopro())
-    assert found.left_out == {"instant 4": "its corners lie on one line"}
-    assert len(found.used) == 11
+    estimate = from_board(pairs, BOARD, known_gopro())
+    assert estimate.left_out == {"instant 4": "its corners lie on one line"}
+    assert len(estimate.used) == 11
 
 
 @pytest.mark.slow
@@ -118,8 +120,8 @@ def test_an_instant_at_which_the_mount_moved_is_left_out_and_a_loose_mount_refus
     slipped[:3, :3] = Rotation.from_rotvec([0.02, 0, 0]).as_matrix() @ slipped[:3, :3]
     pairs = pairs_of(20, mount())
     pairs[4] = pairs_of(5, slipped)[4]
-    found = from_board(pairs, BOARD, known_gopro())
-    assert found.left_out == {"instant 4": "the mount or the head moved"}
+    estimate = from_board(pairs, BOARD, known_gopro())
+    assert estimate.left_out == {"instant 4": "the mount or the head moved"}
     rng = np.random.default_rng(8)
     loose = []
     for index in range(14):
@@ -144,10 +146,10 @@ def test_motion_alone_gives_the_rotation_within_its_stated_doubt():
     turn = Rotation.from_rotvec([0.5, -1.2, 2.0]).as_matrix()
     inside = []
     for seed in range(12):
-        found = rotation_from_motion(200, *turning(60, turn, seed))
-        off = Rotation.from_matrix(found.b_from_a @ turn.T).as_rotvec()
+        estimate = rotation_from_motion(200, *turning(60, turn, seed))
+        off = Rotation.from_matrix(estimate.b_from_a @ turn.T).as_rotvec()
         assert np.degrees(np.linalg.norm(off)) < 0.3
-        inside.append(np.abs(off) < 2 * found.sigma)
+        inside.append(np.abs(off) < 2 * estimate.sigma)
     assert np.mean(inside) > 0.9
 
 

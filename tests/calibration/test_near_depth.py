@@ -30,8 +30,8 @@ def take(tmp_path_factory) -> tuple[Path, Kitchen]:
     return path, near_room.write_near(path)
 
 
-def run(command, *words: object) -> dict:
-    result = CliRunner().invoke(command, [str(word) for word in words])
+def run(command, *arguments: object) -> dict:
+    result = CliRunner().invoke(command, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output + str(result.exception)
     return json.loads(result.output)
 
@@ -52,13 +52,13 @@ def test_what_wrapped_is_left_out_and_what_was_near_is_kept(take, as_video, rang
     is_near = true_mm < range_mm
     assert 0.2 < is_near.mean() < 0.7
     sent = packed(depth, brightness) if as_video else (depth, brightness)
-    found = without_wrapped(*sent)
-    kept = found.depth_mm > 0
+    unwrapped = without_wrapped(*sent)
+    kept = unwrapped.depth_mm > 0
     assert np.mean(kept[is_near]) > 0.95
     assert np.mean(~is_near[kept]) < 0.01
     print(f"kept {np.mean(kept[is_near]):.2%} of what was near, {np.mean(~is_near[kept]):.2%} of it is not")
     assert np.mean(kept[hand]) > 0.99, "its border is the same depth as what wrapped behind it"
-    assert np.array_equal(found.wrapped, (sent[0] > 0) & ~kept)
+    assert np.array_equal(unwrapped.wrapped, (sent[0] > 0) & ~kept)
 
 
 def test_a_picture_that_holds_nothing_near_is_judged_by_those_before_it(take):
@@ -77,9 +77,9 @@ def test_a_grainy_surface_is_judged_as_a_whole():
     true_mm = np.where(np.arange(512)[None, :] < 256, 500, 1500) * np.ones((512, 1))
     albedo = rng.uniform(0.3, 1.0, true_mm.shape)
     brightness = np.rint(4e8 * albedo / true_mm**2).astype(np.uint16)
-    found = without_wrapped(np.rint(true_mm % 1055).astype(np.uint16), brightness)
-    assert found.wrapped[:, :255].mean() < 0.001
-    assert found.wrapped[:, 257:].mean() > 0.999
+    unwrapped = without_wrapped(np.rint(true_mm % 1055).astype(np.uint16), brightness)
+    assert unwrapped.wrapped[:, :255].mean() < 0.001
+    assert unwrapped.wrapped[:, 257:].mean() > 0.999
 
 
 @pytest.mark.slow
@@ -98,9 +98,9 @@ def test_the_cloud_holds_what_was_near_and_nothing_else(take, tmp_path):
     true = [near_room.traced_near(kitchen, at) for at in near_room.TIMES_S]
     far = sum(np.count_nonzero(away > near_room.ALIAS_MM) for away, _ in true)
     assert answer["wrapped_pixels"] == pytest.approx(far, rel=0.03)
-    away, seen = true[1]
-    wanted = seen[away < 0.97 * near_room.ALIAS_MM][::7]
-    assert np.mean(KDTree(points).query(wanted)[0] < 0.015) > 0.97
+    away, points_in_view = true[1]
+    near = points_in_view[away < 0.97 * near_room.ALIAS_MM][::7]
+    assert np.mean(KDTree(points).query(near)[0] < 0.015) > 0.97
 
 
 @pytest.mark.slow

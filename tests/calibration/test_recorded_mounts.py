@@ -46,15 +46,15 @@ def take(tmp_path_factory) -> Path:
     return recording
 
 
-def run(*words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(calibrate, [str(word) for word in words])
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(calibrate, [str(argument) for argument in arguments])
     return result.exit_code, result.output
 
 
 def test_the_rotation_by_motion_is_that_of_the_virtual_mount(take):
-    code, told = run("check", take, "--json")
-    assert code == 0, told
-    (answer,) = json.loads(told)["recordings"]
+    code, output = run("check", take, "--json")
+    assert code == 0, output
+    (answer,) = json.loads(output)["recordings"]
     assert answer["status"] == "PASS"
     (mount,) = answer["mounts"]
     flip = np.diag([1.0, -1, -1])  # x right, y up, z back to x right, y down, z forward
@@ -66,14 +66,14 @@ def test_the_rotation_by_motion_is_that_of_the_virtual_mount(take):
 
 def test_a_recording_that_was_not_synchronized_fails_in_words_and_the_others_go_on(take, tmp_path):
     write_manifest(other := tmp_path, {}, {})
-    code, told = run("check", other, take, "--json")
+    code, output = run("check", other, take, "--json")
     assert code == 1
-    first, second = json.loads(told)["recordings"]
+    first, second = json.loads(output)["recordings"]
     assert first["status"] == "FAIL"
     assert "kitchensync sync" in first["reasons"][0]
     assert second["status"] == "PASS"
-    code, told = run("check", take)
-    assert "too briefly" in told
+    code, output = run("check", take)
+    assert "too briefly" in output
 
 
 def keep_mount(take: Path, turn: np.ndarray) -> None:
@@ -100,9 +100,9 @@ def test_a_mount_is_compared_with_its_calibration_and_the_answer_is_kept(take, t
     flip = np.diag([1.0, -1, -1])
     true = flip @ rotations.matrices(CameraMount.of_seed(SEED).wxyz[None])[0].T @ flip
     keep_mount(copy, true)
-    code, told = run("check", copy)
+    code, output = run("check", copy)
     assert code == 0
-    assert "sits as calibrated on 2025-01-01" in told
+    assert "sits as calibrated on 2025-01-01" in output
     kept = copy / "sync" / "mounts.json"
     before = kept.stat().st_mtime_ns
     refresh(copy)
@@ -114,7 +114,7 @@ def test_a_mount_is_compared_with_its_calibration_and_the_answer_is_kept(take, t
     assert answer["status"] == "WARN"
     assert "turned by 3.0 degrees" in answer["reasons"][0]
     assert "kitchensync calibrate rig" in answer["reasons"][0]
-    code, told = run("check", tmp_path, "--strict")
+    code, output = run("check", tmp_path, "--strict")
     assert code == 1, "a folder stands for its recordings"
 
 
@@ -167,18 +167,18 @@ def test_what_is_still_depends_on_the_unit_that_the_rig_file_states(tmp_path):
     write_rest(tmp_path / "data" / "table", shaken=0.4)  # 0.4 deg/s is nearly nothing, 0.4 rad/s a quick nod
     with edit_manifest(tmp_path / "data" / "table") as manifest:
         manifest["devices"]["hololens"]["gyroscope_unit"] = "deg_per_s"
-    code, told = run("imu", tmp_path / "data" / "table", "--json")
-    assert code == 0, told
+    code, output = run("imu", tmp_path / "data" / "table", "--json")
+    assert code == 0, output
     with edit_manifest(tmp_path / "data" / "table") as manifest:
         manifest["devices"]["hololens"]["gyroscope_unit"] = "rad_per_s"
-    code, told = run("imu", tmp_path / "data" / "table", "--json")
-    assert code == 1, told
+    code, output = run("imu", tmp_path / "data" / "table", "--json")
+    assert code == 1, output
 
 
 def test_the_sensors_at_rest_are_described_and_kept(rest):
-    code, told = run("imu", rest, "--json")
-    assert code == 0, told
-    answer = json.loads(told)
+    code, output = run("imu", rest, "--json")
+    assert code == 0, output
+    answer = json.loads(output)
     assert Path(answer["path"]).parent.parent == rest.parent / "calibrations"
     assert answer["gyroscope"]["mean"] == pytest.approx([0.3, -0.2, 0.1], abs=0.003)
     assert answer["gyroscope"]["white_noise_per_sqrt_hz"] == pytest.approx(
@@ -188,9 +188,9 @@ def test_the_sensors_at_rest_are_described_and_kept(rest):
     felt = np.array([0.0, 9.70, 1.5])
     assert answer["down"] == pytest.approx(-felt / np.linalg.norm(felt), abs=1e-3)
     assert answer["gravity_excess_m_per_s2"] == pytest.approx(np.linalg.norm(felt) - 9.80665, abs=1e-3)
-    code, told = run("imu", rest)
+    code, output = run("imu", rest)
     assert code == 0
-    assert "down in the sensor's axes" in told
+    assert "down in the sensor's axes" in output
 
 
 def test_a_head_in_motion_is_no_rest(take):

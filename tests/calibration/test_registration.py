@@ -56,8 +56,8 @@ def in_both(rays: np.ndarray, away_m: np.ndarray, table, depth: np.ndarray) -> n
     focal, (cx, cy) = table.pinhole[0], table.pinhole[2:]
     u, v = np.rint(in_depth[:, :2] / in_depth[:, 2:] * focal + [cx, cy]).astype(int).T
     inside = (in_depth[:, 2] > 0) & (u > 2) & (v > 2) & (u < table.width - 3) & (v < table.height - 3)
-    seen = np.where(inside, depth[v * inside, u * inside], 0)
-    return (np.abs(1e3 * np.linalg.norm(in_depth, axis=1) - seen) < 20).reshape(away_m.shape)
+    depth_mm = np.where(inside, depth[v * inside, u * inside], 0)
+    return (np.abs(1e3 * np.linalg.norm(in_depth, axis=1) - depth_mm) < 20).reshape(away_m.shape)
 
 
 @pytest.mark.parametrize("model", [LONGTHROW, AHAT], ids=lambda model: model.name)
@@ -65,11 +65,11 @@ def in_both(rays: np.ndarray, away_m: np.ndarray, table, depth: np.ndarray) -> n
 def test_registration_shows_what_the_other_camera_sees(model, target, optics):
     table = look_up_table(model)
     depth, rays = depth_of(table), optics.ray_table()
-    found = registered(DepthCamera(table), depth, target, target_from_depth()).astype(float)
+    image_mm = registered(DepthCamera(table), depth, target, target_from_depth()).astype(float)
     true = 1e3 * room.traced(depth_pose() @ np.linalg.inv(target_from_depth()), rays)
-    there = found > 0
+    there = image_mm > 0
     assert there[in_both(rays, true / 1e3, table, depth)].mean() > 0.99
-    off = np.abs(found - true)[there]
+    off = np.abs(image_mm - true)[there]
     assert np.median(off) < 4
     assert np.percentile(off, 90) < 15
     assert np.mean(off < 40) > 0.98, "silhouettes are where they are"
@@ -84,7 +84,7 @@ def test_what_a_box_hides_gets_no_colour_of_the_box():
     in_target = moved(far_aside, points)
     away = room.traced(depth_pose() @ np.linalg.inv(far_aside), optics.ray_table())
     picture = np.zeros((360, 640, 3), np.uint8)
-    _, seen = colours(target, in_target, order, picture)
+    _, coloured = colours(target, in_target, order, picture)
     pixels = np.rint(target.project(in_target)).astype(int)
     inside = (pixels[:, 0] >= 2) & (pixels[:, 1] >= 2) & (pixels[:, 0] < 638) & (pixels[:, 1] < 358)
     truly = np.zeros(len(points))
@@ -92,8 +92,8 @@ def test_what_a_box_hides_gets_no_colour_of_the_box():
     hidden = inside & (np.linalg.norm(in_target, axis=1) > truly + 0.1)
     shown = inside & (np.linalg.norm(in_target, axis=1) < truly + 0.02)
     assert hidden.sum() > 500
-    assert seen[hidden].mean() < 0.05
-    assert seen[shown].mean() > 0.97
+    assert coloured[hidden].mean() < 0.05
+    assert coloured[shown].mean() > 0.97
 
 
 def test_a_camera_that_sees_nothing_of_the_depth_gets_an_empty_picture():

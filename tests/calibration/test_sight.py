@@ -42,13 +42,13 @@ def test_every_point_is_told_apart():
     pose[:3, 3] = [0.4, -0.2, 1.0]
     camera_from_world = np.linalg.inv(pose)
     in_world = points @ pose[:3, :3].T + pose[:3, 3]
-    seen = seen_by(CAMERA, camera_from_world, in_world, wall_with_a_post())
-    assert [JointVisibility(s).name for s in seen.sight] == [
+    joints = seen_by(CAMERA, camera_from_world, in_world, wall_with_a_post())
+    assert [JointVisibility(s).name for s in joints.sight] == [
         "VISIBLE", "HIDDEN", "HIDDEN", "VISIBLE", "VISIBLE", "OUTSIDE", "BEHIND", "UNKNOWN",
     ]  # fmt: skip
-    assert seen.pixels[0] == pytest.approx([100, 100])
-    assert seen.distance_m[:2] == pytest.approx([1.9, 2.2])
-    assert np.isnan(seen.pixels[-1]).all()
+    assert joints.pixels[0] == pytest.approx([100, 100])
+    assert joints.distance_m[:2] == pytest.approx([1.9, 2.2])
+    assert np.isnan(joints.pixels[-1]).all()
 
 
 def test_a_joint_inside_of_its_finger_is_seen():
@@ -71,8 +71,8 @@ def test_a_gaze_meets_a_wall_where_it_stands():
     table, depth = depth_of_wall(1.8)
     origin, direction = np.array([0.05, -0.03, -0.02]), np.array([0.1, 0.2, 1.0])
     direction /= np.linalg.norm(direction)
-    found = meets(table, np.eye(4), Surface(depth, 1.0), origin, direction)
-    assert found == pytest.approx((1.8 + 0.02) / direction[2], abs=4e-3)
+    distance_m = meets(table, np.eye(4), Surface(depth, 1.0), origin, direction)
+    assert distance_m == pytest.approx((1.8 + 0.02) / direction[2], abs=4e-3)
 
 
 def test_a_gaze_that_leaves_the_picture_or_passes_behind_something_meets_nothing():

@@ -114,8 +114,8 @@ def test_a_part_can_be_asked_for_and_a_bad_place_is_one_line(take, tmp_path):
     from rerun.chunk import RrdReader
 
     file = tmp_path / "part.rrd"
-    words = [str(take), "--save", str(file), "--from-s", "5", "--to-s", "7", "--pictures-per-second", "1"]
-    assert CliRunner().invoke(view, words).exit_code == 0
+    arguments = [str(take), "--save", str(file), "--from-s", "5", "--to-s", "7", "--pictures-per-second", "1"]
+    assert CliRunner().invoke(view, arguments).exit_code == 0
     chunks = [c for c in RrdReader(file).stream().to_chunks() if str(c.entity_path) == "/gopro"]
     assert sum(chunk.num_rows for chunk in chunks) == 2
     (tmp_path / "in the way").write_text("")
@@ -168,8 +168,8 @@ def is_painted(viewer, shot: Path) -> bool:
     height, width = picture.shape[:2]
     pictures, plots = picture[: height * 2 // 3, width // 2 :], picture[height * 3 // 4 :]
     is_strong = [
-        (plots[:, :, one] - plots[:, :, [c for c in range(3) if c != one]].max(axis=2) > 60).sum()
-        for one in range(3)
+        (plots[:, :, channel] - plots[:, :, [c for c in range(3) if c != channel]].max(axis=2) > 60).sum()
+        for channel in range(3)
     ]
     greys = np.unique(pictures[np.ptp(pictures, axis=2) == 0])
     return len(greys) > 60 and min(is_strong) > 100
@@ -182,8 +182,8 @@ def test_depth_is_shown_where_it_is_in_the_room_and_without_constants_the_rest_g
 
     kitchen = near_room.write_near(recording := tmp_path / "near")
     file = tmp_path / "near.rrd"
-    words = [str(recording), "--save", str(file), "--clouds-per-second", "10"]
-    done = CliRunner().invoke(view, words)
+    arguments = [str(recording), "--save", str(file), "--clouds-per-second", "10"]
+    done = CliRunner().invoke(view, arguments)
     assert done.exit_code == 0, done.output + repr(done.exception)
     chunks = [c for c in RrdReader(file).stream().to_chunks() if str(c.entity_path) == "/world/depth"]
     assert sum(chunk.num_rows for chunk in chunks) == len(near_room.TIMES_S)
@@ -195,7 +195,7 @@ def test_depth_is_shown_where_it_is_in_the_room_and_without_constants_the_rest_g
     eye = near_room.near_pose(kitchen, near_room.TIMES_S[0])[:3, 3]
     assert np.linalg.norm(points - eye, axis=1).max() < 1.07, "what wrapped is not shown"
     (recording / "hololens" / "calibration" / "depth_ahat.h5").unlink()
-    done = CliRunner().invoke(view, [*words, "--force"])
+    done = CliRunner().invoke(view, [*arguments, "--force"])
     assert done.exit_code == 0
     assert "holds no constants of hololens/depth_ahat" in done.output
 

@@ -28,8 +28,8 @@ EDIT = {"error_id": "p1", "device": "t"}
 def filed(folder: Path, kind: str, body: dict[str, Any], **more: Any) -> Path:
     log = EventLog(folder, "tablet")
     log.append("recipe", host_ns=1, uncertainty_ns=0, body=RECIPE, op_id="op0")
-    given = {"host_ns": 2, "uncertainty_ns": 0, "op_id": "op1"} | more
-    log.append(kind, body=body, **given)
+    fields = {"host_ns": 2, "uncertainty_ns": 0, "op_id": "op1"} | more
+    log.append(kind, body=body, **fields)
     return folder
 
 
@@ -79,7 +79,8 @@ def test_numbers_that_an_error_may_lack_can_be_null(tmp_path: Path) -> None:
     fields = {"node": None, "before": None, "at": None, "corrected_by": None}
     state = reduce_log(filed_operations(filed(tmp_path, "edit_error", EDIT | {"fields": fields})))
     assert plan_of(state).order == (1, 2, 3)
-    assert [one.node for one in entries_of(state, lambda _: FilmPlace(0.0, 0.0), lambda _: 0)] == [1, 2, 3]
+    entries = entries_of(state, lambda _: FilmPlace(0.0, 0.0), lambda _: 0)
+    assert [entry.node for entry in entries] == [1, 2, 3]
 
 
 def test_an_undo_of_several_that_was_taken_back_takes_nothing_back(tmp_path: Path) -> None:

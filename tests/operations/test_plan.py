@@ -87,15 +87,15 @@ def test_the_tablet_plans_as_the_server_does() -> None:
     )
     theirs = json.loads(javascript.run(code, json.dumps(states)))
     changed = {"words": 0, "order": 0, "left_out": 0, "listed": 0}
-    for state, found in zip(states, theirs, strict=True):
+    for state, answer in zip(states, theirs, strict=True):
         plan = plan_of(state)
-        assert (found["order"], found["left"]) == (list(plan.order), list(plan.left_out))
+        assert (answer["order"], answer["left"]) == (list(plan.order), list(plan.left_out))
         numbers = numbered_steps(state, plan)
-        assert found["numbers"] == [list(item) for item in numbers.items()]
+        assert answer["numbers"] == [list(item) for item in numbers.items()]
         changed["listed"] += list(numbers) != [*plan.order, *plan.left_out]
         for node, step in plan.steps.items():
             same = {"words": step.words, "language": step.language, "planned": step.is_planned}
-            assert found["steps"][str(node)] == same
+            assert answer["steps"][str(node)] == same
             changed["words"] += step.is_planned
         kept = [node for node in state["recording"]["order"] if node not in plan.left_out]
         changed["order"] += kept != list(plan.order)

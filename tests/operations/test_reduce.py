@@ -55,8 +55,8 @@ def test_a_paused_step_goes_on_in_the_same_run() -> None:
     assert step == {"state": "done", "runs": [{"start": 2 * 10**9, "end": 7 * 10**9, "holds": holds}]}
     assert reduce_log(ops[:3])["steps"]["4"]["state"] == "held"
     assert reduce_log([*ops[:3], undo(ops[2])])["steps"]["4"]["state"] == "open"
-    left = reduce_log([*ops[:3], *log(("skip", {"node": 4}))[1:]])["steps"]["4"]
-    assert left == {"state": "skipped", "runs": []}
+    step = reduce_log([*ops[:3], *log(("skip", {"node": 4}))[1:]])["steps"]["4"]
+    assert step == {"state": "skipped", "runs": []}
 
 
 def test_an_undo_takes_back_and_can_be_taken_back() -> None:
@@ -80,8 +80,8 @@ def edits(seen: tuple[int, int]) -> dict[str, Any]:
         body = {"error_id": error_id, "fields": {"text": text}}
         stamp = {"device": device, "seen": seen[number], "host_ns": (9 - number) * 10**9}
         ops.append(operation(RNG, 3 + number, "edit_error", body, **stamp))
-    found: dict[str, Any] = reduce_log(ops)["errors"][error_id]
-    return found
+    error: dict[str, Any] = reduce_log(ops)["errors"][error_id]
+    return error
 
 
 def test_two_devices_that_did_not_know_of_each_other_make_a_conflict_and_the_later_touch_is_shown() -> None:
@@ -151,14 +151,15 @@ def test_undo_while_cooking_reaches_neither_plans_nor_reviews_nor_the_desk() -> 
 
 
 def test_what_the_devices_refused_changed_nothing() -> None:
-    def asked(action: str, *reasons: str) -> tuple[str, dict[str, Any]]:
+    def request(action: str, *reasons: str) -> tuple[str, dict[str, Any]]:
         return "capture", {"action": action, "folder": "soup_1", "reasons": list(reasons)}
 
-    assert reduce_log(log(asked("start", "headset: unreachable")))["capture"] is None
-    running = log(asked("start"), asked("stop", "soup_1 is not running"))
+    assert reduce_log(log(request("start", "headset: unreachable")))["capture"] is None
+    running = log(request("start"), request("stop", "soup_1 is not running"))
     assert reduce_log(running)["capture"]["action"] == "start"
     assert (
-        reduce_log(log(asked("start"), asked("stop", "busy"), asked("stop")))["capture"]["action"] == "stop"
+        reduce_log(log(request("start"), request("stop", "busy"), request("stop")))["capture"]["action"]
+        == "stop"
     )
 
 
