@@ -44,7 +44,7 @@ def test_both_layouts_give_as_many_corners(printer: ModuleType, across: int, dow
 
 
 @pytest.mark.parametrize("is_old", [False, True])
-def test_part_of_a_board_is_found_by_the_layout_that_a_picture_told(
+def test_part_of_a_board_is_found_with_the_layout_of_an_earlier_image(
     printer: ModuleType, is_old: bool
 ) -> None:
     """Some parts look alike in both layouts: they are left out until a picture has told which it is."""

@@ -72,7 +72,7 @@ def front_picture(feed: PvFeed, place: int) -> tuple[np.ndarray, np.void]:
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_lens_and_mount_come_back(kitchen, film, tmp_path):
+def test_lens_and_mount_are_recovered(kitchen, film, tmp_path):
     truth = kitchen.show.truth()
     lens = calibrate_lens([film], BOARD, "fisheye", tmp_path)
     names = ("fx", "fy")
@@ -107,7 +107,7 @@ def test_the_true_mount_turns_as_the_gyroscopes_do(kitchen):
     assert np.array(kitchen.show.truth()["camera_from_pv"])[:3, :3] == pytest.approx(turn, abs=1e-12)
 
 
-def test_the_film_shows_the_place_of_its_own_time(kitchen, film):
+def test_the_video_shows_the_pose_of_its_own_time(kitchen, film):
     """Half a second into the show the first place is held; the board moves on where the next second begins."""
     import av
 
@@ -147,7 +147,7 @@ def test_far_depth_is_that_of_the_room(kitchen):
     assert len(u) > 50_000
 
 
-def test_what_does_not_go_with_the_board_is_refused_in_one_line(tmp_path):
+def test_options_that_do_not_fit_the_board_scene_are_refused_in_one_line(tmp_path):
     for options in (["--rings"], ["--speed", "0"], ["--gopro-chapter-seconds", "9"]):
         done = CliRunner().invoke(
             main, ["simulate", "--seed", "1", "--scene", "board", "--out", str(tmp_path / "x"), *options]

@@ -42,7 +42,7 @@ def run(*arguments: object) -> tuple[int, str]:
 
 @pytest.mark.promise("Lens and mount are found within their stated error, and depth matches the room")
 @pytest.mark.slow
-def test_a_film_becomes_a_lens_that_is_found_again(film, tmp_path):
+def test_a_video_gives_a_lens_that_is_found_again(film, tmp_path):
     code, output = run("gopro", film, "--board", BOARD, "--data", tmp_path, "--json")
     assert code == 0, output
     answer = json.loads(output)
@@ -137,7 +137,7 @@ def test_the_print_is_the_board_and_in_true_scale(tmp_path):
     assert len(squares) == 44, "squares of 24 mm are 68.03 points wide"
 
 
-def test_boards_that_cannot_be_are_refused_in_one_line(tmp_path):
+def test_impossible_boards_are_refused_in_one_line(tmp_path):
     for board, reason in (
         ("11by8", "not of the form"),
         ("11x8:24mm/30mm", "smaller than its squares"),

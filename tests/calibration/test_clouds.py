@@ -57,7 +57,7 @@ def test_registration_puts_a_wall_where_the_other_camera_sees_it():
     assert np.abs(picture[40:320, 60:580] - expected[40:320, 60:580]).max() < 6
 
 
-def test_what_is_in_front_hides_what_is_behind():
+def test_points_in_front_hide_those_behind():
     camera = depth_camera()
     target = Pinhole(320, 180, 250, 250, 159.5, 89.5)
     depth = wall(camera, 2.0)
@@ -80,7 +80,7 @@ def test_what_is_in_front_hides_what_is_behind():
     assert coloured[open_wall].mean() > 0.95
 
 
-def test_colours_come_from_the_pixel_a_point_falls_on():
+def test_colours_come_from_the_pixel_of_a_point():
     camera = depth_camera()
     target = Pinhole(320, 180, 250, 250, 159.5, 89.5)
     v, u = np.mgrid[0:180, 0:320]

@@ -57,7 +57,7 @@ def test_two_stated_deviations_hold_the_truth_where_two_estimated_ones_do_not(re
     assert widened.max() < 0.975, "nor is it needlessly wide"
 
 
-def test_a_doubt_of_several_parts_is_widened_for_the_part_that_is_poorly_known():
+def test_an_uncertainty_of_several_parts_is_widened_for_the_least_certain_one():
     along = np.array([[1.0, 0.0], [0.6, 0.8]])
     poor, sure = np.diag([4.0, 1.0]), np.diag([9.0, 9.0])
     assert stated_sigma(along, [UncertaintyPart(sure, np.inf)]) == pytest.approx([3.0, 3.0])

@@ -31,7 +31,7 @@ def seen_depth(pose: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.rint(1000 * away + rng.normal(0, 4, away.shape)).astype(np.uint16).reshape(288, 320)
 
 
-def test_the_judge_knows_its_room():
+def test_the_reference_knows_its_room():
     right = distance_m(np.zeros(3), np.array([[1.0, 1e-9, 1e-9], [1e-9, -1.0, 0.3], [1e-9, 1e-9, 1.0]]) + 0.0)
     assert right[0] == pytest.approx(RIGHT)
     assert right[2] == pytest.approx(BACK)
@@ -49,7 +49,7 @@ def test_depth_along_z_of_a_wall_is_its_distance():
 
 
 @pytest.mark.slow
-def test_depth_that_shows_nothing_is_no_mesh_and_says_so(tmp_path):
+def test_depth_without_a_surface_is_refused_as_a_mesh(tmp_path):
     try:
         fusion = Fusion(look_up_table(LONGTHROW))
     except Refused as refusal:

@@ -94,7 +94,7 @@ def distortion_error_px(intrinsics: Intrinsics, optics: Optics) -> float:
     return float(np.sqrt(np.mean(np.sum(off.reshape(-1, 2) ** 2, axis=1))))
 
 
-def test_corners_lie_nearer_the_truth_than_opencvs_board_detector_puts_them():
+def test_corners_are_closer_to_the_truth_than_those_of_opencvs_detector():
     optics, rng, detector = OPTICS["fisheye"], np.random.default_rng(5), Detector(BOARD)
     camera, mine, theirs = boards.BoardCamera(optics, PRINT), [], []
     for _ in range(6):
@@ -112,7 +112,7 @@ def test_corners_lie_nearer_the_truth_than_opencvs_board_detector_puts_them():
     assert rms_px[0] < 0.9 * rms_px[1]
 
 
-def test_an_error_alike_in_all_views_is_stated_apart_and_moves_what_it_says():
+def test_an_error_common_to_all_views_is_stated_separately_and_has_the_stated_effect():
     optics, rng = OPTICS["fisheye"], np.random.default_rng(9)
     views = [points_of(optics, aimed(optics, rng), "view" + i * "+") for i in range(12)]
     estimated = estimate(views, BOARD, "fisheye")
@@ -129,7 +129,7 @@ def test_the_better_model_is_chosen_by_unseen_views(filmed):
     assert estimate_best(views, BOARD).lens.kind == optics.kind
 
 
-def test_a_view_that_does_not_fit_is_named_and_left_out(filmed):
+def test_an_outlier_view_is_named_and_left_out(filmed):
     optics, views = filmed
     rng = np.random.default_rng(2)
     spoilt = replace(
@@ -149,7 +149,7 @@ def test_too_few_views_are_refused(filmed):
         estimate([*poor, *views[4:]], BOARD, optics.kind)
 
 
-def test_pictures_of_several_sizes_are_refused_with_the_odd_one_named(filmed):
+def test_images_of_several_sizes_are_refused_and_the_odd_one_named(filmed):
     optics, views = filmed
     mixed = [*views[:9], replace(views[9], size=(1920, 1080))]
     with pytest.raises(Refused, match=r"several sizes \(960 x 540, 1920 x 1080\).*picture 9"):
@@ -184,7 +184,7 @@ def points_of(optics: Optics, pose: np.ndarray, name: str) -> BoardView:
     return BoardView(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
 
 
-def test_mirrored_foreign_and_missing_boards_are_told_apart():
+def test_mirrored_foreign_and_missing_boards_are_distinguished():
     optics, rng = OPTICS["pinhole"], np.random.default_rng(4)
     pose = boards.looking_at(PRINT, 0.35, (0.2, -0.1), 0.1, (0.135, 0.09), np.array([0.0, 0, 1]))
     picture = boards.BoardCamera(optics, PRINT).see(pose, rng=rng)
@@ -198,7 +198,7 @@ def test_mirrored_foreign_and_missing_boards_are_told_apart():
     assert detector.explain_missing(np.full((540, 960), 90, np.uint8)).startswith("no board is to be seen")
 
 
-def test_blurred_moving_and_repeated_views_are_left_out_by_name():
+def test_blurred_moving_and_repeated_views_are_left_out_with_reasons():
     optics, rng = OPTICS["pinhole"], np.random.default_rng(6)
     camera, detector = boards.BoardCamera(optics, PRINT), Detector(BOARD)
     pose = boards.looking_at(PRINT, 0.35, (0.2, -0.1), 0.1, (0.135, 0.09), np.array([0.0, 0, 1]))

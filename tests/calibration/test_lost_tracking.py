@@ -71,7 +71,7 @@ def run(*arguments: object) -> dict:
 
 
 @pytest.mark.parametrize("camera", ["pv", "gopro"])
-def test_nothing_is_drawn_while_tracking_is_lost_and_the_rest_is_as_before(
+def test_nothing_is_drawn_without_tracking_and_the_rest_is_unchanged(
     takes: tuple[Path, Path, Kitchen], camera: str
 ) -> None:
     whole, lost, kitchen = takes
@@ -98,7 +98,7 @@ def test_nothing_is_drawn_while_tracking_is_lost_and_the_rest_is_as_before(
     assert (left_out, placed) == {"pv": (4, 8), "gopro": (18, 12)}[camera]
 
 
-def test_a_pose_between_tracked_ones_is_known_and_beyond_the_last_one_is_not_called_lost() -> None:
+def test_a_pose_between_tracked_ones_is_interpolated_and_after_the_last_one_is_not_called_lost() -> None:
     poses = np.tile(np.eye(4), (5, 1, 1))
     poses[3] = 0
     track = PoseTrack.of_wire(10 * np.arange(5), poses, np.zeros(5, np.int32))
@@ -106,7 +106,7 @@ def test_a_pose_between_tracked_ones_is_known_and_beyond_the_last_one_is_not_cal
     assert lost_at(track, at).tolist() == [False, False, False, False, True, True, True, False, False]
 
 
-def test_pictures_before_the_headset_s_first_pose_are_not_called_lost(
+def test_frames_before_the_headset_s_first_pose_are_not_called_lost(
     takes: tuple[Path, Path, Kitchen],
 ) -> None:
     path = takes[1]
@@ -116,7 +116,7 @@ def test_pictures_before_the_headset_s_first_pose_are_not_called_lost(
     assert (shot.view, shot.unplaced) == (None, NO_POSE)
 
 
-def test_a_film_that_begins_while_tracking_is_lost_is_as_wide_as_asked(
+def test_an_overlay_that_begins_without_tracking_has_the_requested_width(
     takes: tuple[Path, Path, Kitchen], tmp_path: Path
 ) -> None:
     out = tmp_path / "film.mp4"

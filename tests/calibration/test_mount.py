@@ -68,7 +68,7 @@ def known_gopro(sigma_px: float = 0.1) -> Intrinsics:
 
 
 @pytest.mark.slow
-def test_the_mount_is_found_within_its_stated_doubt():
+def test_the_mount_is_estimated_within_its_stated_uncertainty():
     estimate = from_board(pairs_of(20, mount()), BOARD, known_gopro())
     turn = Rotation.from_matrix(estimate.b_from_a[:3, :3] @ mount()[:3, :3].T).as_rotvec()
     off = np.concatenate((turn, estimate.b_from_a[:3, 3] - mount()[:3, 3]))
@@ -80,13 +80,13 @@ def test_the_mount_is_found_within_its_stated_doubt():
 
 
 @pytest.mark.slow
-def test_doubt_about_the_lens_becomes_doubt_about_the_mount():
+def test_lens_uncertainty_adds_to_mount_uncertainty():
     pairs = pairs_of(20, mount())
     sure, unsure = (from_board(pairs, BOARD, known_gopro(px)) for px in (0.1, 8.0))
     assert unsure.sigma_mm > 3 * sure.sigma_mm
 
 
-def test_an_error_alike_in_all_pictures_of_the_front_camera_is_stated_apart():
+def test_an_error_common_to_all_frames_of_the_front_camera_is_stated_separately():
     pairs, lens = pairs_of(12, mount()), pinned(known_gopro())
     estimate = from_board(pairs, BOARD, lens)
     middle, stretch = np.array([639.5, 359.5]), 1 + DETECTOR_PX / 960
@@ -142,7 +142,7 @@ def turning(seconds: float, turn: np.ndarray, seed: int = 3) -> tuple[np.ndarray
     return of_a + rng.normal(0, 0.02, of_a.shape), of_b
 
 
-def test_motion_alone_gives_the_rotation_within_its_stated_doubt():
+def test_motion_alone_gives_the_rotation_within_its_stated_uncertainty():
     turn = Rotation.from_rotvec([0.5, -1.2, 2.0]).as_matrix()
     inside = []
     for seed in range(12):

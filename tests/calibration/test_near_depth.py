@@ -43,7 +43,7 @@ def packed(depth: np.ndarray, brightness: np.ndarray) -> tuple[np.ndarray, np.nd
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("as_video", "range_mm"), [(False, near_room.ALIAS_MM), (True, 1024)])
-def test_what_wrapped_is_left_out_and_what_was_near_is_kept(take, as_video, range_mm):
+def test_wrapped_depth_is_removed_and_near_depth_kept(take, as_video, range_mm):
     _, kitchen = take
     depth, brightness = near_room.sent_near(kitchen, near_room.TIMES_S[1], np.random.default_rng(8))
     true_mm, _ = near_room.traced_near(kitchen, near_room.TIMES_S[1])
@@ -61,7 +61,7 @@ def test_what_wrapped_is_left_out_and_what_was_near_is_kept(take, as_video, rang
     assert np.array_equal(unwrapped.wrapped, (sent[0] > 0) & ~kept)
 
 
-def test_a_picture_that_holds_nothing_near_is_judged_by_those_before_it(take):
+def test_an_image_without_near_depth_is_judged_by_earlier_ones(take):
     _, kitchen = take
     depth, brightness = near_room.sent_near(kitchen, near_room.TIMES_S[1], np.random.default_rng(8))
     true_mm, _ = near_room.traced_near(kitchen, near_room.TIMES_S[1])
@@ -72,7 +72,7 @@ def test_a_picture_that_holds_nothing_near_is_judged_by_those_before_it(take):
     assert after.bright == before.bright
 
 
-def test_a_grainy_surface_is_judged_as_a_whole():
+def test_a_noisy_surface_is_judged_as_a_whole():
     rng = np.random.default_rng(2)
     true_mm = np.where(np.arange(512)[None, :] < 256, 500, 1500) * np.ones((512, 1))
     albedo = rng.uniform(0.3, 1.0, true_mm.shape)
@@ -104,7 +104,7 @@ def test_the_cloud_holds_what_was_near_and_nothing_else(take, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_mesh_lies_on_what_was_near(take, tmp_path):
+def test_the_mesh_matches_the_near_surfaces(take, tmp_path):
     try:
         open3d = open3d_or_refuse()
     except Refused as refusal:

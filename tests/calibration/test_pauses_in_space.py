@@ -60,7 +60,7 @@ def run(*arguments: object) -> dict:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("camera", ["pv", "gopro"])
-def test_the_overlay_s_film_has_no_picture_of_it(
+def test_the_overlay_video_has_no_frame_of_the_pause(
     take: tuple[Path, dict], tmp_path: Path, camera: str
 ) -> None:
     path, taken_s = take
@@ -78,7 +78,7 @@ def test_the_overlay_s_film_has_no_picture_of_it(
 
 
 @pytest.mark.slow
-def test_a_cloud_is_made_of_depth_outside_of_it(take: tuple[Path, dict], tmp_path: Path) -> None:
+def test_a_cloud_uses_only_depth_outside_the_pause(take: tuple[Path, dict], tmp_path: Path) -> None:
     path, taken_s = take
     depth_s = taken_s["hololens/depth_longthrow"]
     answer = run("cloud", path, "--out", tmp_path / "room.ply")
@@ -89,7 +89,7 @@ def test_a_cloud_is_made_of_depth_outside_of_it(take: tuple[Path, dict], tmp_pat
 
 
 @pytest.mark.slow
-def test_a_mesh_too(take: tuple[Path, dict], tmp_path: Path) -> None:
+def test_a_mesh_uses_only_depth_outside_the_pause(take: tuple[Path, dict], tmp_path: Path) -> None:
     pytest.importorskip("open3d", reason="needs the extra mesh (open3d)")
     answer = run("mesh", take[0], "--out", tmp_path / "room.ply")
     assert answer["pictures"] == outside(take[1]["hololens/depth_longthrow"]).sum()
@@ -97,7 +97,7 @@ def test_a_mesh_too(take: tuple[Path, dict], tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_rerun
-def test_the_viewer_s_file_holds_nothing_of_it(take: tuple[Path, dict], tmp_path: Path) -> None:
+def test_the_viewer_s_file_holds_nothing_of_the_pause(take: tuple[Path, dict], tmp_path: Path) -> None:
     from rerun.chunk import RrdReader
 
     path, taken_s = take

@@ -64,7 +64,7 @@ def test_the_rotation_by_motion_is_that_of_the_virtual_mount(take):
     assert not mount["moved"]
 
 
-def test_a_recording_that_was_not_synchronized_fails_in_words_and_the_others_go_on(take, tmp_path):
+def test_a_recording_without_alignment_fails_with_a_message_and_the_others_continue(take, tmp_path):
     write_manifest(other := tmp_path, {}, {})
     code, output = run("check", other, take, "--json")
     assert code == 1
@@ -118,7 +118,7 @@ def test_a_mount_is_compared_with_its_calibration_and_the_answer_is_kept(take, t
     assert code == 1, "a folder stands for its recordings"
 
 
-def test_a_film_that_is_gone_fails_in_words(take, tmp_path):
+def test_a_missing_video_fails_with_a_message(take, tmp_path):
     """Its originals may have been freed after a copy was made: a report is still wanted."""
     shutil.copytree(take, copy := tmp_path / "take1")
     (copy / "gopro" / "GX010001.MP4").unlink()
@@ -163,7 +163,7 @@ def write_rest(recording: Path, shaken: float = 0.0) -> None:
     write_manifest(recording, streams, {"hololens": "hololens"})
 
 
-def test_what_is_still_depends_on_the_unit_that_the_rig_file_states(tmp_path):
+def test_rest_detection_uses_the_unit_of_the_rig_file(tmp_path):
     write_rest(tmp_path / "data" / "table", shaken=0.4)  # 0.4 deg/s is nearly nothing, 0.4 rad/s a quick nod
     with edit_manifest(tmp_path / "data" / "table") as manifest:
         manifest["devices"]["hololens"]["gyroscope_unit"] = "deg_per_s"
@@ -193,6 +193,6 @@ def test_the_sensors_at_rest_are_described_and_kept(rest):
     assert "down in the sensor's axes" in output
 
 
-def test_a_head_in_motion_is_no_rest(take):
+def test_a_moving_head_is_not_at_rest(take):
     code, _ = run("imu", take)
     assert code == 1

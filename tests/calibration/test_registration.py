@@ -62,7 +62,7 @@ def in_both(rays: np.ndarray, away_m: np.ndarray, table, depth: np.ndarray) -> n
 
 @pytest.mark.parametrize("model", [LONGTHROW, AHAT], ids=lambda model: model.name)
 @pytest.mark.parametrize(("target", "optics"), TARGETS, ids=["pinhole", "fisheye"])
-def test_registration_shows_what_the_other_camera_sees(model, target, optics):
+def test_registered_depth_is_that_of_the_other_camera(model, target, optics):
     table = look_up_table(model)
     depth, rays = depth_of(table), optics.ray_table()
     image_mm = registered(DepthCamera(table), depth, target, target_from_depth()).astype(float)
@@ -75,7 +75,7 @@ def test_registration_shows_what_the_other_camera_sees(model, target, optics):
     assert np.mean(off < 40) > 0.98, "silhouettes are where they are"
 
 
-def test_what_a_box_hides_gets_no_colour_of_the_box():
+def test_points_hidden_by_a_box_do_not_get_its_colour():
     table = look_up_table(LONGTHROW)
     target, optics = TARGETS[0]
     points, order = DepthCamera(table).points(depth_of(table))
@@ -96,7 +96,7 @@ def test_what_a_box_hides_gets_no_colour_of_the_box():
     assert coloured[shown].mean() > 0.97
 
 
-def test_a_camera_that_sees_nothing_of_the_depth_gets_an_empty_picture():
+def test_a_camera_without_depth_in_view_gets_an_empty_image():
     table = look_up_table(LONGTHROW)
     turned = np.diag([-1.0, 1.0, -1.0, 1.0])
     assert not registered(DepthCamera(table), depth_of(table), TARGETS[0][0], turned).any()

@@ -27,7 +27,7 @@ def along(u: float, v: float, distance_m: float) -> np.ndarray:
     return ray * distance_m
 
 
-def test_every_point_is_told_apart():
+def test_every_kind_of_visibility_is_distinguished():
     points = np.stack([
         along(100, 100, 1.9),  # before the wall
         along(100, 100, 2.2),  # behind it
@@ -51,7 +51,7 @@ def test_every_point_is_told_apart():
     assert np.isnan(joints.pixels[-1]).all()
 
 
-def test_a_joint_inside_of_its_finger_is_seen():
+def test_a_joint_inside_its_finger_is_visible():
     joint = along(320, 100, 1.055)[None]
     assert seen_by(CAMERA, np.eye(4), joint, wall_with_a_post()).sight[0] == JointVisibility.HIDDEN
     assert seen_by(CAMERA, np.eye(4), joint, wall_with_a_post(), 0.03).sight[0] == JointVisibility.VISIBLE

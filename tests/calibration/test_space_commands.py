@@ -78,7 +78,7 @@ def angles_deg(rays: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("camera", "optics"), [("pv", room.PV), ("gopro", room.GOPRO)])
-def test_outlines_lie_within_two_pixels_of_the_true_ones(take, camera, optics):
+def test_outlines_are_within_two_pixels_of_the_true_ones(take, camera, optics):
     path, kitchen = take
     off, pieces = [], []
     with OpenedRecording(path) as recording, eye_of(recording, camera) as eye:
@@ -97,7 +97,7 @@ def test_outlines_lie_within_two_pixels_of_the_true_ones(take, camera, optics):
 
 
 @pytest.mark.parametrize(("camera", "optics"), [("pv", room.PV), ("gopro", room.GOPRO)])
-def test_hands_and_gaze_are_where_the_true_optics_put_them(take, camera, optics):
+def test_hands_and_gaze_match_the_true_optics(take, camera, optics):
     path, kitchen = take
     joints = gazes = 0
     with OpenedRecording(path) as recording, eye_of(recording, camera) as eye:
@@ -123,7 +123,7 @@ def test_hands_and_gaze_are_where_the_true_optics_put_them(take, camera, optics)
 
 
 @pytest.mark.parametrize(("camera", "optics"), [("pv", room.PV), ("gopro", room.GOPRO)])
-def test_points_are_where_the_true_optics_see_them(take, camera, optics):
+def test_points_match_the_true_optics(take, camera, optics):
     path, kitchen = take
     corners = np.concatenate([np.array(box) for box in room.THINGS]) + room.VIEWING_POINT
     behind = np.array([0.0, 0.0, 30.0])
@@ -145,7 +145,7 @@ def test_points_are_where_the_true_optics_see_them(take, camera, optics):
     assert count > 6
 
 
-def test_a_film_without_lens_and_mount_refuses_to_project(take, tmp_path):
+def test_a_video_without_lens_and_mount_refuses_to_project(take, tmp_path):
     path, _ = take
     shutil.copytree(path, tmp_path / "alone")
     with ks.open(tmp_path / "alone") as rec, pytest.raises(Refused, match="calibrate"):
@@ -153,7 +153,7 @@ def test_a_film_without_lens_and_mount_refuses_to_project(take, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_film_has_every_picture_at_its_time_and_is_taken_up_after_a_cut(take, tmp_path, monkeypatch):
+def test_the_overlay_has_every_frame_at_its_time_and_is_resumed(take, tmp_path, monkeypatch):
     path, _ = take
     monkeypatch.setattr(overlay_job, "SEGMENT_FRAMES", 7)
 
@@ -182,7 +182,7 @@ def test_the_film_has_every_picture_at_its_time_and_is_taken_up_after_a_cut(take
 
 
 @pytest.mark.slow
-def test_a_film_that_was_cut_off_begins_anew_with_another_calibration(take, tmp_path, monkeypatch):
+def test_an_interrupted_overlay_restarts_after_a_change_of_calibration(take, tmp_path, monkeypatch):
     path, _ = take
     monkeypatch.setattr(overlay_job, "SEGMENT_FRAMES", 7)
     shutil.copytree(path.parent / "calibrations", tmp_path / "calibrations")
@@ -203,7 +203,7 @@ def test_a_film_that_was_cut_off_begins_anew_with_another_calibration(take, tmp_
 
 
 @pytest.mark.promise("Lens and mount are found within their stated error, and depth matches the room")
-def test_the_cloud_lies_on_the_room_and_has_its_colours(take, tmp_path):
+def test_the_cloud_matches_the_room_and_its_colours(take, tmp_path):
     path, _ = take
     code, output = run(cloud, path, "--out", tmp_path / "room.ply", "--json")
     assert code == 0, output
@@ -223,7 +223,7 @@ def test_the_cloud_lies_on_the_room_and_has_its_colours(take, tmp_path):
     assert np.mean(wrong[boxes] < 40) > 0.8, "what stands in front has its own colour"
 
 
-def test_a_cloud_that_was_cut_off_is_taken_up_and_is_the_same(take, tmp_path, monkeypatch):
+def test_an_interrupted_cloud_is_resumed_with_the_same_result(take, tmp_path, monkeypatch):
     path, _ = take
     request = cloud_job.CloudRequest(cameras=("pv",), voxel_m=0.02)
     cloud_job.make_cloud(path, tmp_path / "whole.ply", path.parent, request)
@@ -253,7 +253,7 @@ def test_a_cloud_that_was_cut_off_is_taken_up_and_is_the_same(take, tmp_path, mo
     assert np.array_equal(whole[1], resumed[1])
 
 
-def test_files_made_without_out_are_noted_also_those_of_a_cut(take, tmp_path, monkeypatch, open3d):
+def test_files_made_without_out_are_listed_even_after_an_interruption(take, tmp_path, monkeypatch, open3d):
     path, _ = take
     monkeypatch.chdir(tmp_path)
     for command, options in ((overlay, ("--camera", "pv")), (cloud, ("--cameras", "none")), (mesh, ())):
@@ -280,7 +280,7 @@ def open3d():
         pytest.skip(str(refusal))
 
 
-def test_the_mesh_lies_within_a_centimetre_of_the_room(take, tmp_path, open3d):
+def test_the_mesh_is_within_a_centimetre_of_the_room(take, tmp_path, open3d):
     path, _ = take
     code, output = run(mesh, path, "--out", tmp_path / "room.ply", "--json")
     assert code == 0, output
@@ -291,7 +291,7 @@ def test_the_mesh_lies_within_a_centimetre_of_the_room(take, tmp_path, open3d):
     assert np.sqrt(np.mean(off**2)) < 0.01
 
 
-def test_what_is_missing_is_said_in_one_line(take, tmp_path):
+def test_missing_inputs_are_reported_in_one_line(take, tmp_path):
     path, _ = take
     out = tmp_path / "no.mp4"
     code, output = run(overlay, path, "--camera", "gopro", "--data", tmp_path, "--out", out)
@@ -312,7 +312,7 @@ def test_a_mesh_of_nothing_is_refused(take, tmp_path, open3d):
     assert not list(tmp_path.iterdir())
 
 
-def test_cubes_hold_the_means_of_their_points():
+def test_voxels_hold_the_means_of_their_points():
     rng = np.random.default_rng(3)
     voxels, points = Voxels(0.1), rng.uniform(-0.5, 0.5, (5000, 3)).astype(np.float32)
     colours = rng.integers(0, 256, (5000, 3)).astype(np.uint8)

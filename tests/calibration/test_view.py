@@ -72,7 +72,7 @@ def take(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 @needs_rerun
-def test_everything_is_there_at_its_session_time(take, tmp_path):
+def test_everything_is_shown_at_its_session_time(take, tmp_path):
     from rerun.chunk import RrdReader
 
     file = tmp_path / "take.rrd"
@@ -110,7 +110,7 @@ def test_everything_is_there_at_its_session_time(take, tmp_path):
 
 
 @needs_rerun
-def test_a_part_can_be_asked_for_and_a_bad_place_is_one_line(take, tmp_path):
+def test_a_part_can_be_selected_and_a_bad_path_is_reported_in_one_line(take, tmp_path):
     from rerun.chunk import RrdReader
 
     file = tmp_path / "part.rrd"
@@ -124,7 +124,7 @@ def test_a_part_can_be_asked_for_and_a_bad_place_is_one_line(take, tmp_path):
     assert "cannot be written" in str(done.exception)
 
 
-def test_without_a_screen_it_says_what_to_do_instead(take, monkeypatch):
+def test_without_a_screen_the_alternative_is_named(take, monkeypatch):
     pytest.importorskip("rerun", reason="needs the extra view (rerun-sdk)")
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
@@ -177,7 +177,7 @@ def is_painted(viewer, shot: Path) -> bool:
 
 @pytest.mark.slow
 @needs_rerun
-def test_depth_is_shown_where_it_is_in_the_room_and_without_constants_the_rest_goes_on(tmp_path):
+def test_depth_is_placed_in_the_room_and_missing_constants_affect_nothing_else(tmp_path):
     from rerun.chunk import RrdReader
 
     kitchen = near_room.write_near(recording := tmp_path / "near")
@@ -201,14 +201,14 @@ def test_depth_is_shown_where_it_is_in_the_room_and_without_constants_the_rest_g
 
 
 @pytest.mark.skipif(find_spec("rerun") is not None, reason="Rerun is installed here")
-def test_without_the_extra_the_way_to_it_is_said(take, tmp_path):
+def test_a_missing_extra_is_named(take, tmp_path):
     done = CliRunner().invoke(view, [str(take), "--save", str(tmp_path / "x.rrd")])
     assert done.exit_code == 1
     assert "kitchensync[view]" in str(done.exception)
 
 
 @needs_rerun
-def test_a_video_without_motion_is_shown_and_says_what_it_lacks(tmp_path):
+def test_a_video_without_motion_is_shown_and_the_missing_parts_are_named(tmp_path):
     from rerun.chunk import RrdReader
 
     write_video(tmp_path / "kitchen.mp4", (numbered_planes(number) for number in range(60)), 30)

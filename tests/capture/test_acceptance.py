@@ -65,7 +65,7 @@ def statuses(answer: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_what_was_measured_stands_beside_what_is_promised_and_names_nobody(tmp_path: Path) -> None:
+def test_measurements_are_shown_beside_promises_without_serial_numbers(tmp_path: Path) -> None:
     code, answer, page = accepted(tmp_path / "take")
     by_name = statuses(answer)
     good = ("hololens/pv", "hololens/gyroscope", "storage", "battery", "nod", "gopro")
@@ -79,7 +79,7 @@ def test_what_was_measured_stands_beside_what_is_promised_and_names_nobody(tmp_p
 
 
 @pytest.mark.slow
-def test_a_film_that_is_not_aligned_and_a_stream_that_comes_back_late_are_bad(tmp_path: Path) -> None:
+def test_a_video_without_alignment_and_a_late_reconnect_are_bad(tmp_path: Path) -> None:
     code, answer, page = accepted(tmp_path / "take", back_s=39.0, aligned=1)
     by_name = statuses(answer)
     bad = ("nod", "hololens/gyroscope")

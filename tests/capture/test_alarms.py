@@ -33,7 +33,7 @@ def facts(state: str, last_s: float, **more: Any) -> dict[str, Any]:
     return {"state": state, "first_host_ns": SECOND, "last_host_ns": round(last_s * SECOND), **more}
 
 
-def test_streams_that_do_not_come_back_are_named_with_device_state_and_seconds():
+def test_missing_streams_are_named_with_device_state_and_seconds():
     streams = {
         "hololens/pv": facts("refused", 60, fault="the headset does not answer"),
         "hololens/gyroscope": facts("refused", 88, fault="the headset does not answer"),
@@ -50,7 +50,7 @@ def test_streams_that_do_not_come_back_are_named_with_device_state_and_seconds()
     ]
 
 
-def test_of_a_process_that_is_held_up_the_process_is_named_and_not_the_device():
+def test_a_stalled_process_is_named_and_not_its_device():
     states = {
         "producer hololens": {"host_ns": 80 * SECOND},
         "producer webcam": {"host_ns": 70 * SECOND, "done": True},
@@ -61,7 +61,7 @@ def test_of_a_process_that_is_held_up_the_process_is_named_and_not_the_device():
     assert quiet_streams({"hololens/pv": facts("stalled", 80)}, NOW_NS, mute) == []
 
 
-def test_what_did_not_come_back_before_the_end_stays_a_problem():
+def test_streams_still_missing_at_the_end_stay_a_problem():
     lost = {"ended": "lost", "closed_host_ns": 0}
     streams = {
         "hololens/pv": facts("lost", 20, **lost | {"closed_host_ns": 60 * SECOND}, fault="it refuses"),
@@ -103,7 +103,7 @@ class Clock:
 
 
 @pytest.mark.slow
-def test_a_queue_server_that_is_held_up_is_noticed_and_its_time_is_counted(server, monkeypatch):
+def test_a_stalled_queue_server_is_detected_and_its_stall_measured(server, monkeypatch):
     monkeypatch.setattr(alarms, "PERIOD_S", 0.02)
     clock = Clock()
     watch = QueueWatch(server.url, clock)
@@ -130,7 +130,7 @@ def test_a_queue_server_that_is_held_up_is_noticed_and_its_time_is_counted(serve
 
 
 @pytest.mark.slow
-def test_a_queue_server_that_begins_to_throw_packets_away_is_noticed(server, client, monkeypatch):
+def test_a_queue_server_that_starts_to_evict_is_detected(server, client, monkeypatch):
     monkeypatch.setattr(alarms, "PERIOD_S", 0.02)
     watch = QueueWatch(server.url)
     watch.start()
@@ -141,14 +141,14 @@ def test_a_queue_server_that_begins_to_throw_packets_away_is_noticed(server, cli
     watch.stop()
 
 
-def test_what_somebody_else_did_to_the_queue_server_is_said():
+def test_changes_of_the_queue_server_by_others_are_reported():
     assert queue_faults("", 0, NOW_NS) == []
     evicts, vanished = queue_faults("allkeys-lru", NOW_NS - 3 * SECOND, NOW_NS)
     assert "maxmemory-policy allkeys-lru" in evicts
     assert "vanished from the queue server 3 s ago" in vanished
 
 
-def test_a_stream_that_vanished_is_said_though_who_saw_it_was_restarted(server, plan):
+def test_a_vanished_stream_is_reported_even_after_a_restart_of_its_drainer(server, plan):
     (Path(plan.path) / LOGS).mkdir()
     supervisor = Supervisor(plan, server, [])
     supervisor.children.producers, supervisor.children.drainers = [], []
@@ -165,7 +165,7 @@ def test_a_stream_that_vanished_is_said_though_who_saw_it_was_restarted(server, 
 
 
 @pytest.mark.slow
-def test_a_queue_that_is_held_up_at_the_start_is_not_blamed_on_the_headset(stopped_queue, plan):
+def test_a_queue_stalled_at_the_start_is_not_blamed_on_the_headset(stopped_queue, plan):
     plan.save(Path(plan.work) / "plan.json")
     (Path(plan.path) / LOGS).mkdir()
     supervisor = Supervisor(plan, stopped_queue, [])

@@ -67,7 +67,7 @@ def recorded(take: CameraRecorder) -> None:
     ended(take)
 
 
-def test_chapters_come_home_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chapters_are_fetched_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(camera_clip, "set_clock_now", set_clock_now)
     clock = MovedClock(runs=True)
     with virtual_camera(tmp_path / "sim", chapter_s=1.0, clock=clock) as (gopro, url):
@@ -135,7 +135,7 @@ def test_a_vanished_camera_is_found_and_fetched_later(tmp_path: Path) -> None:
     assert "nothing is pending" in again.stdout
 
 
-def test_a_list_that_is_refused_after_the_stop_leaves_the_film_on_its_card(
+def test_a_failed_listing_after_the_stop_leaves_the_video_on_its_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with virtual_camera(tmp_path / "sim") as (_, url):
@@ -179,7 +179,7 @@ def test_a_fetch_that_waited_for_another_one_writes_nothing_old(tmp_path: Path) 
     ("fault", "message"),
     [("card_full", "card: full"), ("overheat", "overheating"), ("write_error", "card too slow")],
 )
-def test_a_recording_that_ends_by_itself_is_red_and_its_file_is_here(
+def test_a_clip_that_ends_by_itself_is_a_problem_and_its_file_is_fetched(
     tmp_path: Path, fault: str, message: str
 ) -> None:
     with virtual_camera(tmp_path / "sim", f"gopro_{fault}") as (gopro, url):
@@ -228,7 +228,7 @@ def test_a_changed_battery_is_a_named_gap_between_two_clips(tmp_path: Path) -> N
     assert "battery or card was changed" in take.state.problem
 
 
-def test_a_changed_card_leaves_one_clip_here_and_one_that_is_imported(tmp_path: Path) -> None:
+def test_after_a_card_change_one_clip_is_fetched_and_one_imported(tmp_path: Path) -> None:
     """Both cards call their film the same: neither takes the place of the other."""
     recording = tmp_path / "data" / "take-1"
     clock = MovedClock(runs=True)
@@ -264,7 +264,7 @@ def test_a_changed_card_leaves_one_clip_here_and_one_that_is_imported(tmp_path: 
     assert {file["sha256"] for file in entries} == truth
 
 
-def test_another_camera_in_its_place_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replaced_camera_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with virtual_camera(tmp_path / "sim", "gopro_new_card") as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
         first = take.prepare()["serial"]
@@ -333,7 +333,7 @@ def test_only_verified_copies_free_a_card(tmp_path: Path) -> None:
         assert gopro.camera.card.files() == []
 
 
-def test_what_the_mover_copied_counts_when_it_is_still_there(tmp_path: Path) -> None:
+def test_copies_of_the_mover_count_while_they_exist(tmp_path: Path) -> None:
     """`copies.jsonl` names the store; the copy is read again, and only the very store counts."""
     recording, store = tmp_path / "data" / "take-1", tmp_path / "store"
     store.mkdir()
@@ -395,7 +395,7 @@ def test_a_recording_from_elsewhere_erases_no_card(tmp_path: Path) -> None:
         assert len(gopro.camera.card.files()) == 1
 
 
-def test_damaged_books_and_wrong_addresses_are_told(tmp_path: Path) -> None:
+def test_damaged_media_files_and_wrong_addresses_are_reported(tmp_path: Path) -> None:
     recording = tmp_path / "take-1"
     (recording / "gopro").mkdir(parents=True)
     (recording / "gopro" / "media.json").write_text("{")
@@ -408,7 +408,7 @@ def test_damaged_books_and_wrong_addresses_are_told(tmp_path: Path) -> None:
         assert "is not NAME=URL" in wrong.stderr
 
 
-def test_what_a_state_says() -> None:
+def test_facts_and_problems_of_a_camera_state() -> None:
     def answer(second: int, **status: int) -> Answer:
         values = {"8": 0, "10": 1, "13": second, "33": 0, "35": 5000, "70": 80} | status
         return Answer(values, {}, second * 10**9)
@@ -426,7 +426,7 @@ def test_what_a_state_says() -> None:
     assert "does not grow" in shown.problem
 
 
-def test_a_camera_that_was_away_between_two_questions_is_filmed_with_again() -> None:
+def test_a_camera_lost_between_two_status_queries_is_restarted() -> None:
     """The question waits for its answer: nobody hears that it was gone."""
 
     def answer(at_s: float, *, films: bool) -> Answer:
@@ -447,7 +447,7 @@ def test_a_camera_that_was_away_between_two_questions_is_filmed_with_again() -> 
     assert not watch.is_swapped
 
 
-def test_fetching_leaves_a_camera_alone_that_films_for_a_running_recorder(
+def test_fetching_does_not_touch_a_camera_used_by_a_running_recorder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither its own files nor those of an older take are worth a recording that runs."""
@@ -482,7 +482,7 @@ def test_fetching_leaves_a_camera_alone_that_films_for_a_running_recorder(
     assert media(data / "take-2" / "gopro")["state"] == "done"
 
 
-def test_a_card_that_shows_no_file_is_looked_at_again(
+def test_a_card_that_lists_no_file_is_checked_again_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recording = tmp_path / "data" / "take-1"

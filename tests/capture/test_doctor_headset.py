@@ -20,7 +20,7 @@ def findings(host: str) -> tuple[object, dict[str, tuple[str, str]]]:
     }
 
 
-def test_where_nobody_answers_nothing_is_said_of_research_mode(loopback_host: str) -> None:
+def test_research_mode_is_unknown_if_no_port_answers(loopback_host: str) -> None:
     mode, by_name = findings(loopback_host)
     assert mode is None
     assert by_name["research mode"] == (LOOK, "cannot be told while no port answers")

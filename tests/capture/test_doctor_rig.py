@@ -25,7 +25,7 @@ gopro = "http://127.0.0.1:1"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("link", "gb_an_hour"), [("wifi", 12 + 27), ("wired", 185 + 27)])
-def test_an_hour_is_as_large_as_the_guide_says(link: str, gb_an_hour: float, tmp_path: Path) -> None:
+def test_an_hour_has_the_size_stated_in_the_guide(link: str, gb_an_hour: float, tmp_path: Path) -> None:
     rig = tmp_path / "rig.toml"
     rig.write_text(FULL_RIG.format(link=link))
     arguments = ["doctor", "--rig", str(rig), "--minutes", "60", "--data", str(tmp_path), "--json"]

@@ -54,7 +54,7 @@ def stored(plan) -> list[int]:
     return seqs
 
 
-def test_what_arrived_before_the_stop_is_sealed_and_acknowledged(writer, client, plan):
+def test_packets_from_before_the_stop_are_sealed_and_acknowledged(writer, client, plan):
     put(writer, range(1000))
     drain(plan)
     assert stored(plan) == list(range(1000))
@@ -63,7 +63,7 @@ def test_what_arrived_before_the_stop_is_sealed_and_acknowledged(writer, client,
     assert files["000001.h5"]["bytes"] == (Path(plan.path) / STREAM / "000001.h5").stat().st_size
 
 
-def test_a_restart_goes_on_after_the_last_sealed_packet(writer, plan):
+def test_a_restart_continues_after_the_last_sealed_packet(writer, plan):
     put(writer, range(10))
     drain(plan)
     put(writer, range(10, 25))
@@ -72,7 +72,7 @@ def test_a_restart_goes_on_after_the_last_sealed_packet(writer, plan):
     assert [path.name for path in chunk_paths(Path(plan.path) / STREAM)] == ["000001.h5", "000002.h5"]
 
 
-def test_a_death_between_taking_and_sealing_loses_nothing(writer, client, plan):
+def test_a_crash_between_reading_and_sealing_loses_nothing(writer, client, plan):
     put(writer, range(20))
     QueueReader(client, plan.uuid, [STREAM], "drainer-0").fresh(count=15, block_ms=100)
     part = Path(plan.path) / STREAM / "000001.h5.part"
@@ -83,7 +83,7 @@ def test_a_death_between_taking_and_sealing_loses_nothing(writer, client, plan):
     assert not part.exists()
 
 
-def test_a_death_between_sealing_and_acknowledging_stores_nothing_twice(writer, client, plan, monkeypatch):
+def test_a_crash_between_sealing_and_acknowledging_stores_nothing_twice(writer, client, plan, monkeypatch):
     put(writer, range(20))
     with monkeypatch.context() as patch:
         patch.setattr(QueueReader, "acknowledge", _die)
@@ -142,7 +142,7 @@ def test_chunks_close_at_their_size(writer, plan, monkeypatch):
     assert len(chunk_paths(Path(plan.path) / STREAM)) == 3
 
 
-def test_the_largest_goes_first_when_the_queue_holds_too_much(writer, client, plan, monkeypatch):
+def test_the_largest_stream_is_sealed_first_if_the_queue_is_full(writer, client, plan, monkeypatch):
     """A raw depth camera must not cut every other stream into small files."""
     large = next(name for name in plan.share(0) if name != STREAM)
     monkeypatch.setattr(drainer_module, "QUEUE_BYTES", 4000 * plan.drainers)
@@ -169,7 +169,7 @@ def test_sequence_numbers_continue_after_the_newest_chunk(tmp_path):
     assert (fresh.number, fresh.next_seq) == (1, 0)
 
 
-def test_a_chunk_says_by_itself_what_is_in_it(writer, plan):
+def test_a_chunk_describes_its_own_content(writer, plan):
     """Read with h5py alone: version, constants of the stream, first and last number, counts, checksums."""
     form = {"codec": "imu samples", "unit": "deg/s", "loses": []}
     manifest = {"schema": "recording/1", "recording": "take", "streams": {STREAM: {"format": form}}}
@@ -220,7 +220,7 @@ def test_a_drainer_that_falls_behind_does_not_compress_until_it_has_caught_up(cl
         ([[3, 4], [0, 1, 5]], [3, 4, 5]),
     ],
 )
-def test_a_packet_that_came_before_is_not_kept_twice(readings, kept):
+def test_a_repeated_packet_is_stored_once(readings, kept):
     chunk = OpenChunk(STREAM, Path("nowhere"), 1, 0)
     old = [
         packet.seq

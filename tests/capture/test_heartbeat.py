@@ -22,7 +22,7 @@ from kitchensync.shell.host_clock import UtcAnchor
 SECOND = 10**9
 
 
-def test_the_last_beat_is_read_back_and_outlives_a_second_start(tmp_path):
+def test_the_last_heartbeat_is_read_back_and_survives_a_second_start(tmp_path):
     assert last_beat(tmp_path) is None
     before_ns = time.monotonic_ns()
     heart = Heartbeat(tmp_path)
@@ -37,12 +37,12 @@ def test_the_last_beat_is_read_back_and_outlives_a_second_start(tmp_path):
     assert PERIOD_NS < 10**9
 
 
-def test_a_torn_beat_is_none(tmp_path):
+def test_a_truncated_heartbeat_is_ignored(tmp_path):
     (tmp_path / "alive").write_bytes(b"1234567")
     assert last_beat(tmp_path) is None
 
 
-def test_a_recorder_that_was_held_says_when(tmp_path, monkeypatch):
+def test_a_suspended_recorder_reports_when(tmp_path, monkeypatch):
     now_ns = 100 * SECOND
     monkeypatch.setattr(heartbeat, "utc_anchor", lambda: UtcAnchor(now_ns, 0))
     heart = Heartbeat(tmp_path)
@@ -59,7 +59,7 @@ def test_a_recorder_that_was_held_says_when(tmp_path, monkeypatch):
     assert not was_paused(tmp_path, 121 * SECOND, 130 * SECOND)
 
 
-def test_both_sides_of_each_change_of_the_clock_are_kept_and_little_else(tmp_path, monkeypatch):
+def test_anchors_around_each_clock_change_are_kept_and_few_others(tmp_path, monkeypatch):
     """Ten minutes of beats; the clock is set forward, then back while the computer sleeps, and is slewed a little."""
     now, at_s = {}, iter(range(600))
     sets = {100: 3600 * SECOND, 350: -7200 * SECOND}

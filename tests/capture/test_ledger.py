@@ -11,7 +11,7 @@ from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.storage.ledger import ConditionNote, ConnectedNote, DeclaredLossNote, EndNote
 
 
-def test_a_note_that_found_no_room_is_said_with_the_next(client):
+def test_a_note_that_found_no_room_is_written_with_the_next(client):
     ledger = Ledger(client, "u", "ledger/hololens", 7)
     ledger.note(ConnectedNote(connection=1, next_seq=0), "hololens/pv")
     room = client.config_get("maxmemory")["maxmemory"]

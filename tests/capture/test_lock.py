@@ -10,7 +10,7 @@ import pytest
 from kitchensync.capture.lock import hold_lock, is_held
 
 
-def test_a_lock_is_seen_and_ends_with_its_holder(tmp_path):
+def test_a_lock_is_visible_and_ends_with_its_holder(tmp_path):
     path = tmp_path / "lock"
     assert not is_held(path)
     with hold_lock(path):
@@ -20,7 +20,7 @@ def test_a_lock_is_seen_and_ends_with_its_holder(tmp_path):
     assert not is_held(path)
 
 
-def test_a_child_holds_on_when_its_parent_is_gone(tmp_path):
+def test_a_child_keeps_the_lock_after_its_parent_released_it(tmp_path):
     path = tmp_path / "lock"
     with hold_lock(path) as handle:
         child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(handle,))
@@ -31,7 +31,7 @@ def test_a_child_holds_on_when_its_parent_is_gone(tmp_path):
         pass
 
 
-def test_a_child_killed_at_once_leaves_no_lock(tmp_path):
+def test_a_killed_child_leaves_no_lock(tmp_path):
     path = tmp_path / "lock"
     code = "import sys, time\nfrom pathlib import Path\nfrom kitchensync.capture.lock import hold_lock\n"
     code += f"with hold_lock(Path({str(path)!r})):\n print('held', flush=True)\n time.sleep(60)\n"

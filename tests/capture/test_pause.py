@@ -45,7 +45,7 @@ def test_a_held_process_sees_both_clocks_run_on(clocks):
     assert watch.check() == (100 * SECOND, 103 * SECOND, False)
 
 
-def test_a_busy_computer_is_no_pause(clocks):
+def test_a_busy_computer_is_not_a_pause(clocks):
     watch = PauseWatch()
     for _ in range(5):
         clocks["monotonic"] += LATE_NS
@@ -54,7 +54,7 @@ def test_a_busy_computer_is_no_pause(clocks):
 
 
 @pytest.mark.slow
-def test_only_a_held_process_has_a_pause_and_not_one_that_waits_for_something(tmp_path):
+def test_only_a_suspended_process_has_a_pause_not_a_waiting_one(tmp_path):
     """What the producer's main thread waits for, a queue that does not answer say, is no pause."""
     file = tmp_path / "clock"
     file.write_bytes(bytes(16))

@@ -62,7 +62,7 @@ def numbers(pictures: NewestPictures) -> list[tuple[int, int]]:
 
 
 @pytest.mark.promise("Live pictures come from the queue, and nothing of a privacy pause")
-def test_the_newest_picture_is_seen_before_it_is_sealed_and_taken_by_nobody(take, plan, client):
+def test_the_newest_frame_is_shown_before_it_is_sealed_and_stays_in_the_queue(take, plan, client):
     path, arrivals = take
     pictures = NewestPictures(path)
     assert numbers(pictures) == [(arrivals[-1], len(PV_S) - 1)]
@@ -72,7 +72,7 @@ def test_the_newest_picture_is_seen_before_it_is_sealed_and_taken_by_nobody(take
     assert numbers(NewestPictures(path)) == [(arrivals[-1], len(PV_S) - 1)], "drained, and not sealed yet"
 
 
-def test_pictures_are_decoded_as_they_come_though_what_they_hang_on_was_sealed(unsealed, plan, client):
+def test_frames_are_decoded_live_although_their_key_frame_is_sealed(unsealed, plan, client):
     path, packets = unsealed
     first = len(PV_S) - len(packets)
     pictures, writer = NewestPictures(path), QueueWriter(client, plan.uuid, PV, 7)
@@ -89,13 +89,13 @@ def test_pictures_are_decoded_as_they_come_though_what_they_hang_on_was_sealed(u
 
 
 @pytest.mark.promise("Live pictures come from the queue, and nothing of a privacy pause")
-def test_nothing_of_a_privacy_pause_is_seen_in_the_queue(take):
+def test_nothing_of_a_privacy_pause_is_visible_in_the_queue(take):
     path, arrivals = take
     EventLog(path, "tablet").append("pause", host_ns=arrivals[0], uncertainty_ns=0, body={})
     assert numbers(NewestPictures(path)) == []
 
 
-def test_without_the_queue_the_newest_file_is_shown(take, server):
+def test_without_the_queue_the_newest_sealed_frame_is_shown(take, server):
     path, arrivals = take
     server.stop()
     ((host_ns, number),) = numbers(NewestPictures(path))

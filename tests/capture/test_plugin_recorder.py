@@ -79,7 +79,7 @@ def test_a_device_that_ends_all_its_streams_has_ended_them(take):
 
 
 @pytest.mark.slow
-def test_a_stream_that_ends_alone_is_tried_again_and_lost_until_the_other_ends(take, monkeypatch):
+def test_a_stream_that_ends_alone_is_retried_and_lost_until_the_other_ends(take, monkeypatch):
     monkeypatch.setattr(stream_end, "OUTLIVED_NS", 10**9)
     device, recorders, notes = take
     device.over["left"].set()
@@ -97,7 +97,7 @@ def test_a_stream_that_ends_alone_is_tried_again_and_lost_until_the_other_ends(t
     assert notes.ends["left"]["cause"] == "reconnect"
 
 
-def test_a_device_that_does_not_answer_any_more_has_not_ended_its_streams(take):
+def test_a_device_that_stops_answering_has_not_ended_its_streams(take):
     device, recorders, notes = take
     device.is_gone = True
     for over in device.over.values():
@@ -112,7 +112,7 @@ def test_a_device_that_does_not_answer_any_more_has_not_ended_its_streams(take):
     assert [end["reason"] for end in notes.ends.values()] == [LOST, LOST]
 
 
-def test_streams_that_are_stopped_while_they_come_lost_nothing(take):
+def test_running_streams_that_are_stopped_have_lost_nothing(take):
     _, recorders, notes = take
     for recorder in recorders.values():
         recorder.stop()

@@ -137,7 +137,7 @@ def check_every_cut(disk: TracingDisk, recording: Path, tmp_path: Path) -> int:
     return (len(disk.log) + 1) * len(SEEDS)
 
 
-def test_at_no_moment_is_something_acknowledged_that_is_not_on_the_disk(trace, plan, tmp_path):
+def test_nothing_is_acknowledged_before_it_is_on_disk(trace, plan, tmp_path):
     disk = trace(TracingDisk())
     assert stored(Path(plan.path)) == {(stream, seq) for stream in STREAMS for seq in range(COUNT)}
     assert check_every_cut(disk, Path(plan.path), tmp_path) > 500
@@ -166,7 +166,9 @@ def test_a_drainer_that_does_not_sync_is_caught(trace, plan, tmp_path, kind):
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_a_recording_goes_on_after_a_cut_and_its_ledger_names_the_tail(trace, plan, client, tmp_path, number):
+def test_a_recording_continues_after_a_power_cut_and_its_ledger_names_the_tail(
+    trace, plan, client, tmp_path, number
+):
     disk = trace(TracingDisk())
     chance = random.Random(number)
     written = next(n for n, entry in enumerate(disk.log) if entry.what == "sync_folder")

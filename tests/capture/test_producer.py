@@ -49,7 +49,7 @@ def producer(plan, *ends: str) -> Producer:
     return made
 
 
-def test_streams_that_failed_are_no_end_by_the_device(plan):
+def test_failed_streams_are_not_an_end_by_the_device(plan):
     """Else the supervisor would take it for the end of the recording and start nobody again."""
     with pytest.raises(StreamsFailed, match="hololens/1, hololens/2"):
         producer(plan, "ended_by_device", "failed", "").run()
@@ -60,7 +60,7 @@ def test_streams_that_the_device_ended_are_the_end(plan):
 
 
 @pytest.mark.parametrize(("pause", "entries"), [("mark", 1), ("drop", 10)])
-def test_what_a_pause_may_withhold_shares_no_entry_with_what_follows_it(plan, client, pause, entries):
+def test_packets_that_a_pause_may_withhold_have_their_own_entries(plan, client, pause, entries):
     made = producer(replace(plan, pause=pause), "ended_by_device")
     packets = [QueuedPacket(seq, seq, seq, 1, b"x", 0) for seq in range(10)]
     assert made.writer("hololens/pv").put(packets, lambda: False) == 10
@@ -68,7 +68,7 @@ def test_what_a_pause_may_withhold_shares_no_entry_with_what_follows_it(plan, cl
     made.run()
 
 
-def test_at_the_end_nobody_is_started_again(plan):
+def test_nothing_is_restarted_at_the_end(plan):
     made = producer(plan, "failed")
     made.end()
     made.run()
@@ -81,7 +81,9 @@ SECOND = 10**9
     ("slept", "recorder_held", "expected"),
     [(False, False, "restart"), (False, True, "suspend"), (True, False, "suspend")],
 )
-def test_a_producer_that_was_held_names_who_was_held_with_it(plan, slept, recorder_held, expected):
+def test_a_suspended_producer_reports_whether_the_recorder_was_suspended_too(
+    plan, slept, recorder_held, expected
+):
     made = producer(plan, "", "")
     notes = []
     made.ledger.note = lambda note, stream, give_up: notes.append((note.kind, stream, note.facts()))
@@ -99,7 +101,7 @@ def test_a_producer_that_was_held_names_who_was_held_with_it(plan, slept, record
     assert len(notes) == 2
 
 
-def test_what_the_queue_held_up_is_backpressure(plan):
+def test_a_stall_by_the_queue_is_backpressure(plan):
     made = producer(plan, "")
     notes = []
     made.ledger.note = lambda note, stream, give_up: notes.append(note.facts())
@@ -113,7 +115,7 @@ STREAM = "hololens/gyroscope"
 
 
 @pytest.mark.parametrize(("damaged", "begin"), [(False, 50), (True, 0)])
-def test_of_a_queue_that_vanished_nothing_is_noted_as_lost_that_is_sealed(
+def test_after_a_queue_vanished_only_unsealed_packets_are_noted_as_lost(
     plan, client, monkeypatch, damaged, begin
 ):
     monkeypatch.setattr(stream_entries, "KEEP_BYTES", 10)
@@ -140,7 +142,7 @@ def test_of_a_queue_that_vanished_nothing_is_noted_as_lost_that_is_sealed(
     made._health.close()
 
 
-def test_a_queue_that_vanished_when_all_was_sealed_has_lost_nothing(plan, client, monkeypatch):
+def test_a_queue_that_vanished_after_everything_was_sealed_has_lost_nothing(plan, client, monkeypatch):
     monkeypatch.setattr(stream_entries, "KEEP_BYTES", 10)
     made = producer(plan)
     notes = []

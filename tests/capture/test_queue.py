@@ -79,7 +79,7 @@ def test_an_entry_stays_until_all_of_its_packets_are_acknowledged(client):
     assert again.waiting() == 0
 
 
-def test_a_reading_says_whether_it_left_some(client):
+def test_a_read_reports_whether_there_is_more(client):
     """By entries, however many packets are in them."""
     writer = QueueWriter(client, "u", "s", 7, entry_packets=2)
     writer.put([QueuedPacket(seq, seq, seq, 1, b"x", 0) for seq in range(10)], NEVER)
@@ -91,7 +91,7 @@ def test_a_reading_says_whether_it_left_some(client):
 @pytest.mark.parametrize(
     ("meta", "body"), [(struct.pack("<qqIII", 5, 6, 1, 0, 4), b"short"), (b"", b""), (bytes(27), b"")]
 )
-def test_an_entry_that_is_not_as_long_as_it_says_is_none_of_ours(client, meta, body):
+def test_an_entry_with_a_wrong_length_is_rejected(client, meta, body):
     client.xadd(stream_key("u", "s"), {"n": meta, "b": body}, id="7-9")
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     assert reader.fresh(count=10, block_ms=100) == {}
@@ -106,7 +106,7 @@ def test_a_repeated_put_is_stored_once(client):
 
 
 @pytest.mark.parametrize(("first", "second", "taken_for"), [(7, 8, 8), (1000, 400, 1001)])
-def test_a_new_run_of_the_producer_goes_on_counting(client, first, second, taken_for):
+def test_a_restarted_producer_continues_the_numbering(client, first, second, taken_for):
     """Also one that begins after the wall clock was set back."""
     put(QueueWriter(client, "u", "s", first), 0, 1)
     again = QueueWriter(client, "u", "s", second)
@@ -118,14 +118,14 @@ def test_a_new_run_of_the_producer_goes_on_counting(client, first, second, taken
     assert [(packet.epoch_ms, packet.seq) for packet in packets] == runs
 
 
-def test_the_count_goes_on_even_when_everything_was_acknowledged(client):
+def test_the_numbering_continues_after_everything_was_acknowledged(client):
     put(QueueWriter(client, "u", "s", 7), 0, 1)
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     reader.acknowledge("s", reader.fresh(count=10, block_ms=100)["s"], None)
     assert QueueWriter(client, "u", "s", 8).next_sequence() == 2
 
 
-def test_what_was_taken_and_not_acknowledged_comes_back_to_the_same_consumer(client):
+def test_unacknowledged_packets_are_read_again_by_the_same_consumer(client):
     put(QueueWriter(client, "u", "s", 7), *range(600))
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     taken = []
@@ -170,7 +170,7 @@ def test_nothing_is_lost_when_the_server_is_killed(server, client):
     assert seqs_in(server) == list(range(101))
 
 
-def test_a_server_that_forgot_its_newest_packets_is_given_them_again(server, client):
+def test_a_server_that_lost_its_newest_packets_gets_them_again(server, client):
     losses = []
     writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
     put(writer, *range(100))
@@ -184,7 +184,7 @@ def test_a_server_that_forgot_its_newest_packets_is_given_them_again(server, cli
     assert losses == []
 
 
-def test_what_was_forgotten_and_is_no_longer_here_is_told(server, client, monkeypatch):
+def test_lost_packets_that_are_no_longer_kept_are_reported(server, client, monkeypatch):
     losses = []
     monkeypatch.setattr(stream_entries, "KEEP_BYTES", 60)
     writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
@@ -212,7 +212,7 @@ def test_many_packets_at_once_are_stored_in_order_small_and_large(client):
     writer.pipe.close()
 
 
-def test_a_full_queue_gives_back_the_packet_instead_of_dropping_others(client):
+def test_a_full_queue_refuses_the_packet_instead_of_dropping_others(client):
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     assert reader.fresh(count=1, block_ms=1) == {}
     client.config_set("maxmemory", "3mb")
@@ -236,7 +236,7 @@ def test_the_server_listens_on_its_private_socket_only(server, client):
 
 
 @pytest.mark.slow
-def test_a_producer_that_starts_while_the_server_does_waits_for_it(server, client):
+def test_a_producer_waits_for_a_server_that_is_starting(server, client):
     put(QueueWriter(client, "u", "s", 7), 0, 1, 2)
     wait_until_synced(client)
     server.process.kill()

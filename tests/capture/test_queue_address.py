@@ -19,7 +19,7 @@ from kitchensync.capture.queue.address import check_address
         "rediss://queue.lab:6380?username=cook&password=secret",
     ],
 )
-def test_addresses_that_are_taken(url):
+def test_addresses_that_are_accepted(url):
     assert check_address(url) == url
 
 
@@ -42,7 +42,7 @@ def test_addresses_that_are_refused(url, message):
     assert "secret" not in str(caught.value)
 
 
-def test_what_is_shown_of_an_address():
+def test_addresses_are_shown_without_passwords():
     assert without_password("rediss://cook:p@ss@queue.lab:1/2?password=x") == "rediss://queue.lab:1/2"
     assert without_password("unix:///tmp/a@b/queue") == "unix:///tmp/a@b/queue"
     assert without_password("ks:{u:hololens/pv}:packets") == "ks:{u:hololens/pv}:packets"

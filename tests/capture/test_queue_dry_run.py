@@ -62,7 +62,7 @@ def refused(url: str) -> str:
     return str(caught.value)
 
 
-def test_a_server_that_does_all_is_left_as_it_was(tmp_path, loopback_host):
+def test_a_suitable_server_is_left_unchanged(tmp_path, loopback_host):
     with valkey(tmp_path, loopback_host) as url:
         with connect(url) as client:
             client.set("somebody's", "1")
@@ -71,7 +71,7 @@ def test_a_server_that_does_all_is_left_as_it_was(tmp_path, loopback_host):
 
 
 @pytest.mark.parametrize("slots", ["all on this node", "none yet"])
-def test_a_cluster_is_refused_before_anything_is_made(slots, tmp_path, loopback_host):
+def test_a_cluster_is_refused_before_anything_is_created(slots, tmp_path, loopback_host):
     home = tmp_path / "server"
     home.mkdir()
     with valkey(home, loopback_host, "--cluster-enabled", "yes") as url:
@@ -102,7 +102,7 @@ def test_a_cluster_is_refused_before_anything_is_made(slots, tmp_path, loopback_
     ],
     ids=["small", "throws away", "old", "wants replicas"],
 )
-def test_what_a_server_cannot_do_is_named(options, message, tmp_path, loopback_host):
+def test_missing_server_features_are_named(options, message, tmp_path, loopback_host):
     with valkey(tmp_path, loopback_host, *options) as url:
         assert message.lower() in refused(url).lower()
         with contextlib.suppress(redis.ResponseError):
@@ -110,7 +110,7 @@ def test_what_a_server_cannot_do_is_named(options, message, tmp_path, loopback_h
 
 
 @pytest.mark.parametrize("rule", ["-xack", "-info -xdel", "resetkeys ~other:*", "-@stream"])
-def test_a_user_who_may_not_do_all_is_refused(rule, tmp_path, loopback_host):
+def test_a_user_without_all_permissions_is_refused(rule, tmp_path, loopback_host):
     with valkey(tmp_path, loopback_host) as url:
         with connect(url) as client:
             client.execute_command("ACL SETUSER", "cook", "on", ">secret", "~*", "&*", "+@all", *rule.split())
@@ -158,7 +158,7 @@ def answering(host: str, answer: bytes) -> Iterator[str]:
         *(b"-MOVED\r\n", b"-ASK x\r\n", bytes(range(256))),
     ],
 )
-def test_what_is_no_redis_is_refused_in_one_line(answer, loopback_host, monkeypatch):
+def test_a_server_that_is_not_redis_is_refused_in_one_line(answer, loopback_host, monkeypatch):
     monkeypatch.setattr(dry_run, "RUNNING_READY_S", 0.2)
     with answering(loopback_host, answer) as url:
         assert url in refused(url)

@@ -70,7 +70,7 @@ def packets(*seqs: int, size: int = 20) -> list[QueuedPacket]:
         ("nynn", 2, [(5, 5), (7, 8)], [6]),
     ],
 )
-def test_a_packet_that_found_no_room_before_one_that_did_is_named(answers, done, lost, kept):
+def test_a_packet_lost_before_a_queued_one_is_reported(answers, done, lost, kept):
     writer = Kept()
     batch = Batch(writer, packets(5, 6, 7, 8))
     batch.settle([answer == "y" for answer in answers])
@@ -102,7 +102,7 @@ def test_streams_that_share_a_pipe_keep_their_order_and_bytes(client):
 
 
 @pytest.mark.slow
-def test_a_connection_that_is_cut_in_the_middle_costs_nothing(client):
+def test_a_connection_cut_in_the_middle_loses_nothing(client):
     pipe = QueuePipe(client)
     writers = [QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("a", "b")]
 
@@ -151,7 +151,7 @@ def test_a_cut_between_begin_and_finish_stores_everything_once(client):
     pipe.close()
 
 
-def test_a_server_killed_while_we_stay_is_given_again_what_it_forgot(server, client, tmp_path):
+def test_a_server_killed_during_the_wait_for_sync_gets_its_lost_packets_again(server, client, tmp_path):
     pipe = QueuePipe(client)
     writers = {name: QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("a", "b")}
     pipe.put([Batch(writer, packets(*range(100))) for writer in writers.values()], NEVER)
@@ -169,7 +169,7 @@ def test_a_server_killed_while_we_stay_is_given_again_what_it_forgot(server, cli
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["in order", "keeps no file", "gone", "nothing given"])
-def test_nobody_stays_longer_than_it_takes(server, client, way):
+def test_the_wait_for_sync_ends_as_early_as_possible(server, client, way):
     pipe = QueuePipe(client)
     if way != "nothing given":
         pipe.put([Batch(QueueWriter(client, "u", "a", 7, pipe=pipe), packets(*range(100)))], NEVER)
@@ -181,7 +181,7 @@ def test_nobody_stays_longer_than_it_takes(server, client, way):
     pipe.close()
 
 
-def test_after_a_cut_we_stay_for_what_was_written_before_it(client):
+def test_after_a_reconnect_packets_written_before_it_are_synced_too(client):
     """The server lives on with packets of a connection that is gone, and may still be killed before it syncs."""
     client.config_set("appendfsync", "no")
     pipe = QueuePipe(client)
@@ -198,7 +198,7 @@ def test_after_a_cut_we_stay_for_what_was_written_before_it(client):
     pipe.close()
 
 
-def test_a_queue_without_memory_left_still_forgets_what_is_sealed(client, tmp_path):
+def test_a_queue_without_free_memory_still_drops_sealed_packets(client, tmp_path):
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     writer = QueueWriter(client, "u", "s", 7)
     assert writer.put(packets(*range(100), size=50_000), NEVER) == 100
@@ -212,7 +212,7 @@ def test_a_queue_without_memory_left_still_forgets_what_is_sealed(client, tmp_pa
     reader.close()
 
 
-def test_a_stream_that_is_quiet_is_looked_at_once_in_a_while(client, monkeypatch):
+def test_a_quiet_stream_is_checked_from_time_to_time(client, monkeypatch):
     now_s = [1.0]
     monkeypatch.setattr(stream_entries, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     pipe = QueuePipe(client)
@@ -232,7 +232,7 @@ def test_a_stream_that_is_quiet_is_looked_at_once_in_a_while(client, monkeypatch
     pipe.close()
 
 
-def test_a_stream_that_is_quiet_when_the_server_forgets_is_given_again_with_the_others(client):
+def test_a_stream_that_is_quiet_when_the_server_loses_data_is_queued_again_too(client):
     """Its device may have ended it: nobody would ask for its newest packets any more."""
     pipe = QueuePipe(client)
     writers = [QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("quiet", "other")]

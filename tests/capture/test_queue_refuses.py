@@ -60,7 +60,7 @@ def test_packets_wait_for_a_server_that_refuses_and_are_stored_once(refusing, ki
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", REFUSALS)
-def test_a_server_that_refuses_is_noticed_and_its_time_is_counted(refusing, kind, monkeypatch):
+def test_a_refusing_server_is_detected_and_its_time_measured(refusing, kind, monkeypatch):
     monkeypatch.setattr(alarms, "PERIOD_S", 0.02)
     watch = QueueWatch(refusing.url)
     watch.start()
@@ -77,7 +77,7 @@ def test_a_server_that_refuses_is_noticed_and_its_time_is_counted(refusing, kind
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", REFUSALS)
-def test_nothing_is_recorded_over_a_server_that_refuses(refusing, kind):
+def test_nothing_is_recorded_with_a_refusing_server(refusing, kind):
     refusing.refuse(kind)
     with pytest.raises(QueueUnavailable, match=kind if kind != "OOM" else "memory"):
         check_server(refusing.url)
@@ -109,7 +109,7 @@ class Notes:
         ("", False, DeclaredLossNote),
     ],
 )
-def test_a_loss_is_the_queues_where_its_server_refused(client, message, has_own_queue, kind):
+def test_a_loss_is_attributed_to_the_queue_if_its_server_refused(client, message, has_own_queue, kind):
     notes, writer = Notes(), QueueWriter(client, "u", "s", 7)
     taken = StreamRecorder("s", Source(), writer, notes, Streams(), has_own_queue=has_own_queue)
     writer.pipe.refusal = message
@@ -123,7 +123,7 @@ def test_a_loss_is_the_queues_where_its_server_refused(client, message, has_own_
 @pytest.mark.slow
 @pytest.mark.system
 @pytest.mark.timeout(400)
-def test_a_recording_goes_on_when_its_server_writes_again(tmp_path, monkeypatch):
+def test_a_recording_continues_when_its_server_accepts_writes_again(tmp_path, monkeypatch):
     """All four ways, one after the other, in one recording; all is accounted for, and no disk is full."""
     monitor = RecordingMonitor()
 

@@ -43,7 +43,7 @@ def test_no_log_of_the_server_keeps_pieces_of_packets(client):
     ("free", "least"),
     [(80 << 20, MIN_FILE_BYTES), (1 << 30, 128 << 20), (50 << 30, MAX_FILE_BYTES)],
 )
-def test_the_append_only_file_stays_small_where_the_disk_is(tmp_path, short_folder, monkeypatch, free, least):
+def test_the_append_only_file_stays_small_on_a_small_disk(tmp_path, short_folder, monkeypatch, free, least):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(free, 0, free))
     server = QueueServer(tmp_path, short_folder / "q")
     server.start()

@@ -51,7 +51,7 @@ def destroy_groups(client: redis.Redis) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("vanish", [delete, flush, destroy_groups])
-def test_a_drainer_goes_on_and_stores_every_packet_once(client, plan, vanish, monkeypatch):
+def test_a_restarted_drainer_stores_every_packet_once(client, plan, vanish, monkeypatch):
     monkeypatch.setattr(stream_entries, "KEEP_S", 1e6)  # however busy the computer is
     writer = QueueWriter(client, plan.uuid, STREAM, 7)
     drainer = Drainer(plan, 0)
@@ -70,7 +70,7 @@ def test_a_drainer_goes_on_and_stores_every_packet_once(client, plan, vanish, mo
     assert client.xlen(stream_key(plan.uuid, STREAM)) == 0
 
 
-def test_what_is_given_again_twice_is_there_once(client, monkeypatch):
+def test_packets_queued_again_twice_are_stored_once(client, monkeypatch):
     """Each packet in one entry only: a server refuses an entry twice, not a packet in another one."""
     monkeypatch.setattr(stream_entries, "KEEP_S", 1e6)
     writer = QueueWriter(client, "u", "s", 7)
@@ -83,7 +83,7 @@ def test_what_is_given_again_twice_is_there_once(client, monkeypatch):
     assert numbers_in_queue(client, "u", "s") == list(range(41))
 
 
-def test_what_is_no_longer_here_is_told_once(client, monkeypatch):
+def test_packets_that_cannot_be_queued_again_are_reported_once(client, monkeypatch):
     monkeypatch.setattr(stream_entries, "KEEP_BYTES", 60)
     losses: list[tuple[int, int]] = []
     writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
@@ -101,7 +101,7 @@ def test_what_is_no_longer_here_is_told_once(client, monkeypatch):
     )
 
 
-def test_a_quiet_stream_is_made_anew_by_its_drainer_and_goes_on_counting(client, monkeypatch):
+def test_a_quiet_stream_is_recreated_by_its_drainer_and_continues_its_numbering(client, monkeypatch):
     """Its producer looks before it puts anything again; one that was started anew counts on."""
     monkeypatch.setattr(queue_reader, "RESEND_NS", 0)
     writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
@@ -117,7 +117,7 @@ def test_a_quiet_stream_is_made_anew_by_its_drainer_and_goes_on_counting(client,
     assert seqs_of(reader) == [2, 3]
 
 
-def test_a_stream_that_vanished_is_left_to_its_producer_at_first(client, monkeypatch):
+def test_a_vanished_stream_is_first_left_to_its_producer(client, monkeypatch):
     monkeypatch.setattr(queue_reader, "RESEND_NS", 10**18)
     writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
     put(writer, 0)
@@ -131,9 +131,7 @@ def test_a_stream_that_vanished_is_left_to_its_producer_at_first(client, monkeyp
     assert seqs_of(reader) == [0, 1, 2]
 
 
-def test_a_stream_that_vanishes_while_another_is_waited_for_is_left_to_its_producer_as_well(
-    client, monkeypatch
-):
+def test_a_stream_that_vanishes_during_the_wait_for_another_is_left_to_its_producer_too(client, monkeypatch):
     now_ns = [host_ns()]
     monkeypatch.setattr(queue_reader, "host_ns", lambda: now_ns[0])
     quiet, busy = (QueueWriter(client, "u", name, 7) for name in ("quiet", "s"))
@@ -153,7 +151,7 @@ def test_a_stream_that_vanishes_while_another_is_waited_for_is_left_to_its_produ
     assert seqs_of(reader) == [0, 1, 2, 3]
 
 
-def test_a_stream_that_vanishes_as_soon_as_it_is_made_is_made_once_more(client, monkeypatch):
+def test_a_stream_that_vanishes_right_after_its_creation_is_created_again(client, monkeypatch):
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     make, made = reader._create_missing, []
 
@@ -168,7 +166,7 @@ def test_a_stream_that_vanishes_as_soon_as_it_is_made_is_made_once_more(client, 
     assert len(made) == 2
 
 
-def test_at_the_end_what_vanished_is_given_again(client):
+def test_vanished_packets_are_queued_again_at_the_end(client):
     writer = QueueWriter(client, "u", "s", 7)
     put(writer, *range(10))
     flush(client)
@@ -176,7 +174,7 @@ def test_at_the_end_what_vanished_is_given_again(client):
     assert numbers_in_queue(client, "u", "s") == list(range(10))
 
 
-def test_a_drainer_waits_where_there_is_no_memory_to_make_a_stream_anew(client, monkeypatch):
+def test_a_drainer_waits_until_there_is_memory_to_recreate_a_stream(client, monkeypatch):
     monkeypatch.setattr(queue_reader, "RESEND_NS", 0)
     writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
     put(writer, 0)
@@ -195,9 +193,7 @@ def test_a_drainer_waits_where_there_is_no_memory_to_make_a_stream_anew(client, 
 @pytest.mark.slow
 @pytest.mark.system
 @pytest.mark.timeout(300)
-def test_a_recording_whose_queue_server_somebody_changes_says_so_and_accounts_for_everything(
-    tmp_path, monkeypatch
-):
+def test_a_changed_queue_server_is_reported_and_every_packet_accounted_for(tmp_path, monkeypatch):
     monitor = RecordingMonitor()
 
     def is_said(rule: str) -> bool:

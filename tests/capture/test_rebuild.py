@@ -34,7 +34,7 @@ def run(*arguments: object) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_the_plan_tells_the_streams_and_recover_brings_home_what_is_queued(orphan):
+def test_streams_come_from_the_plan_and_queued_packets_are_recovered(orphan):
     code, output = run("--rebuild", orphan)
     assert code == 0, output
     assert f"packets may wait in its queue: run `kitchensync recover --data {orphan.parent}`" in output
@@ -49,14 +49,14 @@ def test_the_plan_tells_the_streams_and_recover_brings_home_what_is_queued(orpha
     assert not (orphan.parent / WORK).exists()
 
 
-def test_recover_keeps_the_queue_of_a_lost_manifest_and_says_what_to_do(orphan):
+def test_recover_keeps_the_queue_of_a_lost_manifest_and_gives_advice(orphan):
     code, output = run("--data", orphan.parent)
     assert code == 1
     assert f"`kitchensync recover --rebuild {orphan}`" in output
     assert (orphan.parent / WORK / "take" / "plan.json").exists()
 
 
-def test_what_is_being_recorded_is_left_alone(orphan):
+def test_a_running_recording_is_not_rebuilt(orphan):
     runtime = runtime_folder(orphan)
     runtime.mkdir(parents=True)
     with hold_lock(runtime / RUNNING), pytest.raises(AlreadyRunning):
@@ -66,7 +66,7 @@ def test_what_is_being_recorded_is_left_alone(orphan):
     runtime.rmdir()
 
 
-def test_a_folder_or_a_recording_is_named_and_else_it_is_the_data_folder(orphan, monkeypatch):
+def test_either_a_folder_or_a_recording_is_given_else_the_default_data_folder(orphan, monkeypatch):
     code, output = run("--data", orphan.parent, "--rebuild", orphan)
     assert code == 2
     assert "give either --data or --rebuild" in output

@@ -117,7 +117,7 @@ class PollTold:
         return []
 
 
-def test_while_packets_gather_nothing_wakes_us_but_the_rest_of_one_that_is_half_here(server, client):
+def test_while_packets_are_collected_only_the_rest_of_a_partial_packet_wakes_the_receiver(server, client):
     receiver = Receiver(QueuePipe(client))
     receiver._poll = poll = PollTold()
     receiver._ready(0.001)
@@ -129,7 +129,7 @@ def test_while_packets_gather_nothing_wakes_us_but_the_rest_of_one_that_is_half_
     os.close(receiver._wake)
 
 
-def test_half_a_packet_is_known_as_such(server, client):
+def test_half_a_packet_is_recognized(server, client):
     pipe = QueuePipe(client)
     receiver, end, stream = Receiver(pipe), Pair("gyroscope", 60.0), Stream(client, pipe, "one")
     thread = threading.Thread(target=stream.receive, args=(receiver, end), daemon=True)
@@ -152,7 +152,7 @@ def test_half_a_packet_is_known_as_such(server, client):
     pipe.close()
 
 
-def test_nobody_is_taken_for_silent_while_we_were_held(server, client):
+def test_no_stream_counts_as_silent_while_we_were_suspended(server, client):
     """The packets of that time lie in the socket."""
     pipe, clock = QueuePipe(client), Clock()
     receiver = Receiver(pipe, 0.0, clock)
@@ -179,7 +179,7 @@ def test_nobody_is_taken_for_silent_while_we_were_held(server, client):
     pipe.close()
 
 
-def test_nobody_is_taken_for_silent_while_the_queue_lets_us_wait(server, client):
+def test_no_stream_counts_as_silent_while_the_queue_blocks_us(server, client):
     """What came in that time waits in the sockets: to close them would lose it."""
     pipe, clock = WatchedPipe(client), Clock()
     receiver = Receiver(pipe, 0.0, clock)

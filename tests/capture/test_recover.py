@@ -36,7 +36,7 @@ def recovered(data: Path) -> list[str]:
     return [path.name for path in done.paths]
 
 
-def test_a_disk_that_is_mounted_under_another_name_is_recovered_where_it_is(data):
+def test_a_recording_on_a_remounted_disk_is_recovered_at_its_new_path(data):
     elsewhere = data.with_name("elsewhere")
     data.rename(elsewhere)
     assert recovered(elsewhere) == ["take"]
@@ -45,7 +45,7 @@ def test_a_disk_that_is_mounted_under_another_name_is_recovered_where_it_is(data
     assert not data.exists()
 
 
-def test_a_queue_whose_files_are_gone_is_closed_with_what_is_sealed(data):
+def test_a_recording_whose_queue_files_are_gone_is_closed_with_its_sealed_chunks(data):
     """On a full disk the queue's files are given up; a recorder that is killed then must not block the next."""
     shutil.rmtree(data / WORK / "take" / "appendonlydir")
     assert recovered(data) == ["take"]
@@ -53,7 +53,7 @@ def test_a_queue_whose_files_are_gone_is_closed_with_what_is_sealed(data):
     assert recovered(data) == []
 
 
-def test_a_queue_is_kept_as_long_as_nobody_can_read_the_manifest(data):
+def test_a_queue_is_kept_while_the_manifest_cannot_be_read(data):
     kept = (data / "take" / MANIFEST).read_bytes()
     (data / "take" / MANIFEST).write_bytes(kept[:-5])
     (line,) = recover_all(data).failures
@@ -64,7 +64,7 @@ def test_a_queue_is_kept_as_long_as_nobody_can_read_the_manifest(data):
     assert stored(data / "take", STREAM) == list(range(QUEUED))
 
 
-def test_who_comes_second_finds_it_done(data):
+def test_a_second_recovery_finds_nothing_to_do(data):
     (work,) = work_folders(data)
     plan = orphan_in(work)
     recover(work, plan)
@@ -72,7 +72,7 @@ def test_who_comes_second_finds_it_done(data):
     assert stored(data / "take", STREAM) == list(range(QUEUED))
 
 
-def test_what_a_closed_recording_left_on_a_server_of_yours_is_taken_off_it(data, server, client):
+def test_leftovers_of_a_closed_recording_are_removed_from_an_external_server(data, server, client):
     plan_file = data / WORK / "take" / "plan.json"
     plan = replace(load_plan(plan_file), queue_url=server.url)
     plan.save(plan_file)
@@ -84,7 +84,7 @@ def test_what_a_closed_recording_left_on_a_server_of_yours_is_taken_off_it(data,
     assert client.dbsize() == 0
 
 
-def test_a_server_of_yours_that_is_gone_is_named_without_its_password(data, monkeypatch):
+def test_an_unreachable_external_server_is_named_without_its_password(data, monkeypatch):
     monkeypatch.setattr("kitchensync.capture.session.recover.RUNNING_READY_S", 0.1)
     plan_file = data / WORK / "take" / "plan.json"
     replace(load_plan(plan_file), queue_url="redis://cook:secret@127.0.0.1:1/0").save(plan_file)
@@ -94,7 +94,7 @@ def test_a_server_of_yours_that_is_gone_is_named_without_its_password(data, monk
     assert plan_file.exists()
 
 
-def test_what_a_stranger_left_open_is_not_taken_up(data):
+def test_an_orphan_of_another_user_is_not_recovered(data):
     """The file of a queue holds commands, one of which loads a program into the server."""
     work = data / WORK / "take"
     (work / "queue.log").unlink()

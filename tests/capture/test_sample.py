@@ -44,7 +44,7 @@ def test_a_sample_is_small_aligned_and_has_steps(tmp_path: Path) -> None:
     assert "--force" not in answer("sample", tmp_path / "used", code=1)["reason"]
 
 
-def test_a_sample_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_sample_leaves_nothing(tmp_path: Path) -> None:
     command = [COMMAND, "sample", str(tmp_path / "data/sample")]
     own = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, env=own, stderr=subprocess.PIPE, text=True) as process:

@@ -17,7 +17,7 @@ from kitchensync.storage.installation.key import own_key
 
 
 @pytest.mark.parametrize("closed", ["data", "data/.kitchensync"])
-def test_a_folder_of_another_user_is_refused_by_its_name(tmp_path, monkeypatch, closed):
+def test_a_folder_of_another_user_is_refused_and_named(tmp_path, monkeypatch, closed):
     folder = tmp_path / closed
     folder.mkdir(parents=True)
     real = os.access
@@ -37,7 +37,7 @@ def test_a_folder_of_another_user_is_refused_by_its_name(tmp_path, monkeypatch, 
         ({"hololens": {}, "gopro": {"virtual": True}}, False),
     ],
 )
-def test_a_recording_is_virtual_where_every_device_says_that_it_is(tmp_path, devices, virtual):
+def test_a_recording_is_virtual_if_every_device_is(tmp_path, devices, virtual):
     """One real device is enough: somebody may be in it."""
     order = RecordingRequest("take", tmp_path, [], {})
     plan = Plan("take", "u", str(tmp_path), "", "", "", [])
@@ -46,7 +46,7 @@ def test_a_recording_is_virtual_where_every_device_says_that_it_is(tmp_path, dev
     assert (why_not(manifest, Purpose.RELEASE_RAW) == "") is virtual
 
 
-def test_recording_beside_the_key_of_another_installation_does_not_make_it_ours(
+def test_recording_beside_the_key_of_another_installation_does_not_adopt_it(
     tmp_path, short_folder, monkeypatch
 ):
     """It may have come with received recordings, and with a list of what to destroy."""

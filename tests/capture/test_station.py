@@ -37,27 +37,29 @@ def report_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, **changes: Any) ->
         ({"problem": "no room", "losses": 3}, "3 packets found no room", "recording"),
     ],
 )
-def test_a_stream_in_trouble_is_told_to_both(monkeypatch, tmp_path, changes, message, alarm):
+def test_a_stream_with_a_problem_is_reported_to_operator_and_cook(
+    monkeypatch, tmp_path, changes, message, alarm
+):
     report = report_of(monkeypatch, tmp_path, **changes)
     assert (report["health"], report["alarm"]) == ("problem", alarm)
     assert [reason for reason in report["reasons"] if message in reason]
     assert [line for line in report["cook"] if "Please tell the operator" in line]
 
 
-def test_the_cook_is_told_once_however_many_streams_are_gone(monkeypatch, tmp_path):
+def test_the_cook_gets_one_message_for_any_number_of_missing_streams(monkeypatch, tmp_path):
     gone = {name: PV | {"state": "refused", "problem": "refused"} for name in ("hololens/pv", "hololens/eye")}
     report = report_of(monkeypatch, tmp_path, streams=gone)
     assert (len(report["reasons"]), len(report["cook"])) == (2, 1)
 
 
 @pytest.mark.parametrize("state", ["streaming", "slow by the device"])
-def test_a_stream_that_does_as_it_may_is_no_problem(monkeypatch, tmp_path, state):
+def test_a_stream_within_its_limits_is_not_a_problem(monkeypatch, tmp_path, state):
     streams = {"hololens/depth_ahat": PV | {"state": state, "last_host_ns": host_ns()}}
     report = report_of(monkeypatch, tmp_path, streams=streams)
     assert (report["health"], report["reasons"], report["cook"]) == ("recording", [], [])
 
 
-def test_a_warning_is_told_to_the_operator_alone_and_lights_no_alarm(monkeypatch, tmp_path):
+def test_a_warning_is_shown_to_the_operator_only_and_is_no_alarm(monkeypatch, tmp_path):
     report = report_of(monkeypatch, tmp_path, battery_percent=12)
     assert (report["health"], report["reasons"], report["cook"]) == (
         "recording",
@@ -78,7 +80,7 @@ def left_behind(tmp_path, **fields):
     return Station(tmp_path).report("take-1")
 
 
-def test_a_recorder_that_is_gone_is_a_problem_and_no_end(tmp_path):
+def test_a_dead_recorder_is_a_problem_and_not_an_end(tmp_path):
     assert not runtime_folder(tmp_path / "take-1").exists()
     report = left_behind(tmp_path, state="recording")
     assert (report["health"], report["alarm"]) == ("problem", "stopped")
@@ -95,7 +97,7 @@ def test_a_recorder_that_is_gone_is_a_problem_and_no_end(tmp_path):
         ("ended_by_device", "stopped"),
     ],
 )
-def test_an_end_that_nobody_asked_for_is_an_alarm(monkeypatch, tmp_path, why, alarm):
+def test_an_unrequested_end_is_an_alarm(monkeypatch, tmp_path, why, alarm):
     ending = report_of(monkeypatch, tmp_path, phase="stopping", stop_asked=why)
     assert (ending["health"], ending["alarm"]) == ("stopped", alarm)
     report = left_behind(tmp_path, state="complete", stopped={"host_ns": 1, "utc_ns": 1, "reason": why})

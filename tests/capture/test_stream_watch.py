@@ -34,7 +34,7 @@ def conditions(hz_by_second: list[float], nominal_hz: float, *, adaptive: bool) 
     return per_second
 
 
-def test_a_steady_stream_streams() -> None:
+def test_a_steady_stream_is_streaming() -> None:
     assert set(conditions([30.0] * 20, 30.0, adaptive=False)) == {STREAMING}
 
 
@@ -44,7 +44,7 @@ def test_a_slow_stream_is_named_and_recovers() -> None:
     assert per_second[-1] == STREAMING
 
 
-def test_depth_slows_down_by_itself() -> None:
+def test_depth_slowed_by_the_device_is_not_an_error() -> None:
     assert conditions([45.0] * 8 + [5.0] * 10, 45.0, adaptive=True)[-1] == SLOW_BY_ITSELF
 
 
@@ -59,7 +59,7 @@ def test_a_slow_sensor_is_not_stalled_between_its_packets() -> None:
     assert watch.update(3 * S, 1, 1 * S) is None
 
 
-def test_stamps() -> None:
+def test_suspicious_timestamps_are_flagged() -> None:
     watch = StampWatch()
     assert watch.flag(100, 0) is None
     assert watch.flag(330_100, S // 30) is None
@@ -89,7 +89,7 @@ def batch(*rates: float) -> bytes:
         ("pv", 64, b"picture" + NO_POSE, b"picture" + POSE),
     ],
 )
-def test_a_head_that_is_not_known_is_seen(
+def test_an_untracked_head_is_detected(
     name: str, pose_bytes: int, without_head: bytes, with_head: bytes
 ) -> None:
     knows = head_check(STREAMS[name], pose_bytes)
@@ -98,11 +98,11 @@ def test_a_head_that_is_not_known_is_seen(
 
 
 @pytest.mark.parametrize("name", ["microphone", "vlc_leftfront", "eye_tracking", "gyroscope"])
-def test_other_streams_are_not_asked_for_the_head(name: str) -> None:
+def test_other_streams_have_no_head_check(name: str) -> None:
     assert head_check(STREAMS[name], 64) is None
 
 
-def test_since_when_something_holds() -> None:
+def test_start_of_a_condition() -> None:
     began, starts_ns = 0, []
     for second, holds in enumerate([False, True, True, False, True]):
         began = since(began, second * S + 1, holds=holds)
@@ -110,7 +110,7 @@ def test_since_when_something_holds() -> None:
     assert starts_ns == [0, S + 1, S + 1, 0, 4 * S + 1]
 
 
-def test_a_gyroscope_that_repeats_one_value_is_seen() -> None:
+def test_a_gyroscope_that_repeats_one_value_is_detected() -> None:
     watch = RepeatedSamples()
     batches = [batch(1, 2), batch(2, 2), batch(2, 2), b"", batch(2, 3), batch(3, 3), bytes(7)]
     assert [watch.repeats(body) for body in batches] == [False, True, True, False, False, True, False]

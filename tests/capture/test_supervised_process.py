@@ -18,7 +18,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("is_forked", [True, False])
-def test_a_process_is_our_child_in_a_session_of_its_own_and_shares_the_lock(tmp_path, is_forked):
+def test_a_process_is_a_child_in_its_own_session_and_shares_the_lock(tmp_path, is_forked):
     script = f"""
 import os, signal
 with ForkServer(COMMAND, work) as server:
@@ -49,7 +49,7 @@ with ForkServer(COMMAND, work) as server:
 
 
 @pytest.mark.parametrize("is_forked", [True, False])
-def test_what_a_process_writes_belongs_to_whom_we_let_it_now(tmp_path, is_forked):
+def test_a_process_gets_the_current_umask(tmp_path, is_forked):
     script = f"""
 import os
 with ForkServer(COMMAND, work) as server:
@@ -63,7 +63,7 @@ with ForkServer(COMMAND, work) as server:
     apart(script, tmp_path)
 
 
-def test_a_fork_has_nothing_open_that_is_only_ours(tmp_path):
+def test_a_fork_inherits_none_of_the_parents_own_handles(tmp_path):
     script = """
 import os
 ours, _ = os.pipe()
@@ -81,7 +81,7 @@ with ForkServer(COMMAND, work) as server:
 
 
 @pytest.mark.parametrize("closed", ["0", "1", "2", "0, 1", "0, 1, 2"])
-def test_what_is_closed_of_the_standard_handles_is_no_trouble(tmp_path, closed):
+def test_closed_standard_handles_do_no_harm(tmp_path, closed):
     script = f"""
 import os, sys
 for handle in ({closed},):
@@ -97,7 +97,7 @@ with ForkServer(COMMAND, work) as server:
     apart(script, tmp_path)
 
 
-def test_ctrl_c_before_the_server_is_apart_does_not_reach_it(tmp_path):
+def test_ctrl_c_before_the_server_is_detached_does_not_reach_it(tmp_path):
     script = """
 import os, signal
 apart = fork_server.end_with_parent
@@ -114,7 +114,7 @@ with ForkServer(COMMAND, work) as server:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_what_a_server_forked_outlives_it_and_the_next_is_started_anew(tmp_path, number):
+def test_forked_processes_outlive_the_server_and_the_next_uses_subprocess(tmp_path, number):
     script = f"""
 import os
 with ForkServer(COMMAND, work) as server:
@@ -155,7 +155,7 @@ fork_server.LIMIT_S = 0.2
 
 
 @pytest.mark.parametrize("why", CANNOT_FORK)
-def test_a_process_is_started_anew_where_none_can_be_forked(tmp_path, why):
+def test_a_process_is_started_with_subprocess_if_forking_is_impossible(tmp_path, why):
     script = f"""
 {CANNOT_FORK[why]}
 with ForkServer(COMMAND, work) as server:
@@ -166,7 +166,7 @@ with ForkServer(COMMAND, work) as server:
     apart(script, tmp_path)
 
 
-def test_one_server_ends_and_another_goes_on(tmp_path):
+def test_two_servers_are_independent(tmp_path):
     script = """
 import signal
 with ForkServer(COMMAND, work) as server:
@@ -186,7 +186,7 @@ def ignore_ends() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
 
-def test_where_ends_of_children_are_ignored_nothing_is_forked(tmp_path):
+def test_nothing_is_forked_while_sigchld_is_ignored(tmp_path):
     script = """
 with ForkServer(COMMAND, work) as server:
     print(type(server.start(["die"], 2, None)).__name__)
@@ -205,7 +205,7 @@ finally:
     assert output.split()[-1] == "SIG_DFL", "our commands learn of their children's ends all the same"
 
 
-def test_the_server_ends_with_its_parent_and_leaves_nothing(tmp_path):
+def test_the_server_ends_with_its_parent_and_leaves_no_process(tmp_path):
     script = """
 import os, signal
 server = ForkServer(COMMAND, work).__enter__()
@@ -222,7 +222,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("is_forked", [True, False])
-def test_one_that_keeps_dying_is_given_up(tmp_path, is_forked):
+def test_a_process_that_keeps_dying_is_given_up(tmp_path, is_forked):
     script = f"""
 from kitchensync.capture.errors import ProcessKeepsDying
 from kitchensync.capture.process import supervised_process

@@ -73,7 +73,9 @@ kitchensync.storage.chunks.chunk_writer.layout_image = crash
 """A fault below Python: no exception tells of it."""
 
 
-def test_a_drainer_that_keeps_dying_keeps_no_other_from_its_end(ending, client, plan, monkeypatch, tmp_path):
+def test_a_drainer_that_keeps_dying_does_not_keep_the_others_from_ending(
+    ending, client, plan, monkeypatch, tmp_path
+):
     monkeypatch.setattr(worker_module, "MAX_DEATHS", 1)
     monkeypatch.setattr(worker_module, "DEATHS_WINDOW_S", 3600.0)  # a busy computer takes long to start two
     (tmp_path / "sitecustomize.py").write_text(CRASH)
@@ -108,12 +110,12 @@ def test_a_queue_server_that_dies_at_the_end_is_started_again(ending, server, pl
     assert not [text for text in ending.outcome.problems if "not everything" in text]
 
 
-def test_a_recovery_does_not_wait_for_producers_that_it_never_started(ending):
+def test_a_recovery_does_not_wait_for_producers_it_never_started(ending):
     assert ending.children.producers
     assert ending.children.busy_producers() == []
 
 
-def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan, monkeypatch):
+def test_a_hanging_drainer_is_replaced_and_requests_are_answered(ending, plan, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(supervisor_module, "DrainProgress", lambda: DrainProgress(lambda: now[0]))
     (drainer,) = ending.children.drainers
@@ -140,7 +142,7 @@ def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan,
     assert [answer and answer["phase"] for answer in answers] == ["stopping"]
 
 
-def test_a_recording_that_ends_out_of_order_closes_the_shutters(server, plan, tmp_path, monkeypatch):
+def test_an_error_at_the_end_of_a_recording_still_closes_the_shutters(server, plan, tmp_path, monkeypatch):
     """The queue server does not come up again, say: nobody would stop the camera before its card is full."""
     monkeypatch.setattr(camera_clip, "measure_clock", lambda camera: None)
     monkeypatch.setattr(supervisor_module, "KILL_AFTER_S", 60.0)

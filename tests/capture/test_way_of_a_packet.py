@@ -128,7 +128,7 @@ def test_every_module_that_holds_its_samples_is_on_the_page(tmp_path):
     assert names[17:] == [f"kitchensync/sync/{name}" for name in last]
 
 
-def test_the_way_is_short_and_every_module_is_there():
+def test_the_page_names_every_module_in_a_short_list():
     modules = page_modules()
     assert 0 < len(modules) <= MOST
     assert len(set(modules)) == len(modules)

@@ -72,7 +72,7 @@ def withheld_of(plan: Plan) -> dict[str, list[list[int]]]:
     }
 
 
-def test_pictures_of_a_pause_are_never_stored_and_chunks_end_at_both_ends(dropping: Plan, client) -> None:
+def test_frames_of_a_pause_are_never_stored_and_chunks_end_at_its_limits(dropping: Plan, client) -> None:
     put(client, dropping, range(200))
     touch(dropping, "pause", 5.0)
     touch(dropping, "resume", 9.0)
@@ -106,9 +106,7 @@ def test_a_pause_that_begins_while_it_records_cuts_the_open_chunk(dropping: Plan
     assert numbers == list(range(48, 81))
 
 
-def test_a_death_after_the_note_stores_nothing_and_notes_nothing_twice(
-    dropping: Plan, client, monkeypatch
-) -> None:
+def test_a_crash_after_the_note_stores_and_notes_nothing_twice(dropping: Plan, client, monkeypatch) -> None:
     put(client, dropping, range(100))
     touch(dropping, "pause", 4.0)
     real = withheld.Withheld.note
@@ -127,7 +125,7 @@ def test_a_death_after_the_note_stores_nothing_and_notes_nothing_twice(
     assert QueueReader(client, dropping.uuid, [PV], "drainer-0").waiting() == 0
 
 
-def test_the_balance_names_the_gap(dropping: Plan, client) -> None:
+def test_the_balance_names_the_privacy_gap(dropping: Plan, client) -> None:
     put(client, dropping, range(200))
     touch(dropping, "pause", 5.0)
     touch(dropping, "resume", 9.0)

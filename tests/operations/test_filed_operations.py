@@ -55,7 +55,7 @@ BODIES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("number", range(len(BODIES)))
-def test_a_body_of_other_types_is_a_damaged_line(tmp_path: Path, number: int) -> None:
+def test_body_with_wrong_types_is_a_damaged_line(tmp_path: Path, number: int) -> None:
     with pytest.raises(BadEventLog, match=r"tablet.jsonl, line 2"):
         list(filed_operations(filed(tmp_path, *BODIES[number])))
 
@@ -69,7 +69,7 @@ EVENTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("number", range(len(EVENTS)))
-def test_an_event_that_cannot_be_compared_or_computed_with_is_one_too(tmp_path: Path, number: int) -> None:
+def test_an_event_with_unusable_values_is_a_damaged_line(tmp_path: Path, number: int) -> None:
     filed(tmp_path, "undo", **({"body": {"undoes": "op0"}} | EVENTS[number]))
     with pytest.raises(BadEventLog, match="line 2"):
         read_events(tmp_path)
@@ -83,7 +83,7 @@ def test_numbers_that_an_error_may_lack_can_be_null(tmp_path: Path) -> None:
     assert [entry.node for entry in entries] == [1, 2, 3]
 
 
-def test_an_undo_of_several_that_was_taken_back_takes_nothing_back(tmp_path: Path) -> None:
+def test_an_undone_undo_of_several_operations_undoes_nothing(tmp_path: Path) -> None:
     """Filed as the app does: its own log and what is read from the folder reduce to the same."""
     log = [operation("r", "recording", RECIPE)]
     log += [operation("a", "done", {"node": 1}), operation("b", "done", {"node": 2})]

@@ -71,7 +71,7 @@ def test_there_is_a_state_for_every_rule():
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_a_rule_is_said_once_in_full_words(rule):
+def test_a_rule_gives_one_finding_with_complete_texts(rule):
     (finding,) = findings_in(state(**STATES[rule.name]))
     assert (finding.rule, finding.severity, finding.do) == (rule.name, rule.severity, rule.do)
     assert finding.subject in finding.operator or rule.of in ("disk", "recording", "queue")
@@ -81,13 +81,13 @@ def test_a_rule_is_said_once_in_full_words(rule):
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.is_of_network], ids=lambda rule: rule.name)
 @pytest.mark.parametrize("waits", [3.0, 80.0])
 @pytest.mark.parametrize("here", [["hololens"], ["another"]])
-def test_the_network_is_not_named_where_the_computer_is_to_blame(rule, waits, here):
+def test_the_network_is_not_blamed_if_the_computer_is_too_busy(rule, waits, here):
     (finding,) = findings_in(state(**STATES[rule.name], waits_percent=waits, here=here))
     assert ("network" in finding.do and "no network" not in finding.do) == (here == ["another"])
     assert ("too busy" in finding.do and "80 %" in finding.do) == (waits > 50)
 
 
-def test_how_long_programs_waited_is_what_the_kernel_says_else_the_load(tmp_path, monkeypatch):
+def test_cpu_pressure_comes_from_the_kernel_else_from_the_load(tmp_path, monkeypatch):
     pressure = tmp_path / "cpu"
     pressure.write_text(
         "some avg10=61.25 avg60=23.22 avg300=18.74 total=43961659986\nfull avg10=0.00 total=0\n"
@@ -100,7 +100,7 @@ def test_how_long_programs_waited_is_what_the_kernel_says_else_the_load(tmp_path
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_the_cook_hears_of_alarms_alone_and_never_a_name_of_ours(rule):
+def test_the_cook_is_shown_alarms_only_and_no_internal_names(rule):
     assert rule.severity == (ALARM if rule.cook else WARNING)
     assert not re.search(r"stream|packet|queue|drainer|hololens/", rule.cook)
 
@@ -134,21 +134,21 @@ HARMLESS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("changes", HARMLESS)
-def test_what_harms_nothing_is_not_said(changes):
+def test_harmless_states_give_no_finding(changes):
     assert findings_in(state(**changes)) == []
 
 
-def test_of_a_producer_that_is_held_up_the_streams_are_not_blamed():
+def test_streams_of_a_stalled_producer_are_not_blamed():
     held = state(heard=heartbeats(8), last_host_ns=NOW_NS - 8 * SECOND)
     assert [finding.rule for finding in findings_in(held)] == ["process_silent"]
 
 
-def test_a_queue_that_is_held_up_is_blamed_alone():
+def test_a_stalled_queue_is_the_only_finding():
     held = state(queue_silent_s=5.0, heard=heartbeats(8), last_host_ns=NOW_NS - 8 * SECOND)
     assert [finding.rule for finding in findings_in(held)] == ["queue_silent"]
 
 
-def test_alarms_stand_before_warnings():
+def test_alarms_come_before_warnings():
     both = state(disk=STATES["disk_low"]["disk"], last_host_ns=NOW_NS - 2 * SECOND)
     assert [finding.severity for finding in findings_in(both)] == [ALARM, WARNING]
 
@@ -165,7 +165,7 @@ def test_alarms_stand_before_warnings():
         (3.1, "recording", {"losses": 1}, "unknown"),
     ],
 )
-def test_the_light_goes_out_when_there_is_no_news_for_three_seconds(age_s, phase, changes, health):
+def test_health_is_unknown_after_three_seconds_without_news(age_s, phase, changes, health):
     current = state(phase=phase, **changes)
     assert health_of(current, NOW_NS + round(age_s * SECOND), findings_in(current)) == health
     assert health_of(None, NOW_NS, []) == "unknown"

@@ -71,7 +71,7 @@ def value(metrics: dict[Any, float], name: str, **labels: str) -> float | None:
     return metrics.get((f"kitchensync_{name}", frozenset(labels.items())))
 
 
-def test_every_figure_can_be_read_and_what_nobody_knows_is_absent():
+def test_every_metric_can_be_read_and_unknown_values_are_absent():
     metrics = samples(metrics_text([TAKE, UNKNOWN]))
     assert value(metrics, "healthy", recording="take-1") == 0
     assert value(metrics, "stream_received_total", recording="take-1", stream="hololens/pv") == 1234567890123
@@ -91,7 +91,7 @@ def test_every_figure_can_be_read_and_what_nobody_knows_is_absent():
     assert METRICS.keys() - names == {"camera_minutes_left", "disk_minutes_left"}
 
 
-def test_a_healthy_recording_is_one():
+def test_a_healthy_recording_has_value_1():
     assert value(samples(metrics_text([TAKE | {"health": "recording"}])), "healthy", recording="take-1") == 1
 
 
@@ -113,14 +113,14 @@ def got(port: int, path: str, host: str) -> tuple[int, str]:
             return error.code, ""
 
 
-def test_it_answers_this_computer_alone(server):
+def test_metrics_are_served_to_this_computer_only(server):
     status, text = got(server.port, "/metrics", f"127.0.0.1:{server.port}")
     assert (status, samples(text)) == (200, samples(metrics_text([TAKE])))
     assert got(server.port, "/", f"localhost:{server.port}")[0] == 404
     assert got(server.port, "/metrics", f"kitchen.example:{server.port}")[0] == 403
 
 
-def test_what_a_process_uses_is_what_the_system_says(tmp_path):
+def test_process_use_is_read_from_the_system(tmp_path):
     stat = ["S", *["0"] * 10, "300", "200", *["0"] * 5, "0", "1000", "0", "25"]
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "stat").write_text(f"7 (a ) name) {' '.join(stat)}\n")
@@ -133,7 +133,7 @@ def test_what_a_process_uses_is_what_the_system_says(tmp_path):
     assert process_use(8, tmp_path) is None
 
 
-def test_cpu_is_measured_since_the_look_before(monkeypatch):
+def test_cpu_share_is_measured_since_the_previous_call(monkeypatch):
     looks = iter([(2.0, 10.0), (3.0, 12.0), None])
 
     def look(_pid: int) -> Any:
