@@ -1,4 +1,4 @@
-"""The page of a lab's acceptance: what was measured beside what is promised, and what was not tried."""
+"""The acceptance page: measurements, promises, and what was not tested."""
 
 from __future__ import annotations
 

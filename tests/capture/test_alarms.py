@@ -1,4 +1,4 @@
-"""What does not come is said, with seconds, and the right one is blamed."""
+"""Missing data is reported with its duration and the right cause."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def test_missing_streams_are_named_with_device_state_and_seconds():
         "hololens/gyroscope": facts("refused", 88, fault="the headset does not answer"),
         "hololens/depth_ahat": facts("stalled", 90),
         "hololens/microphone": facts("streaming", 99.9),
-        "hololens/accelerometer": facts("refused", 97),  # a moment ago
+        "hololens/accelerometer": facts("refused", 97),  # recently
         "hololens/spatial_input": facts("ended_by_device", 20, ended="ended_by_device"),
         "webcam/video": facts("slow by the device", 60),
-        "webcam/audio": {"state": "connected"},  # never came: the start says so
+        "webcam/audio": {"state": "connected"},  # never came: reported at the start
     }
     assert quiet_streams(streams, NOW_NS, {}) == [
         "hololens: nothing for 40 s from pv, gyroscope (the headset does not answer); retrying",
@@ -86,14 +86,14 @@ def test_a_camera_that_never_answers_again_has_a_gap_until_the_end():
 
 @pytest.fixture
 def stopped_queue(server):
-    """A queue server that is held up for the test."""
+    """A queue server that the test suspends."""
     os.kill(server.process.pid, signal.SIGSTOP)
     yield server
     os.kill(server.process.pid, signal.SIGCONT)
 
 
 class Clock:
-    """Stands until it is moved."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -114,7 +114,7 @@ def test_a_stalled_queue_server_is_detected_and_its_stall_measured(server, monke
     heard_s = watch.held_s
 
     def is_silent() -> bool:
-        clock.now_s += LATE_S + 1  # more than once only where an answer was still on its way
+        clock.now_s += LATE_S + 1  # repeated only if an answer was still on its way
         return watch.silent_s > 0.0
 
     os.kill(server.process.pid, signal.SIGSTOP)
@@ -172,7 +172,7 @@ def test_a_queue_stalled_at_the_start_is_not_blamed_on_the_headset(stopped_queue
     supervisor.children.producers, supervisor.children.drainers = (
         [],
         [],
-    )  # what they do is of no account: nothing can come
+    )  # irrelevant here: no packet can arrive
     clock = Clock()
     supervisor._queue_watch = QueueWatch(stopped_queue.url, clock)
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""One camera's take as a session runs it: whole, lost and found again, ended by itself, several at once."""
+"""Clips of cameras in a session: complete, lost and found again, ended by themselves, several at a time."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_clip_that_ends_by_itself_is_a_problem_and_its_file_is_fetched(
 
 
 def changed(gopro: VirtualGoPro, take: CameraRecorder, fault: str) -> int:
-    """Take the camera away, and bring it back once it is missed; return a moment (host_ns) at which it was."""
+    """Remove the camera until its loss is noticed, then bring it back; return a time (host_ns) while it was away."""
     gopro.camera.begin_fault(fault)
     until(lambda: "not answer" in take.state.problem, "the red light")
     away_ns = host_ns()
@@ -229,7 +229,7 @@ def test_a_changed_battery_is_a_named_gap_between_two_clips(tmp_path: Path) -> N
 
 
 def test_after_a_card_change_one_clip_is_fetched_and_one_imported(tmp_path: Path) -> None:
-    """Both cards call their film the same: neither takes the place of the other."""
+    """Both cards use the same file name: neither file replaces the other."""
     recording = tmp_path / "data" / "take-1"
     clock = MovedClock(runs=True)
     with virtual_camera(tmp_path / "sim", "gopro_new_card", clock=clock) as (gopro, url):
@@ -251,7 +251,7 @@ def test_after_a_card_change_one_clip_is_fetched_and_one_imported(tmp_path: Path
     (taken_out / "GX010002.MP4").rename(taken_out / "GX010001.MP4")
     manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}
     write_json(recording / "recording.json", manifest | {"state": "complete", "streams": {}})
-    for _ in range(2):  # the same card again changes nothing
+    for _ in range(2):  # importing the same card again changes nothing
         order = ["gopro", "import", str(taken_out), "--recording", str(recording), "--yes", "--json"]
         done = CliRunner().invoke(main, order)
         assert done.exit_code == 0, done.output
@@ -334,7 +334,7 @@ def test_only_verified_copies_free_a_card(tmp_path: Path) -> None:
 
 
 def test_copies_of_the_mover_count_while_they_exist(tmp_path: Path) -> None:
-    """`copies.jsonl` names the store; the copy is read again, and only the very store counts."""
+    """`copies.jsonl` names the store; the copy is read again, and only this store counts."""
     recording, store = tmp_path / "data" / "take-1", tmp_path / "store"
     store.mkdir()
     with virtual_camera(tmp_path / "sim") as (gopro, url):
@@ -360,7 +360,7 @@ def test_copies_of_the_mover_count_while_they_exist(tmp_path: Path) -> None:
         store.rename(tmp_path / "unplugged")
         refused("is the store mounted?")
         store.mkdir()
-        refused("is the store mounted?")  # an empty mount point is another store
+        refused("is the store mounted?")  # an empty mount point counts as another store
         store.rmdir()
         (tmp_path / "unplugged").rename(store)
         copy = store / "take-1" / "gopro" / "GX010001.MP4"
@@ -368,7 +368,7 @@ def test_copies_of_the_mover_count_while_they_exist(tmp_path: Path) -> None:
         copy.write_bytes(kept[:-1] + b"?")
         refused("holds other bytes")
         copy.unlink()
-        os.link(recording / "gopro" / "GX010001.MP4", copy)  # the same file twice is one copy
+        os.link(recording / "gopro" / "GX010001.MP4", copy)  # a hard link is not a second copy
         refused("1 verified copies, 2 are needed")
         copy.unlink()
         copy.write_bytes(kept)
@@ -427,7 +427,7 @@ def test_facts_and_problems_of_a_camera_state() -> None:
 
 
 def test_a_camera_lost_between_two_status_queries_is_restarted() -> None:
-    """The question waits for its answer: nobody hears that it was gone."""
+    """The query waits for its answer, so that the loss itself is not noticed."""
 
     def answer(at_s: float, *, films: bool) -> Answer:
         values = {"8": 0, "10": int(films), "13": 3, "33": 0, "35": 5000, "70": 80}
@@ -443,14 +443,16 @@ def test_a_camera_lost_between_two_status_queries_is_restarted() -> None:
         {"start_host_ns": 3 * 10**9, "end_host_ns": 6 * 10**9, "cause": "device_swap"}
     ]
     watch.answered(answer(6.5, films=True))
-    watch.answered(answer(7.5, films=False))  # somebody pressed its shutter: that is no change
+    watch.answered(
+        answer(7.5, films=False)
+    )  # its shutter button was pressed: not a change of battery or card
     assert not watch.is_swapped
 
 
 def test_fetching_does_not_touch_a_camera_used_by_a_running_recorder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither its own files nor those of an older take are worth a recording that runs."""
+    """A running recording is more important than its own files or those of an older recording."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     data = tmp_path / "data"
     with virtual_camera(tmp_path / "sim") as (_, url), GoProHttp(url) as camera:
@@ -463,7 +465,7 @@ def test_fetching_does_not_touch_a_camera_used_by_a_running_recorder(
         fetch = ["gopro", "fetch", str(data), "--pending", "--json"]
         takes = json.loads(CliRunner().invoke(main, fetch).stdout)["takes"]
         assert all("does not know the address" in row["problem"] for row in takes), (
-            "media.json is no address book"
+            "addresses in media.json are not trusted"
         )
         fetch += ["--gopro", f"gopro={url}"]
         runtime = runtime_folder(data / "take-2")
@@ -476,7 +478,9 @@ def test_fetching_does_not_touch_a_camera_used_by_a_running_recorder(
         [older] = json.loads(refused.stdout)["takes"]
         assert (older["recording"], older["files"]) == ("take-1", [])
         assert "it records take-2 now" in older["problem"]
-        done = CliRunner().invoke(main, fetch)  # that recorder is gone: nobody else will stop the camera
+        done = CliRunner().invoke(
+            main, fetch
+        )  # that recorder has ended: only this command can stop the camera
         assert done.exit_code == 0, done.output
         assert not camera.state().encoding
     assert media(data / "take-2" / "gopro")["state"] == "done"

@@ -1,4 +1,4 @@
-"""Clock exchanges are stored as they were, one round a second however slow the network answers."""
+"""Clock exchanges are stored unchanged, one round per second even on a slow network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kitchensync.shell.host_clock import decode
 
 
 class Written:
-    """A queue that keeps what it is given; the probe is stopped once it has so many packets."""
+    """A queue that keeps its packets; the probe is stopped after `enough` of them."""
 
     def __init__(self, enough):
         self.packets, self.enough = [], enough

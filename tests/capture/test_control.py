@@ -1,4 +1,4 @@
-"""The control channel: who has the key is answered, once a request; nobody else is."""
+"""The control channel answers each request with the right key once, and no other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMIT_MS = 60_000
 
 
 class Answering:
-    """A control server that a thread asks for requests, as the supervisor's loop does."""
+    """A control server polled by a thread, as in the supervisor's loop."""
 
     def __init__(self, folder: Path) -> None:
         self.endpoint = folder / "control"
@@ -45,7 +45,7 @@ class Answering:
             return answer
 
     def finished(self) -> list[str]:
-        """End the loop and return all that it heard: an answer is out before its request is noted here."""
+        """End the loop and return all requests; an answer is sent before its request is noted here."""
         self._end.set()
         self._thread.join()
         return self.heard

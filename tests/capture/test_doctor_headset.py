@@ -1,4 +1,4 @@
-"""What the preflight says of a headset whose ports tell only half of the story."""
+"""Preflight results for headsets whose ports give an incomplete picture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_research_mode_is_unknown_if_no_port_answers(loopback_host: str) -> None
     assert mode is None
     assert by_name["research mode"] == (LOOK, "cannot be told while no port answers")
     assert by_name["gyroscope (3807)"] == (BAD, "refused")
-    assert by_name["eye_tracking (3817)"] == (LOOK, "refused"), "nobody asked for it"
+    assert by_name["eye_tracking (3817)"] == (LOOK, "refused"), "not requested"
 
 
 def test_research_mode_is_off_where_only_its_ports_refuse(loopback_host: str) -> None:

@@ -1,4 +1,4 @@
-"""`doctor --rig`: how long a rig can be recorded, against the figures of the guide for labs."""
+"""`doctor --rig`: the possible duration of a recording, compared with the guide for labs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drainer over a real queue: what it seals, what a death leaves behind, what comes twice."""
+"""The drainer with a real queue: sealing, crashes and repeated packets."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_full_disk_keeps_the_packets_until_there_is_room(writer, plan, monkeyp
 
 
 def test_a_cut_in_the_last_reading_leaves_nothing_in_the_queue(writer, client, plan, monkeypatch):
-    """Nobody knows what became of the question; that nothing was taken does not mean that nothing is there."""
+    """The result of the interrupted read is unknown: no packets read does not mean that none are queued."""
     put(writer, range(30))
     real_fresh, calls = QueueReader.fresh, []
 
@@ -143,7 +143,7 @@ def test_chunks_close_at_their_size(writer, plan, monkeypatch):
 
 
 def test_the_largest_stream_is_sealed_first_if_the_queue_is_full(writer, client, plan, monkeypatch):
-    """A raw depth camera must not cut every other stream into small files."""
+    """A raw depth camera must not cause small files of every other stream."""
     large = next(name for name in plan.share(0) if name != STREAM)
     monkeypatch.setattr(drainer_module, "QUEUE_BYTES", 4000 * plan.drainers)
     put(writer, range(20))
@@ -170,7 +170,7 @@ def test_sequence_numbers_continue_after_the_newest_chunk(tmp_path):
 
 
 def test_a_chunk_describes_its_own_content(writer, plan):
-    """Read with h5py alone: version, constants of the stream, first and last number, counts, checksums."""
+    """Read it with h5py only: version, constants of the stream, first and last number, counts, checksums."""
     form = {"codec": "imu samples", "unit": "deg/s", "loses": []}
     manifest = {"schema": "recording/1", "recording": "take", "streams": {STREAM: {"format": form}}}
     write_json(Path(plan.path) / MANIFEST, manifest)
@@ -195,7 +195,7 @@ def test_a_drainer_that_falls_behind_does_not_compress_until_it_has_caught_up(cl
     writer = QueueWriter(client, plan.uuid, "hololens/depth_ahat", 7)
 
     def compressed(seqs: range) -> list[bool]:
-        """Queue pictures, drain them, and look into the new files."""
+        """Queue frames, drain them, and return for each new file whether it is compressed."""
         packets = [QueuedPacket(seq, seq, seq, 1, picture, 0) for seq in seqs]
         assert writer.put(packets, lambda: True) == len(packets)
         drain(plan)
@@ -207,7 +207,7 @@ def test_a_drainer_that_falls_behind_does_not_compress_until_it_has_caught_up(cl
                     assert not file["frames"][:].any()
         return flags
 
-    assert compressed(range(40)) == [True, True, True, False, False]  # readings of eight
+    assert compressed(range(40)) == [True, True, True, False, False]  # reads of eight packets
     assert compressed(range(40, 44)) == [True]
 
 

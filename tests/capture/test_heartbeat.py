@@ -1,4 +1,4 @@
-"""The sign of life on the disk."""
+"""The heartbeat on disk."""
 
 from __future__ import annotations
 
@@ -55,12 +55,14 @@ def test_a_suspended_recorder_reports_when(tmp_path, monkeypatch):
     heart.close()
     assert was_paused(tmp_path, 101 * SECOND, 121 * SECOND)
     assert was_paused(tmp_path, 103 * SECOND, 122 * SECOND)
-    assert not was_paused(tmp_path, 60 * SECOND, 105 * SECOND), "a much longer pause was not the recorder's"
+    assert not was_paused(tmp_path, 60 * SECOND, 105 * SECOND), (
+        "a much longer pause is not one of the recorder"
+    )
     assert not was_paused(tmp_path, 121 * SECOND, 130 * SECOND)
 
 
 def test_anchors_around_each_clock_change_are_kept_and_few_others(tmp_path, monkeypatch):
-    """Ten minutes of beats; the clock is set forward, then back while the computer sleeps, and is slewed a little."""
+    """Ten minutes of heartbeats: the clock is set forward, set back during sleep, and slewed slightly."""
     now, at_s = {}, iter(range(600))
     sets = {100: 3600 * SECOND, 350: -7200 * SECOND}
 
@@ -90,7 +92,7 @@ def test_anchors_around_each_clock_change_are_kept_and_few_others(tmp_path, monk
     with (tmp_path / ANCHORS).open("ab") as file:
         file.write(b"torn")
     assert kept_anchors(tmp_path) == anchors
-    again = Heartbeat(tmp_path)  # it goes on behind the last whole one
+    again = Heartbeat(tmp_path)  # it continues after the last complete line
     at_s = iter([600])
     again.beat()
     again.close()

@@ -17,7 +17,7 @@ def test_every_event_is_a_line_and_nothing_is_written_after_the_end(tmp_path):
 
 
 def test_a_full_disk_ends_neither_the_work_nor_the_closing(tmp_path):
-    """The books are closed after the log: a log that cannot be written must not leave the recording open."""
+    """The recording is closed after the log is written: a failing log must not leave it open."""
     (tmp_path / FILE).symlink_to("/dev/full")
     log = RecordingLog(tmp_path, "supervisor")
     log_event("recording ends")

@@ -1,4 +1,4 @@
-"""A process whose supervisor has gone leaves, whatever hangs in it."""
+"""A process whose supervisor has died exits, even if something in it hangs."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A computer that slept, a process that was held: seen from two clocks."""
+"""Sleep of the computer and suspended processes, detected with two clocks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECOND = 10**9
 
 @pytest.fixture
 def clocks(monkeypatch):
-    """The two clocks of the system, ours to move."""
+    """The two clocks of the system, moved by the test."""
     now = {"monotonic": 100 * SECOND, "boot": 150 * SECOND}
     monkeypatch.setattr(time, "monotonic_ns", lambda: now["monotonic"])
     monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: now["boot"])
@@ -55,7 +55,7 @@ def test_a_busy_computer_is_not_a_pause(clocks):
 
 @pytest.mark.slow
 def test_only_a_suspended_process_has_a_pause_not_a_waiting_one(tmp_path):
-    """What the producer's main thread waits for, a queue that does not answer say, is no pause."""
+    """A wait of the producer's main thread, such as for an unresponsive queue, is not a pause."""
     file = tmp_path / "clock"
     file.write_bytes(bytes(16))
     with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 16) as shared, running(file) as child:
@@ -77,7 +77,7 @@ def test_only_a_suspended_process_has_a_pause_not_a_waiting_one(tmp_path):
 
 @contextlib.contextmanager
 def running(clock: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that looks at the clock of a file: the first number is the time, the second counts looks."""
+    """A process that reads its clock from a file: the first number is the time, the second counts the reads."""
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", CHILD, str(clock)]
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as child:
@@ -88,7 +88,7 @@ def running(clock: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def looked(clock: memoryview) -> None:
-    """Wait until its thread has looked: one look may be under way, and what the next found is kept before a third."""
+    """Wait for three reads: the first may have begun before, and the second is used only before the third."""
     before = clock[1]
     until(lambda: clock[1] >= before + 3, "another look")
 

@@ -1,4 +1,4 @@
-"""The newest picture of a running recording comes from the queue, and nobody who drains it notices."""
+"""The newest frame of a running recording is read from the queue without affecting the drainers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PV = "hololens/pv"
 
 @pytest.fixture
 def unsealed(tmp_path, plan) -> tuple[Path, list[QueuedPacket]]:
-    """A recording whose newest file of pictures is not there yet; its folder and the packets that would be in it."""
+    """Make a recording without its newest video chunk; return its folder and the packets of that chunk."""
     write_numbered(tmp_path)
     path = tmp_path / "take1"
     work = tmp_path / ".kitchensync" / "take1"
@@ -46,14 +46,14 @@ def unsealed(tmp_path, plan) -> tuple[Path, list[QueuedPacket]]:
 
 @pytest.fixture
 def take(unsealed, plan, client) -> tuple[Path, list[int]]:
-    """A recording whose newest file of pictures is still in the queue; its folder and the arrivals there."""
+    """Make a recording whose newest frames are still queued; return its folder and their arrival times."""
     path, packets = unsealed
     assert QueueWriter(client, plan.uuid, PV, 7).put(packets, lambda: False) == len(packets)
     return path, [packet.host_ns for packet in packets]
 
 
 def numbers(pictures: NewestPictures) -> list[tuple[int, int]]:
-    """When each new picture arrived, and which it says it is."""
+    """Return the arrival time and the number shown in each new frame."""
     shown = []
     for _, host_ns, jpeg in pictures.new_frames({PV}):
         grey = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_GRAYSCALE)
@@ -69,7 +69,9 @@ def test_the_newest_frame_is_shown_before_it_is_sealed_and_stays_in_the_queue(ta
     assert numbers(pictures) == [], "nothing newer"
     drained = QueueReader(client, plan.uuid, [PV], "drainer-0").fresh(count=1000, block_ms=100)[PV]
     assert [packet.host_ns for packet in drained] == arrivals
-    assert numbers(NewestPictures(path)) == [(arrivals[-1], len(PV_S) - 1)], "drained, and not sealed yet"
+    assert numbers(NewestPictures(path)) == [(arrivals[-1], len(PV_S) - 1)], (
+        "read by the drainer, but not sealed yet"
+    )
 
 
 def test_frames_are_decoded_live_although_their_key_frame_is_sealed(unsealed, plan, client):
@@ -85,7 +87,7 @@ def test_frames_are_decoded_live_although_their_key_frame_is_sealed(unsealed, pl
         assert numbers(pictures) == [(packets[end - 1].host_ns, first + end - 1)]
         reader.acknowledge(PV, reader.fresh(count=1000, block_ms=None)[PV], None)
         assert numbers(pictures) == [], "nothing newer"
-    assert numbers(NewestPictures(path))[0][1] == first - 1, "who comes now begins at a key frame"
+    assert numbers(NewestPictures(path))[0][1] == first - 1, "a new reader begins at a key frame"
 
 
 @pytest.mark.promise("Live pictures come from the queue, and nothing of a privacy pause")

@@ -1,4 +1,4 @@
-"""A plug-in sensor whose streams end: all together is an end, one alone is a fault."""
+"""Streams of a plug-in sensor that end: all together is an end, one alone is a fault."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Notes:
 
 
 class Device:
-    """Two streams that end when they are told to."""
+    """A device with two streams that end on command."""
 
     def __init__(self) -> None:
         self.over = {"left": threading.Event(), "right": threading.Event()}

@@ -1,8 +1,8 @@
-"""Power cuts over the real drainer and a real queue: at every moment, on every disk that fsync allows.
+"""Power cuts with the real drainer and a real queue, at every moment and with every disk state that fsync allows.
 
-The drainer works through the traced disk of `disk_model`. Behind every call the disk is rebuilt; what was
-acknowledged must be there and open. Then the cut is lived through to its end: another drainer goes on over what is
-left, with a queue that has the rest, or the rest and more, or has forgotten the newest of it.
+The drainer writes to the traced disk of `disk_model`. The disk is rebuilt after every call; all acknowledged
+packets must be readable. Then another drainer continues with the remaining files and a queue that holds the other
+packets, some packets twice, or not the newest ones.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def trace(client, plan, monkeypatch) -> Callable[[TracingDisk], TracingDisk]:
-    """Record into a traced disk: small chunks, one death between sealing and acknowledging, three restarts."""
+    """Record to a traced disk: small chunks, one crash between sealing and acknowledging, three restarts."""
     monkeypatch.setattr(open_chunk_module, "CHUNK_BYTES", 700)
     monkeypatch.setattr(drainer_module, "READ_COUNT", 4)
     real = QueueReader.acknowledge
@@ -105,7 +105,7 @@ def trace(client, plan, monkeypatch) -> Callable[[TracingDisk], TracingDisk]:
 
 
 def stored(recording: Path) -> set[tuple[str, int]]:
-    """Read back what is there: every file opens, every byte is what it was, nothing twice and no hole."""
+    """Read all packets back and check files, payloads and sequence numbers: no duplicates, no gaps."""
     packets = set()
     for stream in STREAMS:
         seqs: list[int] = []
@@ -121,7 +121,7 @@ def stored(recording: Path) -> set[tuple[str, int]]:
 
 
 def cut(disk: TracingDisk, recording: Path, remaining: Path, behind: int, seed: int) -> set[tuple[str, int]]:
-    """Rebuild the disk as it may be after a cut; return what was acknowledged before it."""
+    """Rebuild a possible disk after a power cut; return the packets acknowledged before it."""
     remaining.mkdir()
     remains(disk.log[:behind], recording, remaining, choices(seed))
     return set().union(*(entry.data for entry in disk.log[:behind] if entry.what == "acknowledged"))
@@ -144,7 +144,7 @@ def test_nothing_is_acknowledged_before_it_is_on_disk(trace, plan, tmp_path):
 
 
 class NoFolderSync(TracingDisk):
-    """A disk whose folders are never synced: what a drainer that forgets it would leave."""
+    """A disk whose folder syncs are ignored, like those of a drainer that omits them."""
 
     def sync_folder(self, path: Path) -> None:
         if path.name != "pv":
@@ -152,7 +152,7 @@ class NoFolderSync(TracingDisk):
 
 
 class LateSync(TracingDisk):
-    """A disk that syncs nothing: what a drainer that acknowledges before fsync would leave."""
+    """A disk that ignores all syncs, like those of a drainer that acknowledges before fsync."""
 
     def sync(self, handle: int) -> None:
         pass
@@ -179,7 +179,7 @@ def test_a_recording_continues_after_a_power_cut_and_its_ledger_names_the_tail(
     end = COUNT - FORGOTTEN if number % 2 else COUNT
     for stream in STREAMS:
         waiting = min({seq for seq in range(COUNT) if (stream, seq) not in acknowledged}, default=COUNT)
-        # The queue's own file may also be older than the last acknowledgement: those come a second time.
+        # The queue's own file may be older than the last acknowledgement: these packets are read again.
         queue_packets(client, again, stream, range(max(0, waiting - 10 * (number % 3)), max(end, waiting)))
     drain(again)
     close_recording(again, Outcome(reason="recovered"), None)

@@ -1,4 +1,4 @@
-"""What a producer makes of its streams' ends."""
+"""Ends of the streams of a producer."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def producer(plan, *ends: str) -> Producer:
 
 
 def test_failed_streams_are_not_an_end_by_the_device(plan):
-    """Else the supervisor would take it for the end of the recording and start nobody again."""
+    """Else the supervisor would take it for the end of the recording and not restart the producer."""
     with pytest.raises(StreamsFailed, match="hololens/1, hololens/2"):
         producer(plan, "ended_by_device", "failed", "").run()
 
@@ -92,7 +92,7 @@ def test_a_suspended_producer_reports_whether_the_recorder_was_suspended_too(
         (Path(plan.work) / PAUSED).write_bytes(struct.pack("<qq", now_ns - 20 * SECOND, now_ns))
     made._unsettled_pauses.append(Pause(now_ns - 20 * SECOND, now_ns, slept))
     made._note_holds(60 * SECOND)
-    assert notes == [], "the recorder may still have to say whether it was held too"
+    assert notes == [], "the recorder may still report that it was suspended too"
     made._note_holds(0)
     facts = {"cause": expected, "start_host_ns": now_ns - 20 * SECOND, "end_host_ns": now_ns}
     assert notes == [("held", "hololens/0", facts), ("held", "hololens/1", facts)]

@@ -1,4 +1,4 @@
-"""What goes wrong while recording reaches the operator."""
+"""Problems during a recording are shown to the operator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kitchensync.storage.names import LOGS
 
 @pytest.fixture
 def supervisor(server, plan) -> Iterator[Supervisor]:
-    """A supervisor that nobody told to begin."""
+    """Return a supervisor that was not started."""
     plan.save(Path(plan.work) / "plan.json")
     (Path(plan.path) / LOGS).mkdir()
     supervisor = Supervisor(plan, server, [])
@@ -32,7 +32,7 @@ def test_a_drainer_that_cannot_store_is_shown(supervisor, plan, monkeypatch, cap
     health = HealthSender(plan.health, "drainer 0")
     with RecordingProgress("take", None, enabled=True) as shown:
         for problem, expected in (
-            (NO_SPACE, []),  # the disk guard's line says that
+            (NO_SPACE, []),  # reported by the disk guard instead
             ("[Errno 5] Input/output error", ["[Errno 5] Input/output error; its packets stay in the queue"]),
             ("", []),
         ):

@@ -1,4 +1,4 @@
-"""The queue against a real server: each packet once, in order, forgotten only when acknowledged."""
+"""The queue with a real server: each packet once, in order, deleted only after its acknowledgement."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_packet_comes_out_as_it_went_in(client):
 
 
 def test_small_packets_share_an_entry_and_come_out_as_they_went_in(client):
-    """Large ones, and ones behind a number that was lost, begin another; poses are as long as they are."""
+    """Large packets and those after a gap begin a new entry; poses may have any length."""
     chance = random.Random(1)
     numbers = [*range(100), 150, *range(152, 300)]
     sizes = [chance.choice([0, 10, 1000, 30_000, 65_536, 65_537, 200_000]) for _ in numbers]
@@ -58,7 +58,7 @@ def test_small_packets_share_an_entry_and_come_out_as_they_went_in(client):
 
 
 def out_of(client, packets):
-    """Take packets out, compare what is said of them, and return each beside its body and the length of its pose."""
+    """Read packets, compare their metadata, and return each with its body and the length of its pose."""
     taken = QueueReader(client, "u", ["s"], "drainer-0").fresh(count=1000, block_ms=100)["s"]
     rows = [(packet.seq, packet.device_ticks, packet.host_ns, packet.connection) for packet in taken]
     assert rows == [packet[:4] for packet in packets]
@@ -80,7 +80,7 @@ def test_an_entry_stays_until_all_of_its_packets_are_acknowledged(client):
 
 
 def test_a_read_reports_whether_there_is_more(client):
-    """By entries, however many packets are in them."""
+    """The count is one of entries, not of packets."""
     writer = QueueWriter(client, "u", "s", 7, entry_packets=2)
     writer.put([QueuedPacket(seq, seq, seq, 1, b"x", 0) for seq in range(10)], NEVER)
     reader = QueueReader(client, "u", ["s"], "drainer-0")
@@ -107,7 +107,7 @@ def test_a_repeated_put_is_stored_once(client):
 
 @pytest.mark.parametrize(("first", "second", "taken_for"), [(7, 8, 8), (1000, 400, 1001)])
 def test_a_restarted_producer_continues_the_numbering(client, first, second, taken_for):
-    """Also one that begins after the wall clock was set back."""
+    """This also holds after the wall clock was set back."""
     put(QueueWriter(client, "u", "s", first), 0, 1)
     again = QueueWriter(client, "u", "s", second)
     assert again.next_sequence() == 2
@@ -139,16 +139,16 @@ def test_unacknowledged_packets_are_read_again_by_the_same_consumer(client):
 
 
 def kill(server) -> None:
-    """Kill the server as a crash would, and start it again over its append-only file."""
+    """Kill the server and start it again with its append-only file."""
     os.kill(server.process.pid, signal.SIGKILL)
     server.process.wait()
     assert not server.is_up()
 
 
 def forget_the_newest(server, bytes_to_forget: int) -> None:
-    """Cut the append-only file: what a crash of the whole computer may do to what was not synced.
+    """Truncate the append-only file, as a crash of the computer may do with data that was not synced.
 
-    The file may be shorter than that: a server waits with writing while a slow disk still syncs.
+    The file may be shorter than that: a server postpones writes while a slow disk syncs.
     """
     (newest,) = server.folder.glob("appendonlydir/*.incr.aof")
     os.truncate(newest, max(newest.stat().st_size - bytes_to_forget, 0))
@@ -207,8 +207,8 @@ def test_many_packets_at_once_are_stored_in_order_small_and_large(client):
     packets = [QueuedPacket(n, n, n, 1, memoryview(body), 0) for n, body in enumerate(bodies)]
     assert writer.put(packets, NEVER) == len(packets)
     reader = QueueReader(client, "u", ["s"], "drainer-0")
-    packets = reader.fresh(count=1000, block_ms=100)["s"]
-    assert [bytes(packet.payload) for packet in packets] == bodies
+    stored = reader.fresh(count=1000, block_ms=100)["s"]
+    assert [bytes(packet.payload) for packet in stored] == bodies
     writer.pipe.close()
 
 

@@ -1,4 +1,4 @@
-"""Where packets may travel: on this computer, or sealed and to somebody who knows us."""
+"""Allowed queue addresses: on this computer, or with TLS and a password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A queue server of yours is tried before anything is made: whatever a recording asks of it, in one line."""
+"""An external queue server is checked before a recording is created; refusals are one line."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def free_port(host: str) -> int:
 
 @contextlib.contextmanager
 def valkey(folder: Path, host: str, *options: str) -> Iterator[str]:
-    """Run a real server with these options for as long as the block lasts; yield its address."""
+    """Run a real server with these options during the block; yield its address."""
     port = free_port(host)
     command = [str(queue_binary()), "--bind", host, "--port", str(port), "--dir", str(folder), "--save", ""]
     process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
@@ -86,7 +86,7 @@ def test_a_cluster_is_refused_before_anything_is_created(slots, tmp_path, loopba
         assert "cluster" in line
         assert url.removesuffix("/0") in line
         assert not (tmp_path / "data").exists()
-        with connect(url) as client:  # one that hides what it is
+        with connect(url) as client:  # a server that hides its configuration
             client.execute_command("ACL SETUSER", "cook", "on", ">secret", "~*", "&*", "+@all", "-info")
         assert "cluster" in refused(url.replace("redis://", "redis://cook:secret@"))
         assert keys_left(url) == []
@@ -129,7 +129,7 @@ def test_a_password_is_not_shown(loopback_host, monkeypatch):
 
 @contextlib.contextmanager
 def answering(host: str, answer: bytes) -> Iterator[str]:
-    """Give the same answer to whatever is asked for as long as the block lasts; yield the address."""
+    """Give the same answer to every command during the block; yield the address."""
 
     class Same(socketserver.BaseRequestHandler):
         def handle(self) -> None:

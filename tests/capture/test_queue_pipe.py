@@ -1,4 +1,4 @@
-"""Several streams in one send: each packet once, a hole named, everything again for a server that forgets."""
+"""Several streams in one write: each packet once, gaps reported, everything again after the server lost data."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ FOR_EVER_S = 1e6
 
 
 def held(pipe: QueuePipe, limit_s: float = FOR_EVER_S) -> threading.Thread:
-    """Stay, until what was given is synced, in a thread of its own."""
-    staying = threading.Thread(target=pipe.hold, args=(limit_s,), daemon=True)
+    """Wait in a thread until all packets are synced."""
+    staying = threading.Thread(target=pipe.wait_for_sync, args=(limit_s,), daemon=True)
     staying.start()
     return staying
 
@@ -38,7 +38,7 @@ def ended(staying: threading.Thread) -> None:
 
 
 class Kept:
-    """A writer that only notes what it is given."""
+    """A writer that only notes its calls."""
 
     sure_of = 0
 
@@ -160,7 +160,7 @@ def test_a_server_killed_during_the_wait_for_sync_gets_its_lost_packets_again(se
     staying = held(pipe)
     server.process.kill()
     server.process.wait()
-    shutil.rmtree(tmp_path / "appendonlydir")  # more than it may forget
+    shutil.rmtree(tmp_path / "appendonlydir")  # more than it can lose normally
     server.start()
     ended(staying)
     assert {name: len(numbers_in_queue(client, "u", name)) for name in writers} == {"a": 200, "b": 100}
@@ -182,7 +182,7 @@ def test_the_wait_for_sync_ends_as_early_as_possible(server, client, way):
 
 
 def test_after_a_reconnect_packets_written_before_it_are_synced_too(client):
-    """The server lives on with packets of a connection that is gone, and may still be killed before it syncs."""
+    """Packets of a closed connection are in the server, which may still be killed before it syncs."""
     client.config_set("appendfsync", "no")
     pipe = QueuePipe(client)
     writer = QueueWriter(client, "u", "a", 7, pipe=pipe)
@@ -233,7 +233,7 @@ def test_a_quiet_stream_is_checked_from_time_to_time(client, monkeypatch):
 
 
 def test_a_stream_that_is_quiet_when_the_server_loses_data_is_queued_again_too(client):
-    """Its device may have ended it: nobody would ask for its newest packets any more."""
+    """Its device may have ended it: no later packet would trigger the check of its newest ones."""
     pipe = QueuePipe(client)
     writers = [QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("quiet", "other")]
     pipe.put([Batch(writer, packets(*range(10))) for writer in writers], NEVER)

@@ -1,4 +1,4 @@
-"""A queue server that answers and refuses writes: named in its own words, waited for, and no disk is blamed."""
+"""A queue server that refuses writes: its message is shown, writes are retried, and no disk is blamed."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_nothing_is_recorded_with_a_refusing_server(refusing, kind):
 
 
 class Source(StreamSource):
-    """One that sends nothing."""
+    """A source without packets."""
 
     stream = SensorStream("s", nominal_hz=50)
 
@@ -124,7 +124,7 @@ def test_a_loss_is_attributed_to_the_queue_if_its_server_refused(client, message
 @pytest.mark.system
 @pytest.mark.timeout(400)
 def test_a_recording_continues_when_its_server_accepts_writes_again(tmp_path, monkeypatch):
-    """All four ways, one after the other, in one recording; all is accounted for, and no disk is full."""
+    """All four kinds of refusal in one recording; every packet is accounted for, and no disk is reported full."""
     monitor = RecordingMonitor()
 
     def refusals() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The server that we start: how it is set up, and how large its file may become."""
+"""Our own queue server: its configuration and the size of its file."""
 
 from __future__ import annotations
 

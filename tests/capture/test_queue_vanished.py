@@ -1,4 +1,4 @@
-"""Streams that somebody deletes from the queue while it is used: given again, stored once, a loss named once."""
+"""Streams deleted from a queue in use: packets are queued again and stored once, a loss is reported once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def destroy_groups(client: redis.Redis) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("vanish", [delete, flush, destroy_groups])
 def test_a_restarted_drainer_stores_every_packet_once(client, plan, vanish, monkeypatch):
-    monkeypatch.setattr(stream_entries, "KEEP_S", 1e6)  # however busy the computer is
+    monkeypatch.setattr(stream_entries, "KEEP_S", 1e6)  # even on a busy computer
     writer = QueueWriter(client, plan.uuid, STREAM, 7)
     drainer = Drainer(plan, 0)
     draining = threading.Thread(target=drainer.run, daemon=True)
@@ -71,7 +71,7 @@ def test_a_restarted_drainer_stores_every_packet_once(client, plan, vanish, monk
 
 
 def test_packets_queued_again_twice_are_stored_once(client, monkeypatch):
-    """Each packet in one entry only: a server refuses an entry twice, not a packet in another one."""
+    """Each packet must be in one entry only: a server refuses a repeated entry, but not a repeated packet."""
     monkeypatch.setattr(stream_entries, "KEEP_S", 1e6)
     writer = QueueWriter(client, "u", "s", 7)
     for first in range(0, 40, 10):
@@ -102,7 +102,7 @@ def test_packets_that_cannot_be_queued_again_are_reported_once(client, monkeypat
 
 
 def test_a_quiet_stream_is_recreated_by_its_drainer_and_continues_its_numbering(client, monkeypatch):
-    """Its producer looks before it puts anything again; one that was started anew counts on."""
+    """Its producer checks the queue before it writes again; a restarted one continues the numbering."""
     monkeypatch.setattr(queue_reader, "RESEND_NS", 0)
     writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
     put(writer, 0, 1)

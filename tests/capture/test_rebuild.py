@@ -1,4 +1,4 @@
-"""A lost manifest while the work folder is still there: the plan tells the streams, and the queue comes home."""
+"""A lost manifest with an existing work folder: streams are read from the plan, and the queue is recovered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kitchensync.storage.verify import verify
 
 @pytest.fixture
 def orphan(tmp_path, short_folder, monkeypatch) -> Path:
-    """The folder of a killed recording whose manifest is lost; its packets wait in the queue, none is sealed."""
+    """Make a killed recording without manifest, with all packets in the queue; return its folder."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     leave_an_orphan(tmp_path / "data", short_folder)
     recording = tmp_path / "data" / "take"

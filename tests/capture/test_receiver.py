@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 
 class Pair(StreamClient):
-    """A client whose other end is here."""
+    """A client whose peer is this test."""
 
     def __init__(self, short: str, stall_timeout_s: float) -> None:
         super().__init__(headset_stream(short), "pair", b"", stall_timeout_s=stall_timeout_s)
@@ -35,7 +35,7 @@ class Pair(StreamClient):
 
 
 class Stream:
-    """Counts what is queued."""
+    """A stream that counts its queued packets."""
 
     def __init__(self, client, pipe: QueuePipe, name: str) -> None:
         self.writer = QueueWriter(client, "u", name, 7, pipe=pipe)
@@ -65,7 +65,7 @@ class Stream:
 
 
 class Clock:
-    """Stands until it is moved: nobody is silent because the computer is busy."""
+    """A clock that the test moves, so that a busy computer makes no stream silent."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -75,7 +75,7 @@ class Clock:
 
 
 class HeldPoll:
-    """Waits as told, but once as a process does that was held: it comes back late and has seen nothing."""
+    """Waits as requested, but once like a suspended process: it returns late and without events."""
 
     def __init__(self, poll: select.epoll, clock: Clock) -> None:
         self._poll, self._clock, self.hold_s = poll, clock, 0.0
@@ -95,7 +95,7 @@ class HeldPoll:
 
 
 class WatchedPipe(QueuePipe):
-    """Tells when it is given something."""
+    """A pipe that sets an event when it gets packets."""
 
     def __init__(self, client) -> None:
         super().__init__(client)
@@ -107,7 +107,7 @@ class WatchedPipe(QueuePipe):
 
 
 class PollTold:
-    """Has nothing, and keeps how long it was told to wait."""
+    """Returns no events and keeps the requested waiting times."""
 
     def __init__(self) -> None:
         self.told_s: list[float] = []
@@ -153,7 +153,7 @@ def test_half_a_packet_is_recognized(server, client):
 
 
 def test_no_stream_counts_as_silent_while_we_were_suspended(server, client):
-    """The packets of that time lie in the socket."""
+    """The packets of that time are in the socket."""
     pipe, clock = QueuePipe(client), Clock()
     receiver = Receiver(pipe, 0.0, clock)
     receiver._poll = poll = HeldPoll(receiver._poll, clock)
@@ -180,7 +180,7 @@ def test_no_stream_counts_as_silent_while_we_were_suspended(server, client):
 
 
 def test_no_stream_counts_as_silent_while_the_queue_blocks_us(server, client):
-    """What came in that time waits in the sockets: to close them would lose it."""
+    """The packets of that time are in the sockets: closing these would lose them."""
     pipe, clock = WatchedPipe(client), Clock()
     receiver = Receiver(pipe, 0.0, clock)
     large, small = Pair("pv", 60.0), Pair("gyroscope", 0.6)
@@ -210,7 +210,7 @@ def test_no_stream_counts_as_silent_while_the_queue_blocks_us(server, client):
     )
     assert [stream.error for stream in streams] == [None, None]
     held_s = [(end - start) / 1e9 for start, end in receiver.queue_stalls]
-    assert held_s == [pytest.approx(1.5)], "it is known that the queue let us wait"
+    assert held_s == [pytest.approx(1.5)], "the wait for the queue is known"
     for end in (large, small):
         end.device.close()
     for thread in threads:

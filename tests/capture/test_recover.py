@@ -1,4 +1,4 @@
-"""Taking up what a killed recorder failures, wherever it lies now and whatever is missing of it."""
+"""Recovery of killed recordings, also at a new path and with missing files."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ STREAM = "hololens/gyroscope"
 
 @pytest.fixture
 def data(tmp_path, short_folder, monkeypatch) -> Path:
-    """A folder with one recording whose recorder, queue server and all, was killed; its queue is full."""
+    """Make a data folder with one recording whose recorder and queue server were killed; its packets are queued."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     leave_an_orphan(tmp_path / "data", short_folder, with_socket=True)
     return tmp_path / "data"
 
 
 def recovered(data: Path) -> list[str]:
-    """Recover everything; return the names of what is whole again."""
+    """Recover everything; return the names of the recovered recordings."""
     done = recover_all(data)
     assert done.failures == []
     return [path.name for path in done.paths]
@@ -46,7 +46,7 @@ def test_a_recording_on_a_remounted_disk_is_recovered_at_its_new_path(data):
 
 
 def test_a_recording_whose_queue_files_are_gone_is_closed_with_its_sealed_chunks(data):
-    """On a full disk the queue's files are given up; a recorder that is killed then must not block the next."""
+    """On a full disk the queue's files are deleted; a recorder killed then must not block the next one."""
     shutil.rmtree(data / WORK / "take" / "appendonlydir")
     assert recovered(data) == ["take"]
     assert read_manifest(data / "take")["state"] == "complete"
@@ -95,7 +95,7 @@ def test_an_unreachable_external_server_is_named_without_its_password(data, monk
 
 
 def test_an_orphan_of_another_user_is_not_recovered(data):
-    """The file of a queue holds commands, one of which loads a program into the server."""
+    """The file of a queue holds commands, which can load a program into the server."""
     work = data / WORK / "take"
     (work / "queue.log").unlink()
     plan = work / "plan.json"

@@ -1,4 +1,4 @@
-"""A rig file: what it says, what it is refused for, and settings that hold for one headset alone."""
+"""Rig files: their content, refusals, and settings of single headsets."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_written_rig_file_names_every_setting_and_can_be_read(tmp_path: Path
     named = {line.partition(" = ")[0] for line in uncommented}
     assert named == {name for name in Profile.model_fields if name != "link"}
     whole = order(tmp_path, "\n".join(uncommented) + "\n" + text)
-    assert Profile(**whole.headsets[0].profile) == Profile(), "the comments show what holds without them"
+    assert Profile(**whole.headsets[0].profile) == Profile(), "the comments show the default values"
     assert all(name in text for name in STREAMS)
 
 

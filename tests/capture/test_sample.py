@@ -1,4 +1,4 @@
-"""A sample: small, whole, aligned, with steps; a recording like any other."""
+"""The sample is small, complete and aligned, has steps, and is a normal recording."""
 
 from __future__ import annotations
 

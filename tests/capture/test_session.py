@@ -1,4 +1,4 @@
-"""A recording that cannot be made is refused before anything is touched."""
+"""An impossible recording is refused before anything is changed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_folder_of_another_user_is_refused_and_named(tmp_path, monkeypatch, cl
     ],
 )
 def test_a_recording_is_virtual_if_every_device_is(tmp_path, devices, virtual):
-    """One real device is enough: somebody may be in it."""
+    """One real device is enough: a person may be recorded."""
     order = RecordingRequest("take", tmp_path, [], {})
     plan = Plan("take", "u", str(tmp_path), "", "", "", [])
     manifest = first_manifest(order, plan, devices)
@@ -49,7 +49,7 @@ def test_a_recording_is_virtual_if_every_device_is(tmp_path, devices, virtual):
 def test_recording_beside_the_key_of_another_installation_does_not_adopt_it(
     tmp_path, short_folder, monkeypatch
 ):
-    """It may have come with received recordings, and with a list of what to destroy."""
+    """The key may have come with received recordings, and with a list of data to destroy."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     (tmp_path / "_app").mkdir()
     (tmp_path / "_app" / "app.key").write_bytes(bytes(range(32)))

@@ -1,4 +1,4 @@
-"""A stream that cannot be stored is set aside: the others are stored, its packets wait, none is declared lost."""
+"""A stream that cannot be stored is set aside: the others are stored, its packets stay queued, none is lost."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ GOOD, BAD = "hololens/gyroscope", "hololens/pv"
 
 
 def drain(plan) -> dict[str, str]:
-    """Run a drainer to its end; return what it says that it set aside."""
+    """Run a drainer to its end; return the streams that it set aside."""
     drainer = Drainer(plan, 0)
     states: list[dict] = []
     drainer._health.send = lambda **state: states.append(state)
@@ -59,7 +59,7 @@ def cannot_seal(monkeypatch) -> None:
 
 @pytest.fixture
 def queued(server, plan):
-    """A plan of two streams whose packets are all in the queue."""
+    """Return the plan of two streams whose packets are all in the queue."""
     write_json(
         Path(plan.path) / MANIFEST,
         {
@@ -216,7 +216,7 @@ def test_queue_files_without_room_are_not_reported_as_kept(tmp_path, short_folde
 
 @pytest.fixture
 def trouble(server, plan) -> Iterator[StorageTrouble]:
-    """What the supervisor of a plan looks at."""
+    """Return the trouble state of a plan's supervisor."""
     board = HealthBoard(plan.health)
     yield StorageTrouble(plan, board)
     board.close()
@@ -224,7 +224,7 @@ def trouble(server, plan) -> Iterator[StorageTrouble]:
 
 def test_a_queue_filled_by_waiting_packets_ends_the_recording(trouble, client, plan, server):
     client.config_set("maxmemory", int(client.info("memory")["used_memory"] * 1.1))
-    assert not trouble.fills_queue(), "packets are being stored: producers wait, as ever"
+    assert not trouble.fills_queue(), "packets are being stored: producers wait as usual"
     trouble._board.states["drainer 0"] = {"aside": {BAD: "planted"}}
     assert trouble.fills_queue()
     assert any(BAD in line and "planted" in line for line in trouble.problems())

@@ -1,4 +1,4 @@
-"""What the tablet and the desk are told of a running recording."""
+"""Reports on a running recording for the tablet and the desk."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ PV = told_state(host_ns())["streams"]["hololens/pv"]
 
 
 def report_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, **changes: Any) -> dict[str, Any]:
-    """The report of a recording that tells this of itself."""
+    """Return the report of a recording whose state has these changes."""
     station = Station(tmp_path)
     for stream in changes.get("streams", {}).values():
-        stream["last_host_ns"] = host_ns()  # the module was read long ago
+        stream["last_host_ns"] = host_ns()  # the module was imported long before
     monkeypatch.setattr(station, "_state", lambda recording: told_state(host_ns(), **changes))
     return station.report("take-1")
 

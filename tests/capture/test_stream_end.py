@@ -1,4 +1,4 @@
-"""A fault is not an end: what a stream makes of a peer that closes between two packets."""
+"""A connection closed between two packets: faults and ends of streams are distinguished."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Notes:
 
 
 class Setup(HeadsetSetup):
-    """Without orders and constants: the fake headset takes none."""
+    """A device without commands and constants, which the fake headset does not support."""
 
     def before_stream(self, stream) -> None:
         pass
@@ -56,7 +56,7 @@ class Setup(HeadsetSetup):
 
 @dataclass
 class Clip:
-    """Two streams of a fake headset on their way into a real queue."""
+    """Two streams of a fake headset recorded into a real queue."""
 
     headset: FakeHeadset
     ledger: Notes
@@ -185,8 +185,8 @@ def state(last_s: float, ticks_s: float, **more: Any) -> StreamState:
     [
         (105.1, 1005.1, True),
         (104.9, 1004.9, False),
-        (130.0, 1000.2, False),  # a slow computer: it came late and was sent in time
-        (100.1, 1030.0, False),  # stamps that jumped
+        (130.0, 1000.2, False),  # a slow computer: sent in time, received late
+        (100.1, 1030.0, False),  # a jump of the timestamps
     ],
 )
 def test_outliving_a_closed_stream_needs_later_arrivals_and_later_timestamps(

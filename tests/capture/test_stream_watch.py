@@ -1,4 +1,4 @@
-"""What is said of a stream's rate and stamps: pure, from numbers alone."""
+"""Conditions of a stream computed from its rate and timestamps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ S = 1_000_000_000
 
 
 def conditions(hz_by_second: list[float], nominal_hz: float, *, adaptive: bool) -> list[str]:
-    """Look every quarter second at a stream that sends at these rates, second after second."""
+    """Update the watch every quarter second; return the condition of each second of a stream with these rates."""
     watch, received, last_ns, per_second = RateWatch(nominal_hz, adaptive=adaptive), 0.0, 0, []
     for second, hz in enumerate(hz_by_second):
         for quarter in range(4):

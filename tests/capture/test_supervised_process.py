@@ -1,4 +1,4 @@
-"""Child processes that are kept alive, forked from a server that has imported everything, or started anew."""
+"""Supervised child processes, forked from a server that has imported everything or started by `subprocess`."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ finally:
     print(signal.getsignal(signal.SIGCHLD).name)
 """
     output = apart(script, tmp_path, preexec_fn=ignore_ends)
-    assert output.split()[-1] == "SIG_DFL", "our commands learn of their children's ends all the same"
+    assert output.split()[-1] == "SIG_DFL", "our commands get the exit codes of their children anyway"
 
 
 def test_the_server_ends_with_its_parent_and_leaves_no_process(tmp_path):

@@ -1,4 +1,4 @@
-"""The end of a recording, when the drainers empty the queue: a queue server that dies then, a drainer that hangs."""
+"""The end of a recording, when drainers empty the queue: with a dying queue server and a hanging drainer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MANIFEST_OF_BOTH = {
 
 @pytest.fixture
 def ending(server, client, plan) -> Iterator[Supervisor]:
-    """A supervisor that is to store what the queue holds."""
+    """Return a supervisor that drains the queue."""
     writer = QueueWriter(client, plan.uuid, STREAM, 7)
     assert writer.put([QueuedPacket(n, n, n, 1, b"%06d" % n, 0) for n in range(COUNT)], lambda: True) == COUNT
     writer.pipe.close()
@@ -77,7 +77,9 @@ def test_a_drainer_that_keeps_dying_does_not_keep_the_others_from_ending(
     ending, client, plan, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(worker_module, "MAX_DEATHS", 1)
-    monkeypatch.setattr(worker_module, "DEATHS_WINDOW_S", 3600.0)  # a busy computer takes long to start two
+    monkeypatch.setattr(
+        worker_module, "DEATHS_WINDOW_S", 3600.0
+    )  # starting two takes long on a busy computer
     (tmp_path / "sitecustomize.py").write_text(CRASH)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     two = replace(plan, drainers=2)
@@ -143,7 +145,7 @@ def test_a_hanging_drainer_is_replaced_and_requests_are_answered(ending, plan, m
 
 
 def test_an_error_at_the_end_of_a_recording_still_closes_the_shutters(server, plan, tmp_path, monkeypatch):
-    """The queue server does not come up again, say: nobody would stop the camera before its card is full."""
+    """For example the queue server cannot be restarted; the camera would record until its card is full."""
     monkeypatch.setattr(camera_clip, "measure_clock", lambda camera: None)
     monkeypatch.setattr(supervisor_module, "KILL_AFTER_S", 60.0)
     (Path(plan.path) / LOGS).mkdir()

@@ -1,4 +1,4 @@
-"""The way of a gyroscope packet, followed through the real pieces: the page that tells of it names every module."""
+"""A gyroscope packet followed through the real modules: the page about its path names every one of them."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ MOST = 20
 
 
 def page_modules() -> list[str]:
-    """The modules of the page's numbered list, in order."""
+    """Return the modules of the page's numbered list, in order."""
     text = PAGE.read_text(encoding="utf-8").partition("## A gyroscope packet, module by module")[2]
     return re.findall(r"^\d+\. `([\w/]+\.py)`", text.partition("\n## ")[0], re.MULTILINE)
 
 
 class Pair(StreamSource):
-    """The recorder's side of a socket whose other end is here."""
+    """The recorder's side of a socket whose peer is this test."""
 
     def __init__(self, receiver: Receiver) -> None:
         self.stream = headset_stream("gyroscope")

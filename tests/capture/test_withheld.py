@@ -1,4 +1,4 @@
-"""Privacy pauses that are not stored, over a real queue: what the drainer seals, notes and lets go of."""
+"""Privacy pauses that are not stored, with a real queue: packets that the drainer seals, notes and drops."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def dropping(plan: Plan) -> Plan:
 
 
 def put(client, plan: Plan, seqs: range) -> None:
-    """Ten packets a second of both streams, many in an entry: a pause begins and ends within one."""
+    """Queue ten packets per second of both streams, so many per entry that a pause begins and ends within one."""
     times = {seq: seq * SECOND // 10 for seq in seqs}
     packets = [
         QueuedPacket(seq, at_ns // 100, at_ns, 1, b"%06d" % seq + bytes(26), 0)
@@ -54,7 +54,7 @@ def touch(plan: Plan, kind: str, at_s: float) -> None:
 
 
 def stored(plan: Plan, stream: str) -> list[list[int]]:
-    """The numbers in each chunk."""
+    """Return the sequence numbers of each chunk."""
     seqs = []
     for path in chunk_paths(Path(plan.path) / stream):
         with Chunk(path) as chunk:
@@ -77,8 +77,8 @@ def test_frames_of_a_pause_are_never_stored_and_chunks_end_at_its_limits(droppin
     touch(dropping, "pause", 5.0)
     touch(dropping, "resume", 9.0)
     drain(dropping)
-    assert stored(dropping, PV) == [list(range(48)), list(range(101, 200))], "a second behind it too"
-    assert stored(dropping, GYROSCOPE) == [list(range(200))], "motion is neither seen nor heard"
+    assert stored(dropping, PV) == [list(range(48)), list(range(101, 200))], "also the second after it"
+    assert stored(dropping, GYROSCOPE) == [list(range(200))], "motion is neither video nor sound"
     assert withheld_of(dropping) == {PV: [[48, 100]]}
     assert QueueReader(client, dropping.uuid, [PV, GYROSCOPE], "drainer-0").waiting() == 0
     content = b"".join(path.read_bytes() for path in (Path(dropping.path) / PV).iterdir())

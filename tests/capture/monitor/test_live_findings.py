@@ -1,4 +1,4 @@
-"""Every rule: a state of which it is said, in whose words; and healthy states of which nothing is said."""
+"""A state for every rule with its finding and texts, and healthy states without findings."""
 
 from __future__ import annotations
 
@@ -112,23 +112,23 @@ HARMLESS: list[dict[str, Any]] = [
             "hololens/depth_ahat": PV | {"state": "slow by the device", "rate_hz": 5.1, "adaptive": True}
         }
     },
-    {"last_host_ns": NOW_NS - SECOND},  # its producer told a fifth of a second ago: 0.8 s of silence
-    {"streams": {"hololens/pv": {}}},  # nobody has told of it yet
-    {"streams": {"hololens/pv": {"stored": 0, "held": 0}}},  # only its drainer has
+    {"last_host_ns": NOW_NS - SECOND},  # last report of its producer 0.2 s ago: silent for 0.8 s
+    {"streams": {"hololens/pv": {}}},  # no report about it yet
+    {"streams": {"hololens/pv": {"stored": 0, "held": 0}}},  # reported by its drainer only
     {"left_host_ns": NOW_NS - 60 * SECOND},
     {"flagged": 4, "flagged_host_ns": NOW_NS - 60 * SECOND},
-    {"lost_host_ns": NOW_NS - SECOND, "still_host_ns": NOW_NS - 3 * SECOND},  # for a moment
+    {"lost_host_ns": NOW_NS - SECOND, "still_host_ns": NOW_NS - 3 * SECOND},  # not long enough
     {
         "lost_host_ns": NOW_NS - 3 * SECOND,
         "last_host_ns": NOW_NS - 3 * SECOND + SECOND // 2,
         "nominal_hz": 0.0,
     },
     {"ended": "ended_by_device", "last_host_ns": NOW_NS - 30 * SECOND},
-    {"nominal_hz": 0.0, "last_host_ns": NOW_NS - 30 * SECOND},  # a plug-in that sends when something happens
+    {"nominal_hz": 0.0, "last_host_ns": NOW_NS - 30 * SECOND},  # a plug-in that sends events only
     {"first_host_ns": 0, "last_host_ns": 0, "state": "connected"},
     {"heard": heartbeats(60, done=True)},
     {"battery_percent": None, "minutes_left": None},
-    {"battery_percent": 0},  # on the mains, as cameras say it
+    {"battery_percent": 0},  # a camera on mains power
     {"disk": {}},
 ]
 

@@ -1,4 +1,4 @@
-"""The text that a Prometheus server reads: its form, its figures, and who may read it."""
+"""The metrics for Prometheus: format, values and access."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ UNKNOWN = {"recording": "take-2", "health": "unknown", "news_s": None, "findings
 
 
 def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Read the text format by its published grammar; a line that is none of it fails."""
+    """Parse the text format by its published grammar; other lines fail."""
     metrics, kinds = {}, {}
     for line in text.splitlines():
         if line.startswith("# TYPE "):
@@ -56,7 +56,7 @@ def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         elif not line.startswith("# HELP "):
             match = SAMPLE.fullmatch(line)
             assert match, line
-            assert match["name"] in kinds, "its type stands before it"
+            assert match["name"] in kinds, "its type comes before it"
             labels = {
                 key: re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), value)
                 for key, value in LABEL.findall(match["labels"])
@@ -97,7 +97,7 @@ def test_a_healthy_recording_has_value_1():
 
 @pytest.fixture
 def server():
-    """What is served is counted."""
+    """Serve the metrics of one recording."""
     server = MetricsServer(0, lambda: metrics_text([TAKE]))
     yield server
     server.close()
