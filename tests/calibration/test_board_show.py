@@ -1,4 +1,4 @@
-"""The virtual cook who shows a board: its optics, its mount and its room come back out of what the devices send."""
+"""A virtual cook shows a board: optics and mount are estimated again from the data of the devices."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def kitchen(tmp_path_factory) -> Kitchen:
 
 @pytest.fixture(scope="module")
 def film(kitchen) -> Path:
-    """Ten places as the camera films them, beginning within the first."""
+    """Return a video of ten board poses that begins during the first one."""
     path = kitchen.truth.folder / "GX010001.MP4"
     ids = FileIds(MODELS["hero12"], SEED, 1_750_000_000, 0)
     take = ClipFile(
@@ -64,7 +64,7 @@ def film(kitchen) -> Path:
 
 
 def front_picture(feed: PvFeed, place: int) -> tuple[np.ndarray, np.void]:
-    """What the front camera sends while a place is held: luma, and its metadata."""
+    """Return a frame of the front camera while a pose is held: luma and metadata."""
     packet = feed.packet(feed.first_k((place * PLACE_FRAMES + PLACE_FRAMES - 8) * FRAME_S))
     decoded = pv.decode(packet.payload)
     return np.array(pv.raw_picture(decoded)[:720]), decoded.metadata
@@ -79,9 +79,7 @@ def test_lens_and_mount_are_recovered(kitchen, film, tmp_path):
     assert [lens.answer["parameters"][n] for n in names] == pytest.approx(
         [truth["parameters"][n] for n in names], rel=2e-3
     )
-    assert len(lens.answer["used"]) <= SHOWN + 1, (
-        "a place that is held is one view, however often it was seen"
-    )
+    assert len(lens.answer["used"]) <= SHOWN + 1, "a held pose counts as one view for any number of frames"
     detector, show, pairs = Detector(BOARD), kitchen.show, []
     pictures = boards.BoardPictures(show, show.camera)
     raw = PvConfiguration(False, FRONT, 1, VideoEncoding(AskedEncoding.RAW, 1_000_000), 1)
@@ -108,7 +106,7 @@ def test_the_true_mount_turns_as_the_gyroscopes_do(kitchen):
 
 
 def test_the_video_shows_the_pose_of_its_own_time(kitchen, film):
-    """Half a second into the show the first place is held; the board moves on where the next second begins."""
+    """The first pose is held from half a second on; the board moves on at the next full second."""
     import av
 
     show, detector = kitchen.show, Detector(BOARD)

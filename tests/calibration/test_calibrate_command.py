@@ -1,4 +1,4 @@
-"""`kitchensync calibrate` as a person uses it, on films of a board through known optics."""
+"""The command `kitchensync calibrate` with videos of a board made with known optics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BOARD = "7x5:36mm/27mm"
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory) -> Path:
-    """A board shown at fourteen places."""
+    """Return a video of a board in fourteen poses."""
     return film_board(tmp_path_factory.mktemp("film"), OPTICS, PRINT, places(OPTICS, PRINT, 14, seed=5))
 
 
@@ -87,7 +87,7 @@ def test_the_calibration_that_counts_is_the_last_one_before(film, tmp_path):
     for day in (1, 5):
         newest = find(tmp_path, "C1/../x", "lens", "a b", datetime(2026, 1, day, tzinfo=UTC))
         assert newest is not None
-        assert newest[1]["day"] == -10, "a film that was evaluated again: the newest counts"
+        assert newest[1]["day"] == -10, "of results for the same time the newest counts"
 
 
 def test_another_board_than_the_one_filmed_is_refused_with_a_picture(film, tmp_path):
@@ -95,7 +95,7 @@ def test_another_board_than_the_one_filmed_is_refused_with_a_picture(film, tmp_p
         code, output = run("gopro", film, "--board", board, "--data", tmp_path)
         assert code == 1
         assert "--board" in output
-    assert len(list((tmp_path / "calibrations").glob("*/refused-*.png"))) == 2, "each keeps its picture"
+    assert len(list((tmp_path / "calibrations").glob("*/refused-*.png"))) == 2, "each refusal keeps its image"
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Camera models against OpenCV's projections, against the virtual kitchen's own optics, and there and back."""
+"""Camera models compared with OpenCV, with the virtual kitchen's optics, and with their own inverse."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_pixel_and_its_ray_correspond(lens, u, v, distance):
 @pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
 @pytest.mark.parametrize("width", [640, 3840])
 def test_an_image_of_another_width_maps_edges_to_edges(lens, width):
-    """A pixel is a square around its number: the picture's edge, at -0.5, stays its edge."""
+    """A pixel is a square around its index: the edge of the image is at -0.5 in every size."""
     small, share = lens.scaled(width), width / 1920
     expected = (lens.project(points_ahead()) + 0.5) * share - 0.5
     assert np.allclose(small.project(points_ahead()), expected, atol=1e-9)
@@ -83,11 +83,11 @@ def test_nothing_behind_the_camera_is_visible(lens):
 def test_nothing_is_visible_where_the_lens_model_folds_back():
     barrel = Pinhole(1000, 1000, 500, 500, 500, 500, k1=-0.3)
     assert np.isfinite(barrel.project([[1.0, 0.0, 1.0]])).all()
-    assert np.isnan(barrel.project([[1.2, 0.0, 1.0]])).all(), "beyond r = 1.054 the picture's radius shrinks"
+    assert np.isnan(barrel.project([[1.2, 0.0, 1.0]])).all(), "beyond r = 1.054 the image radius shrinks"
 
 
 def tables(width: int = 64, height: int = 48) -> tuple[LookUpTable, Fisheye]:
-    """The tables that a headset with a fisheye would send."""
+    """Return the look-up tables of a headset with a fisheye lens, and this lens."""
     lens = Fisheye(width, height, 30, 30, 31, 23, 0.05, -0.01)
     u, v = np.meshgrid(np.arange(width), np.arange(height))
     rays = lens.rays(np.column_stack((u.ravel(), v.ravel())).astype(float)).reshape(height, width, 3)

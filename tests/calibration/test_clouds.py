@@ -1,4 +1,4 @@
-"""Depth as points against plain arithmetic, and pictures of it against a plane that is known."""
+"""Points from depth compared with plain arithmetic, and registered depth with a known plane."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW
 
 
 def depth_camera() -> LookUpTable:
-    """The virtual headset's far depth camera."""
+    """Return the virtual headset's long-throw depth camera."""
     return look_up_table(LONGTHROW)
 
 
 def wall(camera: LookUpTable, distance_m: float) -> np.ndarray:
-    """Radial depth in millimetres of a wall across the optical axis."""
+    """Return the radial depth in millimetres of a wall perpendicular to the optical axis."""
     return np.rint(1000 * distance_m * np.sqrt(1 + np.sum(camera.plane.astype(float) ** 2, -1))).astype(
         np.uint16
     )

@@ -1,4 +1,4 @@
-"""Far depth of the virtual room fused into a mesh, against the room's own walls."""
+"""Long-throw depth of the virtual room fused into a mesh and compared with its walls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kitchensync.virtual_kitchen.world.room import BACK, FLOOR, RIGHT, distance_
 
 
 def looking(yaw_deg: float, pitch_deg: float, place: list[float]) -> np.ndarray:
-    """World from camera (x right, y down, z forward) of a camera in the room (x right, y up, z back)."""
+    """Return world from camera: camera x right, y down, z forward; room x right, y up, z back."""
     pose = np.eye(4)
     turn = Rotation.from_euler("YX", [yaw_deg, pitch_deg], degrees=True).as_matrix()
     pose[:3, :3] = turn @ np.diag([1.0, -1, -1])
@@ -23,7 +23,7 @@ def looking(yaw_deg: float, pitch_deg: float, place: list[float]) -> np.ndarray:
 
 
 def seen_depth(pose: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Radial millimetres of the room with a sensor's noise."""
+    """Return the radial depth of the room in millimetres with sensor noise."""
     plane = look_up_table(LONGTHROW).plane.reshape(-1, 2).astype(float)
     rays = np.column_stack((plane, np.ones(len(plane))))
     rays /= np.linalg.norm(rays, axis=1, keepdims=True)

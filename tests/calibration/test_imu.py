@@ -1,4 +1,4 @@
-"""Sensors at rest against noise of known strength."""
+"""Inertial sensors at rest compared with noise of known strength."""
 
 from __future__ import annotations
 

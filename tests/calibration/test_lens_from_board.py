@@ -1,4 +1,4 @@
-"""Lenses from rendered boards against the optics they were rendered with, and against OpenCV's own calibration."""
+"""Lenses from rendered boards compared with their true optics and with OpenCV's calibration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VIEWS = 10
 def aimed(
     optics: Optics, rng: np.random.Generator, *, slant: float = 0.7, low: float = 0.1, high: float = 0.9
 ) -> np.ndarray:
-    """A pose of the board somewhere in the picture."""
+    """Return a random pose of the board within the image."""
     pixel = rng.uniform(low, high, 2) * [optics.width, optics.height]
     ray = optics.ray(*pixel)
     tilt = tuple(rng.uniform(-slant, slant, 2))
@@ -40,7 +40,7 @@ def aimed(
 
 @pytest.fixture(scope="module", params=OPTICS)
 def filmed(request) -> tuple[Optics, list[BoardView]]:
-    """Ten rendered boards seen through one lens."""
+    """Return the optics of a lens and the views of ten boards rendered with it."""
     optics, rng = OPTICS[request.param], np.random.default_rng(11)
     camera, detector = boards.BoardCamera(optics, PRINT), Detector(BOARD)
     views = []
@@ -53,7 +53,7 @@ def filmed(request) -> tuple[Optics, list[BoardView]]:
 
 
 def second_opinion(optics: Optics, views: list[BoardView]) -> np.ndarray:
-    """OpenCV's own calibration of the same corners."""
+    """Return OpenCV's calibration from the same corners."""
     objects = [BOARD.corners_m[view.ids].astype(np.float32)[:, None] for view in views]
     pixels = [view.pixels.astype(np.float32)[:, None] for view in views]
     size = (optics.width, optics.height)
@@ -82,7 +82,7 @@ def test_the_lens_is_found_and_opencv_agrees(filmed):
 
 
 def distortion_error_px(intrinsics: Intrinsics, optics: Optics) -> float:
-    """RMS over the picture between where the truth and the estimate put the same rays, the best turn taken out."""
+    """Return the RMS distance of the same rays in true and estimated images, apart from a rotation."""
     table = optics.ray_table()[::20, ::20].reshape(-1, 3)
     truth, estimated = optics.pixels(table), intrinsics.lens.project(table)
     turns = [
@@ -171,13 +171,13 @@ def test_a_board_that_was_never_tilted_and_one_that_never_left_the_middle_are_re
 
 
 def facing(pose: np.ndarray) -> np.ndarray:
-    """The same place, parallel to the picture."""
+    """Return the same position, parallel to the image plane."""
     pose[:3, :3] = np.eye(3)
     return pose
 
 
 def points_of(optics: Optics, pose: np.ndarray, name: str) -> BoardView:
-    """Exact corners, without a picture."""
+    """Return a view with exact corners, without an image."""
     at = BOARD.corners_m @ pose[:3, :3].T + pose[:3, 3]
     pixels = optics.pixels(at) + np.random.default_rng(len(name)).normal(0, 0.03, (len(at), 2))
     kept = np.all((pixels > 2) & (pixels < [optics.width - 3, optics.height - 3]), axis=1)

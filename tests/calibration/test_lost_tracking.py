@@ -1,4 +1,4 @@
-"""A headset that loses itself twice in `overlay`, `cloud` and `view --save`: nothing is placed while it does."""
+"""Tracking lost twice, in `overlay`, `cloud` and `view --save`: nothing is placed without tracking."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ needs_rerun = pytest.mark.skipif(find_spec("rerun") is None, reason="needs the e
 DEPTH = "hololens/depth_longthrow"
 PV_HZ = 10.0
 SPANS_S = ((0.35, 0.45), (0.68, 0.95))
-"""Seconds of the film. The front camera loses one picture in the first span and three in the other.
+"""Spans without tracking, seconds of the video. They contain one and three frames of the front camera.
 
-Over the first, poses are near enough to one another that they could be interpolated.
+In the first span the neighbouring poses are close enough for an interpolation.
 """
 
 
 @pytest.fixture(scope="module")
 def takes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Kitchen]:
-    """The furnished room as it was recorded, and the same with tracking lost."""
+    """Return a recording of the furnished room, the same with tracking lost, and its kitchen."""
     whole = tmp_path_factory.mktemp("data") / "furnished"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(room, "PV_HZ", PV_HZ)
@@ -94,7 +94,7 @@ def test_nothing_is_drawn_without_tracking_and_the_rest_is_unchanged(
         assert TRACKING_LOST not in caption(at_s, sighting)
         assert (shot.view.camera_from_world == was.view.camera_from_world).all()
         assert sighting.hands.keys() == had.hands.keys()
-    # The film takes its place from the front camera's poses: lost between 0.3 and 0.5 s, and from 0.6 to 1.0 s.
+    # The video is placed by the front camera's poses: without any from 0.3 to 0.5 s and from 0.6 to 1.0 s.
     assert (left_out, placed) == {"pv": (4, 8), "gopro": (18, 12)}[camera]
 
 
@@ -169,7 +169,7 @@ def test_the_viewer_shows_nothing_of_the_head_while_tracking_is_lost(
 
 
 def viewed(path: Path, tmp_path: Path) -> tuple[dict[str, list[tuple[int, bool]]], dict[str, list[str]]]:
-    """Return when each entity of the room is shown or hidden in the viewer's file, and what it says of events."""
+    """Return when each entity of the room is shown or hidden in the viewer's file, and the event messages."""
     from rerun.chunk import RrdReader
 
     file = tmp_path / f"{path.name}.rrd"

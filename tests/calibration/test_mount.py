@@ -1,4 +1,4 @@
-"""Mounts from boards and from motion against the mounts that the data were made with."""
+"""Mounts from boards and from motion compared with the true ones."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def test_the_mount_is_estimated_within_its_stated_uncertainty():
     assert np.degrees(np.linalg.norm(off[:3])) < 0.1
     assert np.linalg.norm(off[3:]) < 3e-3
     assert np.all(np.abs(off) < 3 * estimate.sigma)
-    assert np.all(estimate.sigma > np.sqrt(np.diag(estimate.covariance))), "twenty instants are few witnesses"
+    assert np.all(estimate.sigma > np.sqrt(np.diag(estimate.covariance))), (
+        "twenty instants give a wide interval"
+    )
     assert not estimate.left_out
 
 
@@ -100,12 +102,12 @@ def test_an_error_common_to_all_frames_of_the_front_camera_is_stated_separately(
 
 
 def pinned(lens: Intrinsics) -> Intrinsics:
-    """The same lens, known without doubt."""
+    """Return the same lens without uncertainty."""
     return replace(lens, covariance=np.zeros((8, 8)), systematic=np.zeros((8, 8)))
 
 
 def test_an_instant_with_one_row_of_the_board_in_view_is_left_out():
-    """Ten corners on one line are many, and fix no pose: the whole fit had been lost to it."""
+    """Ten corners on one line do not determine a pose: one such view once made the whole fit fail."""
     pairs = pairs_of(12, mount())
     whole, row = pairs[4].in_a, pairs[4].in_a.ids < BOARD.columns - 1
     pairs[4] = replace(pairs[4], in_a=replace(whole, ids=whole.ids[row], pixels=whole.pixels[row]))
@@ -135,7 +137,7 @@ def test_an_instant_at_which_the_mount_moved_is_left_out_and_a_loose_mount_refus
 
 
 def turning(seconds: float, turn: np.ndarray, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Angular velocities of a cook's head in the axes of two gyroscopes with bias and noise, 200 Hz."""
+    """Return angular velocities of a cook's head in two gyroscopes with bias and noise, 200 Hz."""
     rng = np.random.default_rng(seed)
     of_a = simulated_motion(seed).angular_velocity(np.arange(0, seconds, 1 / 200))
     of_b = of_a @ turn.T + [0.01, -0.02, 0.005] + rng.normal(0, 0.02, of_a.shape)

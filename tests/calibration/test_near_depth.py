@@ -1,4 +1,4 @@
-"""Near depth against the room it was traced in: what wraps is told, and cloud and mesh hold what was near."""
+"""Near depth compared with the true room: wrapped depth is detected, cloud and mesh hold near depth only."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(command, *arguments: object) -> dict:
 
 
 def packed(depth: np.ndarray, brightness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What is left of both in a video picture: steps of 4 mm that begin again at 1024, half the columns."""
+    """Pack and unpack both as a video frame does: steps of 4 mm, wrapped at 1024 mm, half the columns."""
     return depth_ahat.unpack_nv12(pack_nv12(depth, brightness))
 
 
@@ -57,7 +57,7 @@ def test_wrapped_depth_is_removed_and_near_depth_kept(take, as_video, range_mm):
     assert np.mean(kept[is_near]) > 0.95
     assert np.mean(~is_near[kept]) < 0.01
     print(f"kept {np.mean(kept[is_near]):.2%} of what was near, {np.mean(~is_near[kept]):.2%} of it is not")
-    assert np.mean(kept[hand]) > 0.99, "its border is the same depth as what wrapped behind it"
+    assert np.mean(kept[hand]) > 0.99, "at its border the wrapped depth behind it has the same value"
     assert np.array_equal(unwrapped.wrapped, (sent[0] > 0) & ~kept)
 
 

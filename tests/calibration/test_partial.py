@@ -1,4 +1,4 @@
-"""What long work keeps on the way is taken up by the same work alone, and is nobody else's folder."""
+"""Partial results of long work are resumed by the same work only, in a folder of its own."""
 
 from __future__ import annotations
 

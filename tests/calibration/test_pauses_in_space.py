@@ -1,4 +1,4 @@
-"""A privacy pause in `view --save`, `overlay`, `cloud` and `mesh`: nothing that was taken in it is in their files."""
+"""Files of `view --save`, `overlay`, `cloud` and `mesh` contain nothing from a privacy pause."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BOUND_S = 0.02
 
 @pytest.fixture(scope="module")
 def take(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, np.ndarray]]:
-    """A room with a pause, and when each packet was taken: seconds since the first packet of the headset."""
+    """Return a recording with a pause, and for each stream the capture times in s since the headset began."""
     path = tmp_path_factory.mktemp("data") / "furnished"
     kitchen = room.write_furnished(path)
     seal_stream(path, "clock/hololens", list(probe_packets(kitchen)))

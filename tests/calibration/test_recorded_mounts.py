@@ -1,4 +1,4 @@
-"""`calibrate check` and `calibrate imu` on small recordings whose truth is known."""
+"""The commands `calibrate check` and `calibrate imu` with small recordings of known truth."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def take(tmp_path_factory) -> Path:
-    """A recording with a film, a gyroscope, constants, and the true clock map in place of an alignment."""
+    """Return a recording with a video, a gyroscope, constants, and the true clock map as its alignment."""
     recording = tmp_path_factory.mktemp("data") / "take1"
     kitchen = write_film(recording / "gopro", SEED, 660)
     streams = write_headset(recording, kitchen)
@@ -77,7 +77,7 @@ def test_a_recording_without_alignment_fails_with_a_message_and_the_others_conti
 
 
 def keep_mount(take: Path, turn: np.ndarray) -> None:
-    """Keep a mount for the camera of the take, as `calibrate rig` does."""
+    """Save a mount of the recording's camera as `calibrate rig` does."""
     media = open_media(take / "gopro" / "GX010001.MP4")
     mount = np.eye(4)
     mount[:3, :3] = turn
@@ -106,7 +106,7 @@ def test_a_mount_is_compared_with_its_calibration_and_the_answer_is_kept(take, t
     kept = copy / "sync" / "mounts.json"
     before = kept.stat().st_mtime_ns
     refresh(copy)
-    assert kept.stat().st_mtime_ns == before, "nothing changed, so nothing is computed again"
+    assert kept.stat().st_mtime_ns == before, "without changes nothing is computed again"
     (copy.parent / "calibrations").rename(tmp_path / "away")
     keep_mount(copy, Rotation.from_euler("x", 3, degrees=True).as_matrix() @ true)
     refresh(copy)
@@ -115,11 +115,11 @@ def test_a_mount_is_compared_with_its_calibration_and_the_answer_is_kept(take, t
     assert "turned by 3.0 degrees" in answer["reasons"][0]
     assert "kitchensync calibrate rig" in answer["reasons"][0]
     code, output = run("check", tmp_path, "--strict")
-    assert code == 1, "a folder stands for its recordings"
+    assert code == 1, "a folder means all its recordings"
 
 
 def test_a_missing_video_fails_with_a_message(take, tmp_path):
-    """Its originals may have been freed after a copy was made: a report is still wanted."""
+    """Originals may have been freed after copies were made: a report is still needed."""
     shutil.copytree(take, copy := tmp_path / "take1")
     (copy / "gopro" / "GX010001.MP4").unlink()
     (copy / "sync" / "mounts.json").unlink(missing_ok=True)
@@ -131,14 +131,14 @@ def test_a_missing_video_fails_with_a_message(take, tmp_path):
 
 @pytest.fixture(scope="module")
 def rest(tmp_path_factory) -> Path:
-    """A headset on a table for half a minute, after somebody put it there."""
+    """Return a recording of a headset at rest on a table for half a minute."""
     recording = tmp_path_factory.mktemp("data") / "table"
     write_rest(recording)
     return recording
 
 
 def write_rest(recording: Path, shaken: float = 0.0) -> None:
-    """Write half a minute of both sensors; `shaken` turns the gyroscope so much, in its own unit, all the time."""
+    """Write half a minute of both sensors; `shaken` is an additional rotation rate in the gyroscope's unit."""
     rng = np.random.default_rng(4)
     streams = {}
     for name, hz, batch, mean, noise in (

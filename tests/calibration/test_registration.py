@@ -1,4 +1,4 @@
-"""Depth drawn as another camera sees it, against what that camera truly sees of a furnished room."""
+"""Depth registered to another camera compared with the true depth of a furnished room."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TARGETS = [
 
 
 def depth_pose() -> np.ndarray:
-    """World from a depth camera before the counter, which looks down at the boxes."""
+    """Return world from a depth camera that looks down at the boxes on the counter."""
     pitch = np.radians(-28)
     pose = np.eye(4)
     turn = np.array([[1, 0, 0], [0, np.cos(pitch), -np.sin(pitch)], [0, np.sin(pitch), np.cos(pitch)]])
@@ -38,7 +38,7 @@ def depth_pose() -> np.ndarray:
 
 
 def depth_of(table) -> np.ndarray:
-    """Radial millimetres of the room."""
+    """Return the radial depth of the room in millimetres."""
     rays = np.concatenate((table.plane.astype(float), np.ones((table.height, table.width, 1))), -1)
     return np.rint(1e3 * room.traced(depth_pose(), rays)).astype(np.uint16)
 
@@ -50,7 +50,7 @@ def target_from_depth() -> np.ndarray:
 
 
 def in_both(rays: np.ndarray, away_m: np.ndarray, table, depth: np.ndarray) -> np.ndarray:
-    """Which target pixels (h, w) show a place that the depth camera sees too, by plain arithmetic."""
+    """Return by plain arithmetic which target pixels (h, w) show points visible to the depth camera too."""
     points = (rays / np.linalg.norm(rays, axis=-1, keepdims=True) * away_m[..., None]).reshape(-1, 3)
     in_depth = points - target_from_depth()[:3, 3]
     focal, (cx, cy) = table.pinhole[0], table.pinhole[2:]
@@ -72,7 +72,7 @@ def test_registered_depth_is_that_of_the_other_camera(model, target, optics):
     off = np.abs(image_mm - true)[there]
     assert np.median(off) < 4
     assert np.percentile(off, 90) < 15
-    assert np.mean(off < 40) > 0.98, "silhouettes are where they are"
+    assert np.mean(off < 40) > 0.98, "silhouettes are in the right place"
 
 
 def test_points_hidden_by_a_box_do_not_get_its_colour():

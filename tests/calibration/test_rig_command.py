@@ -1,4 +1,4 @@
-"""`calibrate rig` on a recording in which a board is filmed by both cameras of a mount that is known."""
+"""The command `calibrate rig` with a board recorded by both cameras of a known mount."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PV_HZ = 10.0
 
 
 def true_mount() -> np.ndarray:
-    """GoPro from front camera: the rotation of the virtual mount, and a place on the forehead."""
+    """Return GoPro from front camera: the rotation of the virtual mount and a position on the forehead."""
     flip = np.diag([1.0, -1, -1])  # x right, y up, z back to x right, y down, z forward
     mount = np.eye(4)
     mount[:3, :3] = flip @ rotations.matrices(CameraMount.of_seed(SEED).wxyz[None])[0].T @ flip
@@ -65,7 +65,7 @@ def front_poses() -> list[np.ndarray]:
 
 
 def front_packets(kitchen: Kitchen, poses: list[np.ndarray]):
-    """Raw pictures of the front camera while the GoPro films."""
+    """Yield raw frames of the front camera while the GoPro records."""
     camera, rng = boards.BoardCamera(PV, PRINT), np.random.default_rng(1)
     pictures = [camera.see(pose, rng=rng) for pose in poses]
     metadata = np.zeros((), pv.METADATA)

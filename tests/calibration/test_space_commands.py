@@ -1,4 +1,4 @@
-"""`cloud`, `mesh` and `overlay` on a furnished room of which every distance and colour is known."""
+"""The commands `cloud`, `mesh` and `overlay` with a furnished room of known distances and colours."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def true_pose(kitchen, camera: str, ticks: int) -> np.ndarray:
 
 
 def off_edge_px(edges: np.ndarray, optics: Optics, pose: np.ndarray) -> np.ndarray:
-    """How far each drawn piece is from where the true distances step, across it; infinity beyond 8 pixels."""
+    """Return the distance of each drawn piece from the next true depth step across it; infinity beyond 8 pixels."""
     middle, way = edges.mean(1), edges[:, 1] - edges[:, 0]
     across = np.column_stack((-way[:, 1], way[:, 0])) / np.linalg.norm(way, axis=1, keepdims=True)
     steps = np.arange(-REACH_PX, REACH_PX + 0.1, 0.25)
@@ -169,7 +169,9 @@ def test_the_overlay_has_every_frame_at_its_time_and_is_resumed(take, tmp_path, 
         overlay_job.make_overlay(path, out, path.parent, request, cut)
     assert not out.exists()
     answer = overlay_job.make_overlay(path, out, path.parent, request)
-    assert answer["drawn_now"]["pictures"] == room.FRAMES - 14, "two pieces were done before the cut"
+    assert answer["drawn_now"]["pictures"] == room.FRAMES - 14, (
+        "two segments were done before the interruption"
+    )
     assert [file.name for file in tmp_path.iterdir()] == ["look.mp4"]
     with av.open(str(out)) as container:
         frames = [
@@ -178,7 +180,7 @@ def test_the_overlay_has_every_frame_at_its_time_and_is_resumed(take, tmp_path, 
     assert np.allclose([at for at, _ in frames], np.arange(room.FRAMES) * 1001 / 30000, atol=1e-3)
     assert frames[0][1].shape == (270, 480, 3)
     green = [np.count_nonzero((p[..., 1] > 170) & (p[..., 0] < 110) & (p[..., 2] > 90)) for _, p in frames]
-    assert min(green) > 50, "outlines are drawn in every picture"
+    assert min(green) > 50, "outlines are drawn in every frame"
 
 
 @pytest.mark.slow
@@ -199,7 +201,7 @@ def test_an_interrupted_overlay_restarts_after_a_change_of_calibration(take, tmp
     answer["camera_from_pv"][0][3] += 0.01
     mount.write_text(json.dumps(answer))
     answer = overlay_job.make_overlay(path, out, tmp_path, request)
-    assert answer["drawn_now"]["pictures"] == room.FRAMES, "the first piece showed the old mount"
+    assert answer["drawn_now"]["pictures"] == room.FRAMES, "the first segment showed the old mount"
 
 
 @pytest.mark.promise("Lens and mount are found within their stated error, and depth matches the room")
@@ -220,7 +222,7 @@ def test_the_cloud_matches_the_room_and_its_colours(take, tmp_path):
     assert np.median(wrong) < 8
     boxes = np.all(true == room.BOX_COLOUR, axis=1)
     assert boxes.sum() > 300
-    assert np.mean(wrong[boxes] < 40) > 0.8, "what stands in front has its own colour"
+    assert np.mean(wrong[boxes] < 40) > 0.8, "objects in front have their own colour"
 
 
 def test_an_interrupted_cloud_is_resumed_with_the_same_result(take, tmp_path, monkeypatch):

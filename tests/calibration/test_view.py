@@ -1,4 +1,4 @@
-"""`kitchensync view --save`: what is in the file, read back by Rerun's own reader."""
+"""The file of `kitchensync view --save`, read back with Rerun's own reader."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ START_NS = 7_000_000_000_000
 
 
 def front_packets(kitchen: Kitchen):
-    """Two seconds of raw pictures, ten a second."""
+    """Yield two seconds of raw frames at 10 Hz."""
     metadata = np.zeros((), pv.METADATA)
     metadata["focal_length"], metadata["principal_point"] = (505, 505), (319.5, 179.5)
     metadata["width"], metadata["height"] = 640, 360
@@ -94,8 +94,8 @@ def test_everything_is_shown_at_its_session_time(take, tmp_path):
         "/world/head",
         "/world/pv",
     }
-    assert rows["/gopro"] == 12, "two pictures a second of six seconds"
-    assert rows["/hololens/gyroscope"] >= 2500, "means over ten milliseconds of 26 s"
+    assert rows["/gopro"] == 12, "two frames per second for six seconds"
+    assert rows["/hololens/gyroscope"] >= 2500, "means over 10 ms for 26 s"
     with open_recording(take) as recording:
         first = min(
             int(recording[name].index["device_ticks"][0])
@@ -105,7 +105,7 @@ def test_everything_is_shown_at_its_session_time(take, tmp_path):
     assert set(times["/world/pv"]) <= set(pictures.tolist())
     (event_ns,) = times["/events"]
     assert abs(event_ns - 4_000_000_000) < 5_000_000, (
-        "world time 0 is the headset's first packet, give or take"
+        "world time 0 is about the time of the headset's first packet"
     )
 
 
@@ -136,7 +136,7 @@ def test_without_a_screen_the_alternative_is_named(take, monkeypatch):
 @pytest.mark.slow
 @needs_rerun
 def test_the_viewer_paints_pictures_and_lines(take, tmp_path):
-    """Rerun's own viewer, without a window, is shown the middle of the take; what it paints is looked at."""
+    """Show the middle of the recording in Rerun's own viewer without a window, and check its screenshot."""
     from rerun.experimental import ViewerClient
 
     file, shot = tmp_path / "take.rrd", tmp_path / "shot.png"
@@ -147,7 +147,7 @@ def test_the_viewer_paints_pictures_and_lines(take, tmp_path):
         port = free.getsockname()[1]
     try:
         viewer = ViewerClient.spawn(headless=True, port=port, executable_path=str(program))
-        viewer.save_screenshot(str(shot))  # of nothing yet: it dies where it finds no way to draw
+        viewer.save_screenshot(str(shot))  # of nothing yet: the viewer exits if it cannot draw
     except (RuntimeError, ConnectionError) as error:
         pytest.skip(f"the viewer does not draw here, `make system`: {str(error).splitlines()[0]}")
     try:
@@ -161,7 +161,7 @@ def test_the_viewer_paints_pictures_and_lines(take, tmp_path):
 
 
 def is_painted(viewer, shot: Path) -> bool:
-    """Return whether the right half shows the camera's picture, and the strip below lines in three colours."""
+    """Return whether the right half shows the camera's frame, and the strip below lines in three colours."""
     viewer.set_time("session_ns", duration=4.0, play_state="paused")
     viewer.save_screenshot(str(shot))
     picture = cv2.imread(str(shot)).astype(int)
@@ -193,7 +193,7 @@ def test_depth_is_placed_in_the_room_and_missing_constants_affect_nothing_else(t
     assert len(points) > 10_000
     assert np.mean(off_surface_m(points - room.VIEWING_POINT, room.THINGS) < 0.015) > 0.99
     eye = near_room.near_pose(kitchen, near_room.TIMES_S[0])[:3, 3]
-    assert np.linalg.norm(points - eye, axis=1).max() < 1.07, "what wrapped is not shown"
+    assert np.linalg.norm(points - eye, axis=1).max() < 1.07, "wrapped depth is not shown"
     (recording / "hololens" / "calibration" / "depth_ahat.h5").unlink()
     done = CliRunner().invoke(view, [*arguments, "--force"])
     assert done.exit_code == 0

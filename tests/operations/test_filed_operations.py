@@ -1,4 +1,4 @@
-"""What a tablet filed into a recording, when the recording came from elsewhere."""
+"""Operations of a tablet in recordings that came from elsewhere."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_numbers_that_an_error_may_lack_can_be_null(tmp_path: Path) -> None:
 
 
 def test_an_undone_undo_of_several_operations_undoes_nothing(tmp_path: Path) -> None:
-    """Filed as the app does: its own log and what is read from the folder reduce to the same."""
+    """Operations are filed as by the app: its own log and the folder reduce to the same state."""
     log = [operation("r", "recording", RECIPE)]
     log += [operation("a", "done", {"node": 1}), operation("b", "done", {"node": 2})]
     log += [operation("u", "undo", {"undoes": ["a", "b"]}), operation("v", "undo", {"undoes": ["u"]})]

@@ -1,4 +1,4 @@
-"""What a plan makes of a recipe: told by hand, and the same on the server and on the tablet."""
+"""Plans of recipes compared with results by hand; server and tablet agree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RNG = random.Random(7)
 
 
 def planned(*errors: dict[str, Any], **frozen: Any) -> PlannedSteps:
-    """The plan of a recording of the steps 4, 7, 9, 12 with these errors, planned one after the other."""
+    """Return the plan of a recording of the steps 4, 7, 9, 12 with these errors, planned in this order."""
     body = recording_body(language="de", **frozen)
     ops = [operation(RNG, 1, "recording", body, device="server", seen=0)]
     for n, fields in enumerate(errors, start=2):
@@ -76,7 +76,7 @@ def test_steps_are_listed_in_cooking_order_with_their_shown_numbers() -> None:
 
 
 def test_tablet_and_server_plan_alike() -> None:
-    """Random histories; the share that changes words, order or steps is what makes the comparison say something."""
+    """Compare random histories; enough of them must change texts, order or steps to be meaningful."""
     states = [reduce_log(history(seed, length=60)) for seed in range(300)]
     code = (
         f"import {{ numberedSteps, planOf }} from '{(CORE / 'plan.js').as_uri()}';"

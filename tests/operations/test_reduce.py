@@ -1,4 +1,4 @@
-"""What operations add up to: told by hand, and the same on the server and on the tablet."""
+"""States reduced from operations compared with results by hand; server and tablet agree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RNG = random.Random(1)
 
 
 def log(*kinds: tuple[str, dict[str, Any]], **more: Any) -> list[dict[str, Any]]:
-    """A log of one device that knows all it did; one second between touches."""
+    """Return the log of one device that has seen all its operations, one per second."""
     first = operation(RNG, 1, "recording", recording_body(), device="server", seen=0, host_ns=0)
     rest = [
         operation(RNG, n, kind, body, device="tablet", seen=n - 1, host_ns=n * 10**9, **more)
@@ -103,7 +103,7 @@ def test_an_edit_after_both_versions_ends_the_conflict() -> None:
         stamp = {"device": device, "seen": seen, "host_ns": (9 - n) * 10**9}
         ops.append(operation(RNG, n, "edit_error", body, **stamp))
     error = reduce_log(ops)["errors"][error_id]
-    assert (error["text"], error["conflicts"]) == ("c", {})  # though its touch was the earliest of the three
+    assert (error["text"], error["conflicts"]) == ("c", {})  # although it was entered first
 
 
 def test_the_last_tablet_that_took_a_recording_holds_it() -> None:
@@ -177,9 +177,7 @@ def test_a_withdrawal_can_be_undone_by_its_own_operation() -> None:
 def test_a_withdrawn_recording_stays_withdrawn() -> None:
     ops = log(("consent", {"version": "1", "accepted": False}), ("withdraw", {}), ("finish", {}))
     assert reduce_log(ops)["phase"] == "withdrawn"
-    state = reduce_log(
-        [*ops, *(undo(op) for op in ops)]
-    )  # not what was chosen, nor an answer, nor a withdrawal
+    state = reduce_log([*ops, *(undo(op) for op in ops)])  # but not a choice, an answer or a withdrawal
     assert (state["phase"], state["consent"]["accepted"]) == ("withdrawn", False)
     assert state["recording"] is not None
 
@@ -198,7 +196,7 @@ def test_undone_operations_leave_no_trace(seed: int) -> None:
     taken = [op for op in ops[1:] if op["n"] and op["n"] % 3 == 0 and op["kind"] in UNDOABLE]
     without = [op for op in ops if op not in taken]
     fold_of_all = reduce_log([*ops, *(undo(op) for op in taken)])
-    other = {"count": 0, "redo": []}  # what was taken back could be done again
+    other = {"count": 0, "redo": []}  # undone operations could be redone
     assert {**fold_of_all, **other} == {**reduce_log(without), **other}
 
 
