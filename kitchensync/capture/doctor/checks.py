@@ -43,9 +43,9 @@ class Report:
     findings: list[CheckResult] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def add(self, what: str, status: str, seen: str, advice: str = "") -> None:
+    def add(self, what: str, status: str, result: str, advice: str = "") -> None:
         """Add one finding; the advice is dropped if the status is good."""
-        self.findings.append(CheckResult(what, status, seen, advice if status != GOOD else ""))
+        self.findings.append(CheckResult(what, status, result, advice if status != GOOD else ""))
 
     def take(self, device: str, other: Report) -> None:
         """Add the findings of a device, under its name."""
@@ -97,15 +97,15 @@ def _clock_source(report: Report) -> None:
 def _ntp(report: Report) -> None:
     answer = _output(["timedatectl", "show", "-p", "NTPSynchronized", "--value"])
     results = {"yes": (GOOD, "this computer's UTC is synchronized"), "no": (LOOK, "not synchronized")}
-    status, seen = results.get(answer, (LOOK, "cannot be checked here"))
-    report.add("NTP", status, seen, "switch on time synchronization (timedatectl set-ntp true)")
+    status, result = results.get(answer, (LOOK, "cannot be checked here"))
+    report.add("NTP", status, result, "switch on time synchronization (timedatectl set-ntp true)")
 
 
 def _processors(report: Report) -> None:
     waits = waits_percent()
-    seen = f"programs waited for one {waits:.0f} % of the last 10 s"
+    result = f"programs waited for one {waits:.0f} % of the last 10 s"
     report.add(
-        "processors", LOOK if waits > BUSY_PERCENT else GOOD, seen, "end what else runs on this computer"
+        "processors", LOOK if waits > BUSY_PERCENT else GOOD, result, "end what else runs on this computer"
     )
 
 
@@ -117,8 +117,8 @@ def _disk(report: Report, data: Path, minutes: float, mb_per_s: float) -> None:
     free = shutil.disk_usage(place).free
     needed = minutes * 60 * mb_per_s * 1e6
     free_minutes = int(free / (mb_per_s * 60e6))
-    seen = f"{free / 1e9:.1f} GB free in {place}: room for {free_minutes} min, {minutes:g} are needed"
-    report.add("disk space", GOOD if free > 1.2 * needed else BAD, seen, "free some space or give --data")
+    result = f"{free / 1e9:.1f} GB free in {place}: room for {free_minutes} min, {minutes:g} are needed"
+    report.add("disk space", GOOD if free > 1.2 * needed else BAD, result, "free some space or give --data")
     try:
         rate = _write_rate(place)
     except OSError as error:
@@ -126,8 +126,8 @@ def _disk(report: Report, data: Path, minutes: float, mb_per_s: float) -> None:
         return
     report.facts |= {"free_bytes": free, "needed_bytes": round(needed), "minutes_left": free_minutes}
     report.facts["write_bytes_per_s"] = rate
-    seen = f"{rate / 1e6:.0f} MB/s synced, a session needs {mb_per_s:.1f}"
-    report.add("write rate", GOOD if rate > 3e6 * mb_per_s else BAD, seen, "use a faster disk")
+    result = f"{rate / 1e6:.0f} MB/s synced, a session needs {mb_per_s:.1f}"
+    report.add("write rate", GOOD if rate > 3e6 * mb_per_s else BAD, result, "use a faster disk")
 
 
 def _write_rate(place: Path) -> float:
@@ -146,18 +146,18 @@ def _sleep_settings(report: Report) -> None:
     if answer == "masked":
         report.add("sleep", GOOD, "sleep is switched off")
     else:
-        seen = "this computer may fall asleep" if answer else "cannot be checked here"
+        result = "this computer may fall asleep" if answer else "cannot be checked here"
         advice = "keep the lid open and the power in, or: systemctl mask sleep.target suspend.target"
-        report.add("sleep", LOOK, seen, advice)
+        report.add("sleep", LOOK, result, advice)
 
 
 def _network(report: Report) -> None:
     names = [name for _, name in socket.if_nameindex() if name != "lo"]
     states = {name: _read(Path("/sys/class/net") / name / "operstate") for name in names}
     up = [name for name, state in states.items() if state in ("up", "unknown")]
-    seen = ", ".join(f"{name} {state}" for name, state in states.items()) or "none"
+    result = ", ".join(f"{name} {state}" for name, state in states.items()) or "none"
     report.add(
-        "interfaces", GOOD if up else LOOK, seen, "no network is up: plug in or join the rig's network"
+        "interfaces", GOOD if up else LOOK, result, "no network is up: plug in or join the rig's network"
     )
     routes = [line.split()[0] for line in _read(Path("/proc/net/route")).splitlines()[1:] if line.split()]
     wireless = [name for name in up if (Path("/sys/class/net") / name / "wireless").exists()]
@@ -174,11 +174,11 @@ def _tablet_port(report: Report) -> None:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("0.0.0.0", TABLET_PORT))  # noqa: S104 (as the app would)
-            seen, status = f"port {TABLET_PORT} is free", GOOD
+            result, status = f"port {TABLET_PORT} is free", GOOD
         except OSError as error:
-            seen, status = f"port {TABLET_PORT}: {error.strerror}", LOOK
+            result, status = f"port {TABLET_PORT}: {error.strerror}", LOOK
     advice = "the recipe app may run there already; else choose --port"
-    report.add("tablet port", status, seen, advice)
+    report.add("tablet port", status, result, advice)
     firewall = (_output(["ufw", "status"]) or _output(["firewall-cmd", "--state"])).lower()
     if firewall.split("\n")[0] in ("status: active", "running"):
         report.add("firewall", LOOK, "a firewall is on", f"let the tablet in: TCP port {TABLET_PORT}")
@@ -189,9 +189,9 @@ def _encryption(report: Report, data: Path) -> None:
     source = _output(["findmnt", "-no", "SOURCE", "-T", str(place)]).split("[")[0]
     kinds = _output(["lsblk", "-sno", "TYPE", source]) if source.startswith("/dev/") else ""
     is_encrypted = "crypt" in kinds.split()
-    seen = f"{source or place} is {'encrypted' if is_encrypted else 'apparently not encrypted'}"
+    result = f"{source or place} is {'encrypted' if is_encrypted else 'apparently not encrypted'}"
     advice = "recordings show people: put the data on an encrypted disk"
-    report.add("encryption", GOOD if is_encrypted else LOOK, seen, advice)
+    report.add("encryption", GOOD if is_encrypted else LOOK, result, advice)
 
 
 def _output(command: list[str]) -> str:

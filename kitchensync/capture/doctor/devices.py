@@ -73,9 +73,9 @@ def examine_camera(address: str, minutes: float) -> Report:
         report.add("card", LOOK, "not reported", "look at the camera")
     else:
         status = GOOD if remaining_s >= 60 * minutes else BAD
-        seen = f"room for {remaining_s // 60} min, {minutes:g} are needed"
+        result = f"room for {remaining_s // 60} min, {minutes:g} are needed"
         report.add(
-            "card", status, seen, "kitchensync gopro fetch --pending, then gopro free; or another card"
+            "card", status, result, "kitchensync gopro fetch --pending, then gopro free; or another card"
         )
     for complaint in state.complaints():
         report.add("state", BAD, complaint, "fix it at the camera")

@@ -68,8 +68,10 @@ def _clock(report: Report, remote: RemoteControl) -> None:
     best, median, worst = trips[0], trips[len(trips) // 2], trips[-1]
     status = GOOD if median < GOOD_ROUND_TRIP_MS else LOOK if median < BAD_ROUND_TRIP_MS else BAD
     report.facts["round_trip_ms"] = {"best": best, "median": median, "worst": worst}
-    seen = f"{best:.2f} ms best, {median:.2f} median, {worst:.2f} worst of {EXCHANGES}"
-    report.add("clock exchange", status, seen, "a crowded network: use a 5 GHz network of its own, or USB-C")
+    result = f"{best:.2f} ms best, {median:.2f} median, {worst:.2f} worst of {EXCHANGES}"
+    report.add(
+        "clock exchange", status, result, "a crowded network: use a 5 GHz network of its own, or USB-C"
+    )
 
 
 def _ports(host: str, profile: Profile) -> dict[str, str]:
@@ -134,8 +136,8 @@ def _research_mode(report: Report, research: set[str], others: set[str]) -> None
 
 def _combination(report: Report, streams: list[str]) -> None:
     pair = forbidden_together(streams)
-    seen = f"{pair[0]} with {pair[1]}" if pair else "the streams can be combined"
-    report.add("combination", BAD if pair else GOOD, seen, "one physical sensor: leave one of them out")
+    result = f"{pair[0]} with {pair[1]}" if pair else "the streams can be combined"
+    report.add("combination", BAD if pair else GOOD, result, "one physical sensor: leave one of them out")
     for name in streams:
         for other in headset_stream(name).unsteady_with:
             if other in streams:
