@@ -119,9 +119,8 @@ class Receiver(threading.Thread):
             ready = self._ready(max(until_s - now_s, 0.0))
             looked_s = self._now_s()  # silence is measured up to here, because sending may take long
             if looked_s > max(until_s, now_s) + STALL_S:
-                look_s = (
-                    looked_s + SILENCE_CHECK_S
-                )  # this process was stopped: first read what arrived meanwhile
+                # This process was suspended: first read what arrived meanwhile.
+                look_s = looked_s + SILENCE_CHECK_S
             for number, _ in ready:
                 if number == self._wake:
                     os.eventfd_read(self._wake)

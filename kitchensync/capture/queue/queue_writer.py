@@ -37,9 +37,8 @@ class QueueWriter(StreamEntries):
         last = self._last_id()
         self._next_seq = last[1] + 1 if last else 0
         if last and self._epoch_ms <= last[0]:
-            self._epoch_ms = (
-                last[0] + 1
-            )  # the wall clock was set back, but the server accepts only rising ids
+            # The wall clock was set back, but the server accepts only rising ids.
+            self._epoch_ms = last[0] + 1
         return self._next_seq
 
     def put(self, packets: Sequence[QueuedPacket], give_up: Callable[[], bool]) -> int:

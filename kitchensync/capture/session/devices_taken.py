@@ -30,9 +30,8 @@ def check_free(addresses: dict[str, str], own: Path) -> None:
 def take(addresses: dict[str, str], recording: str, runtime: Path) -> None:
     """Reserve devices for a recording. Raises DeviceTaken."""
     (runtime / DEVICES).write_text(json.dumps({"recording": recording, "addresses": addresses}))
-    check_free(
-        addresses, runtime
-    )  # only after writing: of two that start together at least one sees the other
+    # Only after writing: of two recordings that start together at least one sees the other.
+    check_free(addresses, runtime)
 
 
 def _others(own: Path) -> Iterator[tuple[Path, str, set[str]]]:

@@ -108,9 +108,8 @@ def record(
     ):
         warnings += [asleep] if asleep else []
         plan = replace(plan, queue_url=server.url if server else str(order.redis_url))
-        plan.save(
-            Path(plan.work) / "plan.json"
-        )  # first, because `recover` needs it to find a killed recording
+        # First, because `recover` needs it to find a killed recording.
+        plan.save(Path(plan.work) / "plan.json")
         make_durable_folders(path, order.data)
         give_to_group(path)
         try:
