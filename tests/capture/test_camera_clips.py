@@ -51,20 +51,20 @@ def media(folder: Path) -> dict:
     return json.loads((folder / "media.json").read_text())
 
 
-def films(take: CameraRecorder) -> None:
+def start_clip(take: CameraRecorder) -> None:
     take.start()
     until(lambda: take.state.state == "recording" and take.state.recorded_s is not None, "a film that grows")
 
 
-def ended(take: CameraRecorder) -> None:
+def stop_clip(take: CameraRecorder) -> None:
     take.end()
     take.join(timeout=120)
     assert not take.is_alive()
 
 
-def recorded(take: CameraRecorder) -> None:
-    films(take)
-    ended(take)
+def record_clip(take: CameraRecorder) -> None:
+    start_clip(take)
+    stop_clip(take)
 
 
 def test_chapters_are_fetched_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,12 +73,12 @@ def test_chapters_are_fetched_in_order(tmp_path: Path, monkeypatch: pytest.Monke
     with virtual_camera(tmp_path / "sim", chapter_s=1.0, clock=clock) as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "rec" / "gopro")
         assert take.prepare()["notes"] == []
-        films(take)
+        start_clip(take)
         clock.stand()
         clock.move(2.1)
         until(lambda: len(gopro.camera.card.files()) >= 2, "a second chapter")
         clock.run()
-        ended(take)
+        stop_clip(take)
         truth = {file["file"]: file["sha256"] for file in gopro.camera.kitchen.truth.as_dict()["gopro"]}
     entry = media(tmp_path / "rec" / "gopro")
     assert entry["state"] == "done"
@@ -96,12 +96,12 @@ def test_a_camera_that_comes_back_in_time(tmp_path: Path) -> None:
     with virtual_camera(tmp_path / "sim", "gopro_vanish") as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
         take.prepare()
-        films(take)
+        start_clip(take)
         gopro.camera.begin_fault("gopro_vanish")
         until(lambda: take.state.problem, "the red light")
         gopro.camera.end_fault("gopro_vanish")
         until(lambda: take.state.gaps, "the camera again")
-        ended(take)
+        stop_clip(take)
     entry = media(tmp_path / "gopro")
     assert entry["state"] == "done"
     assert len(entry["gaps"]) == 1
@@ -115,9 +115,9 @@ def test_a_vanished_camera_is_found_and_fetched_later(tmp_path: Path) -> None:
     with virtual_camera(tmp_path / "sim", "gopro_vanish") as (gopro, url):
         take = CameraRecorder("gopro", url, recording / "gopro")
         device = take.prepare()
-        films(take)
+        start_clip(take)
         gopro.camera.begin_fault("gopro_vanish")
-        ended(take)
+        stop_clip(take)
         assert take.state.state == "pending"
         assert "fetch --pending" in take.state.problem
         assert media(recording / "gopro")["files"] == []
@@ -141,10 +141,10 @@ def test_a_failed_listing_after_the_stop_leaves_the_video_on_its_card(
     with virtual_camera(tmp_path / "sim") as (_, url):
         take = CameraRecorder("gopro", url, tmp_path / "rec" / "gopro")
         take.prepare()
-        films(take)
+        start_clip(take)
         listed = GoProHttp.media
         monkeypatch.setattr(GoProHttp, "media", lambda camera: camera._ask("/gopro/media/lost"))
-        ended(take)
+        stop_clip(take)
         serial = media(tmp_path / "rec" / "gopro")["serial"]
         assert take.state.state == media(tmp_path / "rec" / "gopro")["state"] == "pending"
         assert "HTTP 404" in take.state.problem
@@ -185,10 +185,10 @@ def test_a_clip_that_ends_by_itself_is_a_problem_and_its_file_is_fetched(
     with virtual_camera(tmp_path / "sim", f"gopro_{fault}") as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
         take.prepare()
-        films(take)
+        start_clip(take)
         gopro.camera.begin_fault(f"gopro_{fault}")
         until(lambda: "by itself" in take.state.problem, "the red light")
-        ended(take)
+        stop_clip(take)
     assert "stopped recording by itself" in take.state.problem
     assert message in take.state.problem
     assert len(media(tmp_path / "gopro")["files"]) == 1
@@ -209,14 +209,14 @@ def test_a_changed_battery_is_a_named_gap_between_two_clips(tmp_path: Path) -> N
     with virtual_camera(tmp_path / "sim", "gopro_swap", clock=clock) as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
         take.prepare()
-        films(take)
+        start_clip(take)
         away_ns = changed(gopro, take, "gopro_swap")
         clock.move(1.0)
         until(
             lambda: take.state.recorded_s and not take.state.problem, "a second clip that grows, no red light"
         )
         assert take.state.battery_percent == 100
-        ended(take)
+        stop_clip(take)
     [gap] = media(tmp_path / "gopro")["gaps"]
     assert gap["cause"] == "device_swap"
     shutters = media(tmp_path / "gopro")
@@ -238,9 +238,9 @@ def test_after_a_card_change_one_clip_is_fetched_and_one_imported(tmp_path: Path
         gopro.camera.card.add(CardFile(older.name, older, older.stat().st_size, 0))
         take = CameraRecorder("gopro", url, recording / "gopro")
         device = take.prepare()
-        films(take)
+        start_clip(take)
         changed(gopro, take, "gopro_new_card")
-        ended(take)
+        stop_clip(take)
         truth = {file["sha256"] for file in gopro.camera.kitchen.truth.as_dict()["gopro"]}
     entry = media(recording / "gopro")
     assert [file["file"] for file in entry["files"]] == ["GX010001.MP4"]
@@ -268,13 +268,13 @@ def test_a_replaced_camera_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with virtual_camera(tmp_path / "sim", "gopro_new_card") as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
         first = take.prepare()["serial"]
-        films(take)
+        start_clip(take)
         gopro.camera.begin_fault("gopro_new_card")
         monkeypatch.setattr(VirtualCamera, "serial", "C3501325999999")
         until(lambda: "not answer" in take.state.problem, "the red light")
         gopro.camera.end_fault("gopro_new_card")
         until(lambda: take.state.gaps, "the other camera")
-        ended(take)
+        stop_clip(take)
     entry = media(tmp_path / "gopro")
     assert (entry["serial"], entry["shutters_on_again"][0]["serial"]) == (first, "C3501325999999")
     assert take.state.problem.startswith("camera C3501325999999 took its place: ")
@@ -285,9 +285,9 @@ def test_an_empty_battery_leaves_the_session_alone(tmp_path: Path) -> None:
     with virtual_camera(tmp_path / "sim", "gopro_battery_dead") as (gopro, url):
         take = CameraRecorder("gopro", url, tmp_path / "gopro")
         take.prepare()
-        films(take)
+        start_clip(take)
         gopro.camera.begin_fault("gopro_battery_dead")
-        ended(take)
+        stop_clip(take)
     assert take.state.state == "pending"
     assert media(tmp_path / "gopro")["state"] == "pending"
 
@@ -318,7 +318,7 @@ def test_only_verified_copies_free_a_card(tmp_path: Path) -> None:
     with virtual_camera(tmp_path / "sim") as (gopro, url):
         take = CameraRecorder("gopro", url, recording / "gopro")
         take.prepare()
-        recorded(take)
+        record_clip(take)
         arguments = ["gopro", "free", str(recording), "--copy", str(tmp_path / "nas")]
         alone = CliRunner().invoke(main, arguments)
         assert alone.exit_code == 1
@@ -340,7 +340,7 @@ def test_copies_of_the_mover_count_while_they_exist(tmp_path: Path) -> None:
     with virtual_camera(tmp_path / "sim") as (gopro, url):
         take = CameraRecorder("gopro", url, recording / "gopro")
         take.prepare()
-        recorded(take)
+        record_clip(take)
         write_json(
             recording / "recording.json",
             {"schema": "recording/1", "recording": "take-1", "state": "complete", "files": {}}
@@ -386,7 +386,7 @@ def test_a_recording_from_elsewhere_erases_no_card(tmp_path: Path) -> None:
     with virtual_camera(tmp_path / "sim") as (gopro, url):
         take = CameraRecorder("gopro", url, recording / "gopro")
         take.prepare()
-        recorded(take)
+        record_clip(take)
         shutil.copytree(recording, gift)
         arguments = ["gopro", "free", str(gift), "--copies", "1", "--gopro", f"gopro={url}"]
         refused = CliRunner().invoke(main, arguments)
@@ -429,22 +429,22 @@ def test_facts_and_problems_of_a_camera_state() -> None:
 def test_a_camera_lost_between_two_status_queries_is_restarted() -> None:
     """The query waits for its answer, so that the loss itself is not noticed."""
 
-    def answer(at_s: float, *, films: bool) -> Answer:
-        values = {"8": 0, "10": int(films), "13": 3, "33": 0, "35": 5000, "70": 80}
+    def answer(at_s: float, *, is_recording: bool) -> Answer:
+        values = {"8": 0, "10": int(is_recording), "13": 3, "33": 0, "35": 5000, "70": 80}
         return Answer(values, {}, round(at_s * 1e9))
 
     watch = CameraWatch(CameraHealth())
     for at_s in (1.0, 2.0, 3.0):
-        watch.answered(answer(at_s, films=True))
-    watch.answered(answer(5.1, films=False))
+        watch.answered(answer(at_s, is_recording=True))
+    watch.answered(answer(5.1, is_recording=False))
     assert watch.is_swapped
     watch.resumed(6 * 10**9)
     assert watch.health.gaps == [
         {"start_host_ns": 3 * 10**9, "end_host_ns": 6 * 10**9, "cause": "device_swap"}
     ]
-    watch.answered(answer(6.5, films=True))
+    watch.answered(answer(6.5, is_recording=True))
     watch.answered(
-        answer(7.5, films=False)
+        answer(7.5, is_recording=False)
     )  # its shutter button was pressed: not a change of battery or card
     assert not watch.is_swapped
 
@@ -495,7 +495,7 @@ def test_a_card_that_lists_no_file_is_checked_again_later(
         device = take.prepare()
         with monkeypatch.context() as late:
             late.setattr(gopro.camera.card, "files", list)
-            recorded(take)
+            record_clip(take)
         assert "no file of this clip" in take.state.problem
         assert media(recording / "gopro")["state"] == "pending"
         manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}

@@ -60,18 +60,18 @@ def test_only_a_suspended_process_has_a_pause_not_a_waiting_one(tmp_path):
     file.write_bytes(bytes(16))
     with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 16) as shared, running(file) as child:
         clock = memoryview(shared).cast("q")
-        looked(clock)
+        wait_for_reads(clock)
         for _ in range(12):
             clock[0] += SECOND // 4
-            looked(clock)
-        assert taken(child) == [], "its main thread waited for three seconds"
+            wait_for_reads(clock)
+        assert new_pauses(child) == [], "its main thread waited for three seconds"
         os.kill(child.pid, signal.SIGSTOP)
         os.waitpid(child.pid, os.WUNTRACED)
         for _ in range(12):
             clock[0] += SECOND // 4
         os.kill(child.pid, signal.SIGCONT)
-        looked(clock)
-        assert taken(child) == [[3 * SECOND, 6 * SECOND, False]]
+        wait_for_reads(clock)
+        assert new_pauses(child) == [[3 * SECOND, 6 * SECOND, False]]
         clock.release()
 
 
@@ -87,13 +87,13 @@ def running(clock: Path) -> Iterator[subprocess.Popen[str]]:
             child.kill()
 
 
-def looked(clock: memoryview) -> None:
+def wait_for_reads(clock: memoryview) -> None:
     """Wait for three reads: the first may have begun before, and the second is used only before the third."""
     before = clock[1]
     until(lambda: clock[1] >= before + 3, "another look")
 
 
-def taken(child: subprocess.Popen[str]) -> list[list[int]]:
+def new_pauses(child: subprocess.Popen[str]) -> list[list[int]]:
     child.stdin.write("go on\n")
     child.stdin.flush()
     return json.loads(child.stdout.readline())

@@ -26,18 +26,18 @@ NEVER = lambda: False  # noqa: E731
 FOR_EVER_S = 1e6
 
 
-def held(pipe: QueuePipe, limit_s: float = FOR_EVER_S) -> threading.Thread:
+def wait_in_thread(pipe: QueuePipe, limit_s: float = FOR_EVER_S) -> threading.Thread:
     """Wait in a thread until all packets are synced."""
-    staying = threading.Thread(target=pipe.wait_for_sync, args=(limit_s,), daemon=True)
-    staying.start()
-    return staying
+    thread = threading.Thread(target=pipe.wait_for_sync, args=(limit_s,), daemon=True)
+    thread.start()
+    return thread
 
 
-def ended(staying: threading.Thread) -> None:
-    until(lambda: not staying.is_alive(), "the end of the stay")
+def check_ended(thread: threading.Thread) -> None:
+    until(lambda: not thread.is_alive(), "the end of the wait")
 
 
-class Kept:
+class NotingWriter:
     """A writer that only notes its calls."""
 
     sure_of = 0
@@ -71,7 +71,7 @@ def packets(*seqs: int, size: int = 20) -> list[QueuedPacket]:
     ],
 )
 def test_a_packet_lost_before_a_queued_one_is_reported(answers, done, lost, kept):
-    writer = Kept()
+    writer = NotingWriter()
     batch = Batch(writer, packets(5, 6, 7, 8))
     batch.settle([answer == "y" for answer in answers])
     assert (batch.done, batch.lost(), writer.kept) == (done, lost, kept)
@@ -157,12 +157,12 @@ def test_a_server_killed_during_the_wait_for_sync_gets_its_lost_packets_again(se
     pipe.put([Batch(writer, packets(*range(100))) for writer in writers.values()], NEVER)
     pipe.put([Batch(writers["a"], packets(*range(100, 200)))], NEVER)
     server.process.send_signal(signal.SIGSTOP)
-    staying = held(pipe)
+    thread = wait_in_thread(pipe)
     server.process.kill()
     server.process.wait()
     shutil.rmtree(tmp_path / "appendonlydir")  # more than it can lose normally
     server.start()
-    ended(staying)
+    check_ended(thread)
     assert {name: len(numbers_in_queue(client, "u", name)) for name in writers} == {"a": 200, "b": 100}
     pipe.close()
 
@@ -177,7 +177,7 @@ def test_the_wait_for_sync_ends_as_early_as_possible(server, client, way):
         server.give_up_persistence()
     if way == "gone":
         server.stop()
-    ended(held(pipe, 0.5 if way == "gone" else FOR_EVER_S))
+    check_ended(wait_in_thread(pipe, 0.5 if way == "gone" else FOR_EVER_S))
     pipe.close()
 
 
@@ -193,7 +193,7 @@ def test_after_a_reconnect_packets_written_before_it_are_synced_too(client):
     pipe.wait_for_sync(0.5)
     assert time.monotonic() - begin_s >= 0.5
     client.config_set("appendfsync", "everysec")
-    ended(held(pipe))
+    check_ended(wait_in_thread(pipe))
     until(lambda: client.keys() == [stream_key("u", "a").encode()], "the end of the mark")
     pipe.close()
 

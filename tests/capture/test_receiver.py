@@ -99,33 +99,33 @@ class WatchedPipe(QueuePipe):
 
     def __init__(self, client) -> None:
         super().__init__(client)
-        self.given = threading.Event()
+        self.has_packets = threading.Event()
 
     def begin(self, batches) -> None:
-        self.given.set()
+        self.has_packets.set()
         super().begin(batches)
 
 
-class PollTold:
+class NotingPoll:
     """Returns no events and keeps the requested waiting times."""
 
     def __init__(self) -> None:
-        self.told_s: list[float] = []
+        self.timeouts_s: list[float] = []
 
     def poll(self, timeout: float):
-        self.told_s.append(timeout)
+        self.timeouts_s.append(timeout)
         return []
 
 
 def test_while_packets_are_collected_only_the_rest_of_a_partial_packet_wakes_the_receiver(server, client):
     receiver = Receiver(QueuePipe(client))
-    receiver._poll = poll = PollTold()
+    receiver._poll = poll = NotingPoll()
     receiver._ready(0.001)
     receiver._waiting[7] = object()
     receiver._ready(0.001)
     receiver._coming.add(8)
     receiver._ready(0.001)
-    assert poll.told_s == [0.001, 0.0, 0.001]
+    assert poll.timeouts_s == [0.001, 0.0, 0.001]
     os.close(receiver._wake)
 
 
@@ -196,9 +196,9 @@ def test_no_stream_counts_as_silent_while_the_queue_blocks_us(server, client):
     until(lambda: streams[1].count == 1, "the first packet")
     os.kill(server.process.pid, signal.SIGSTOP)
     try:
-        pipe.given.clear()
+        pipe.has_packets.clear()
         large.device.sendall(large.frame(0, 900_000))
-        assert pipe.given.wait(60)
+        assert pipe.has_packets.wait(60)
         for number in range(1, 30):
             small.device.sendall(small.frame(number, 100))
         clock.now_s += 1.5

@@ -103,7 +103,7 @@ def server():
     server.close()
 
 
-def got(port: int, path: str, host: str) -> tuple[int, str]:
+def fetch(port: int, path: str, host: str) -> tuple[int, str]:
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Host": host})
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
@@ -114,10 +114,10 @@ def got(port: int, path: str, host: str) -> tuple[int, str]:
 
 
 def test_metrics_are_served_to_this_computer_only(server):
-    status, text = got(server.port, "/metrics", f"127.0.0.1:{server.port}")
+    status, text = fetch(server.port, "/metrics", f"127.0.0.1:{server.port}")
     assert (status, samples(text)) == (200, samples(metrics_text([TAKE])))
-    assert got(server.port, "/", f"localhost:{server.port}")[0] == 404
-    assert got(server.port, "/metrics", f"kitchen.example:{server.port}")[0] == 403
+    assert fetch(server.port, "/", f"localhost:{server.port}")[0] == 404
+    assert fetch(server.port, "/metrics", f"kitchen.example:{server.port}")[0] == 403
 
 
 def test_process_use_is_read_from_the_system(tmp_path):
