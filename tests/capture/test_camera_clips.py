@@ -443,9 +443,8 @@ def test_a_camera_lost_between_two_status_queries_is_restarted() -> None:
         {"start_host_ns": 3 * 10**9, "end_host_ns": 6 * 10**9, "cause": "device_swap"}
     ]
     watch.answered(answer(6.5, is_recording=True))
-    watch.answered(
-        answer(7.5, is_recording=False)
-    )  # its shutter button was pressed: not a change of battery or card
+    # Its shutter button was pressed, which is not a change of battery or card.
+    watch.answered(answer(7.5, is_recording=False))
     assert not watch.is_swapped
 
 
