@@ -53,7 +53,7 @@ def media(folder: Path) -> dict:
 
 def start_clip(take: CameraRecorder) -> None:
     take.start()
-    until(lambda: take.state.state == "recording" and take.state.recorded_s is not None, "a film that grows")
+    until(lambda: take.state.state == "recording" and take.state.recorded_s is not None, "a growing video")
 
 
 def stop_clip(take: CameraRecorder) -> None:
@@ -98,9 +98,9 @@ def test_a_camera_that_comes_back_in_time(tmp_path: Path) -> None:
         take.prepare()
         start_clip(take)
         gopro.camera.begin_fault("gopro_vanish")
-        until(lambda: take.state.problem, "the red light")
+        until(lambda: take.state.problem, "the camera's problem")
         gopro.camera.end_fault("gopro_vanish")
-        until(lambda: take.state.gaps, "the camera again")
+        until(lambda: take.state.gaps, "the return of the camera")
         stop_clip(take)
     entry = media(tmp_path / "gopro")
     assert entry["state"] == "done"
@@ -187,7 +187,7 @@ def test_a_clip_that_ends_by_itself_is_a_problem_and_its_file_is_fetched(
         take.prepare()
         start_clip(take)
         gopro.camera.begin_fault(f"gopro_{fault}")
-        until(lambda: "by itself" in take.state.problem, "the red light")
+        until(lambda: "by itself" in take.state.problem, "the camera's problem")
         stop_clip(take)
     assert "stopped recording by itself" in take.state.problem
     assert message in take.state.problem
@@ -197,10 +197,10 @@ def test_a_clip_that_ends_by_itself_is_a_problem_and_its_file_is_fetched(
 def changed(gopro: VirtualGoPro, take: CameraRecorder, fault: str) -> int:
     """Remove the camera until its loss is noticed, then bring it back; return a time (host_ns) while it was away."""
     gopro.camera.begin_fault(fault)
-    until(lambda: "not answer" in take.state.problem, "the red light")
+    until(lambda: "not answer" in take.state.problem, "the camera's problem")
     away_ns = host_ns()
     gopro.camera.end_fault(fault)
-    until(lambda: take.state.gaps, "the camera again")
+    until(lambda: take.state.gaps, "the return of the camera")
     return away_ns
 
 
@@ -213,7 +213,8 @@ def test_a_changed_battery_is_a_named_gap_between_two_clips(tmp_path: Path) -> N
         away_ns = changed(gopro, take, "gopro_swap")
         clock.move(1.0)
         until(
-            lambda: take.state.recorded_s and not take.state.problem, "a second clip that grows, no red light"
+            lambda: take.state.recorded_s and not take.state.problem,
+            "a growing second clip without a problem",
         )
         assert take.state.battery_percent == 100
         stop_clip(take)
@@ -271,7 +272,7 @@ def test_a_replaced_camera_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         start_clip(take)
         gopro.camera.begin_fault("gopro_new_card")
         monkeypatch.setattr(VirtualCamera, "serial", "C3501325999999")
-        until(lambda: "not answer" in take.state.problem, "the red light")
+        until(lambda: "not answer" in take.state.problem, "the camera's problem")
         gopro.camera.end_fault("gopro_new_card")
         until(lambda: take.state.gaps, "the other camera")
         stop_clip(take)
@@ -305,7 +306,7 @@ def test_two_cameras_at_once(tmp_path: Path) -> None:
         assert len(serials) == 2
         for take in takes:
             take.start()
-        until(lambda: all(take.state.state == "recording" for take in takes), "both shutters open")
+        until(lambda: all(take.state.state == "recording" for take in takes), "two open shutters")
         for take in takes:
             take.end()
         for take in takes:

@@ -90,7 +90,7 @@ def running(clock: Path) -> Iterator[subprocess.Popen[str]]:
 def wait_for_reads(clock: memoryview) -> None:
     """Wait for three reads: the first may have begun before, and the second is used only before the third."""
     before = clock[1]
-    until(lambda: clock[1] >= before + 3, "another look")
+    until(lambda: clock[1] >= before + 3, "three reads")
 
 
 def new_pauses(child: subprocess.Popen[str]) -> list[list[int]]:

@@ -83,14 +83,14 @@ def test_a_stream_that_ends_alone_is_retried_and_lost_until_the_other_ends(take,
     monkeypatch.setattr(stream_end, "OUTLIVED_NS", 10**9)
     device, recorders, notes = take
     device.over["left"].set()
-    until(lambda: "go on" in recorders["left"].state.fault, "a stream that is outlived")
+    until(lambda: "go on" in recorders["left"].state.fault, "an outlived stream")
     assert recorders["left"].is_alive()
     device.over["left"].clear()  # it comes back
     before = recorders["left"].state.received
     until(lambda: recorders["left"].state.received > before, "packets again")
-    until(lambda: recorders["left"].state.fault == "", "no fault any more")
+    until(lambda: recorders["left"].state.fault == "", "the end of the fault")
     device.over["left"].set()
-    until(lambda: "go on" in recorders["left"].state.fault, "a stream that is outlived")
+    until(lambda: "go on" in recorders["left"].state.fault, "an outlived stream")
     device.over["right"].set()
     until(lambda: not any(recorder.is_alive() for recorder in recorders.values()), "the end of both")
     assert {name: end["reason"] for name, end in notes.ends.items()} == {"left": LOST, "right": BY_DEVICE}

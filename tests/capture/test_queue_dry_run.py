@@ -100,7 +100,7 @@ def test_a_cluster_is_refused_before_anything_is_created(slots, tmp_path, loopba
         (["--rename-command", "XREADGROUP", ""], "XREADGROUP"),
         (["--min-replicas-to-write", "1"], "replicas"),
     ],
-    ids=["small", "throws away", "old", "wants replicas"],
+    ids=["small", "evicts", "old", "wants replicas"],
 )
 def test_missing_server_features_are_named(options, message, tmp_path, loopback_host):
     with valkey(tmp_path, loopback_host, *options) as url:

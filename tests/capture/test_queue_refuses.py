@@ -65,8 +65,8 @@ def test_a_refusing_server_is_detected_and_its_time_measured(refusing, kind, mon
     watch = QueueWatch(refusing.url)
     watch.start()
     refusing.refuse(kind)
-    until(lambda: watch.refusal.startswith(kind), "its words")
-    until(lambda: watch.waits_s > 0, "its time")
+    until(lambda: watch.refusal.startswith(kind), "the message of the server")
+    until(lambda: watch.waits_s > 0, "the measured time")
     assert watch.silent_s == 0.0
     refusing.heal(kind)
     until(lambda: watch.refusal == "", "its recovery")

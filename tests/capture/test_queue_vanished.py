@@ -214,7 +214,7 @@ def test_a_changed_queue_server_is_reported_and_every_packet_accounted_for(tmp_p
                 until(lambda: is_said("queue_evicts"), "the policy")
                 client.config_set("maxmemory-policy", "noeviction")
                 flush(client)
-            until(lambda: is_said("queue_vanished"), "the streams that are gone")
+            until(lambda: is_said("queue_vanished"), "the missing streams")
             recording.process.send_signal(signal.SIGINT)
             answer = json.loads(recording.output())
     assert answer["status"] != "PASS"
