@@ -79,7 +79,7 @@ def adjust(
             break
     system = problem.linearized(shared, poses)
     normal, moved = system.jackknife()
-    covariance = (len(poses) - 1) / len(poses) * moved.T @ moved
+    covariance = (len(poses) - 1) / len(poses) * moved.T @ moved  # of the delete-one jackknife
     information = ViewInformation(normal * np.outer(scale, scale), np.diag(scale))
     return Adjusted(shared, poses, covariance, information, problem.at(shared, poses), converged)
 

@@ -150,6 +150,7 @@ class Detector:
         order = np.argsort(ids.ravel())
         pixels: Floats = corners.reshape(-1, 2)[order].astype(np.float64)
         corner_ids = ids.ravel()[order].astype(np.intp)
+        # The centre of the first pixel is 0, so the edge of the frame is at -0.5 in every size.
         corner_ids, pixels = self._refined(grey, corner_ids, (pixels + 0.5) * shrink - 0.5, shrink)
         if len(corner_ids) < 4:
             return None

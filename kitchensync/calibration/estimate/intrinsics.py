@@ -88,6 +88,7 @@ def estimate(
     for attempt in range(ROUNDS):
         result = fit.run(lens, poses, good)
         lens = lens.changed(result.shared)
+        # After the last fit no view is dropped: the result has to come from exactly the used views.
         bad = _outliers(result.residuals, good, lens.width) if robust and attempt + 1 < ROUNDS else {}
         if not bad:
             break
@@ -177,7 +178,7 @@ class _Fit:
         spread = np.eye(len(lens.names))
         if self.square_pixels:
             spread = np.delete(spread, 1, axis=1)
-            spread[1, 0] = 1.0
+            spread[1, 0] = 1.0  # fx and fy are the same free parameter
 
         def residuals(shared: Floats, at: Floats) -> Floats:
             in_camera = np.einsum("nij,nj->ni", at[view_of, :3, :3], points) + at[view_of, :3, 3]
@@ -215,10 +216,11 @@ def board_poses(lens: Lens, views: Sequence[BoardView], board: Board) -> Floats:
     poses = np.tile(np.eye(4), (len(views), 1, 1))
     for index, view in enumerate(views):
         rays = lens.rays(view.pixels)
+        # Rays at about 90 degrees and more from the axis have no point on the plane z = 1.
         ok = np.isfinite(rays[:, 0]) & (rays[:, 2] > 0.05)
         plane = rays[ok, :2] / rays[ok, 2:]
         points = board.corners_m[view.ids[ok]]
-        if len(points) < 4:
+        if len(points) < 4:  # the initial lens is far off: use a pinhole
             plane = (view.pixels - [lens.width / 2, lens.height / 2]) / lens.width
             points = board.corners_m[view.ids]
         corners = plane.reshape(-1, 1, 2)

@@ -181,7 +181,7 @@ class _Fit:
                 parts.append(pair.in_b.pixels - lens_b.project(for_b @ both[:3, :3].T + both[:3, 3]))
             return np.concatenate(parts)
 
-        scale = np.array([1e-3] * 3 + [1e-3] * 3)
+        scale = np.full(6, 1e-3)  # a milliradian or a millimetre moves pixels by about one
         return adjust(residuals, np.zeros(6), self._poses, self._view_of, scale)
 
     def _by_picture(self, residuals: Floats) -> Floats:

@@ -51,7 +51,7 @@ def rotation_from_motion(rate_hz: float, rates_a: Floats, rates_b: Floats) -> Mo
     if blocks < 3:
         raise Refused(f"{len(rates_a) / rate_hz:.0f} s of motion, at least {3 * BLOCK_S:.0f} s are needed")
     rates_a, rates_b = rates_a[: blocks * block], rates_b[: blocks * block]
-    spread = np.sqrt(np.linalg.eigvalsh(np.cov(rates_a.T)))
+    spread = np.sqrt(np.linalg.eigvalsh(np.cov(rates_a.T)))  # ascending, so [1] is about a second axis
     if spread[1] < MIN_TURNING_RAD_PER_S:
         raise Refused(
             f"the head turned about one axis only ({np.degrees(spread[1]):.1f} deg/s about others): nod and tilt it"
@@ -91,7 +91,7 @@ def _information(turning: Floats, blocks: int) -> ViewInformation:
 def _kabsch(count: int, sum_a: Floats, sum_b: Floats, product: Floats) -> Floats:
     """Return the rotation (3, 3) from the sums (3,) of both rates and of their products (3, 3)."""
     u, _, vt = np.linalg.svd(product - np.outer(sum_b, sum_a) / count)
-    flip = np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ vt))])
+    flip = np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ vt))])  # a rotation even if a reflection fits better
     turn: Floats = u @ flip @ vt
     return turn
 

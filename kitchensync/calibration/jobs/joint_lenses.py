@@ -154,7 +154,7 @@ def _pairs(
     stream = recording[f"{alignment.headset}/{FRONT_CAMERA}"]
     taken: list[BoardView] = []
     with PictureReader(media) as reader:
-        for frame, in_pv in _still_views(recording, f"{stream.name}", detector, progress):
+        for frame, in_pv in _still_views(recording, stream.name, detector, progress):
             media_s = float(alignment.media_of(np.array([frame.device_ticks]))[0]) - alignment.picture_late_s
             if not np.isfinite(media_s):
                 continue

@@ -158,7 +158,7 @@ class _Colourist:
         row = self._frames.get(view.row)
         if row is None:
             return None
-        if self._shots is None:
+        if self._shots is None:  # only now, because a resumed run begins at a later frame
             remaining = sorted({row for depth, row in self._frames.items() if depth >= view.row})
             self._shots = self._eye.shots(remaining)
             self._current = next(self._shots, None)

@@ -78,6 +78,7 @@ def make_overlay(
     with OpenedRecording(path) as recording, eye_of(recording, request.camera, data) as eye:
         rows = _rows(eye, request)
         source = _source(recording, request, eye)
+        # Video in 4:2:0 has an even width.
         width = eye.size[0] if request.width is None else min(request.width // 2 * 2, eye.size[0])
         inputs = [
             recording.id,
@@ -182,6 +183,7 @@ def _join(out: Path, segments: list[tuple[Path, int]], *, force: bool) -> None:
                 if stream is None:
                     stream = container.add_stream_from_template(packet.stream)
                     stream.time_base = Fraction(1, TIMESCALE)
+                # The container of a segment may have another time base, and each segment begins at 0.
                 scale = packet.time_base * TIMESCALE
                 packet.pts = round(packet.pts * scale) + start
                 packet.dts = round(packet.dts * scale) + start

@@ -36,7 +36,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "clock_probes_total": ("counter", "Clock probes that a device answered."),
     "process_cpu_share": ("gauge", "Share of a core that a process uses."),
     "process_memory_bytes": ("gauge", "Resident memory of a process."),
-    "restarts_total": ("counter", "Processes that died and were started again."),
+    "restarts_total": ("counter", "Processes that died and were restarted."),
 }
 """Type and help text by name; all names get the prefix `kitchensync_`."""
 
