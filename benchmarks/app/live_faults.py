@@ -93,7 +93,7 @@ def recorded(folder: Path, seconds: float, faults: list[str]) -> Iterator[subpro
 
 def said_now(monitor: RecordingMonitor, station: Station) -> set[tuple[str, str, str]]:
     """Return what each place says now: (place, rule, subject)."""
-    views = monitor.look("take")
+    views = monitor.views("take")
     found = {(one["rule"], one["subject"]): one for view in views for one in view["findings"]}
     console = Console(width=400, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
     console.print(screen(views))

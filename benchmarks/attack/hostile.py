@@ -18,7 +18,7 @@ from rehearsal.stage import record_command, recorder, status_in
 
 from kitchensync.capture.monitor.process_use import process_use
 from kitchensync.capture.served_kitchen import KitchenFailed, free_host, process, run, simulator
-from kitchensync.capture.session.control import MOST_BYTES as MOST_CONTROL_BYTES
+from kitchensync.capture.session.control import MAX_REQUEST_BYTES
 from kitchensync.virtual_kitchen.faults import HOSTILE
 
 SEEN = "hostile.json"
@@ -93,7 +93,7 @@ def attack_clients(device: str, folder: Path) -> Seen:
     ask = [sys.executable, "-P", str(Path(__file__).with_name("device_client.py")), device]
     with process(serve, folder, device) as served:
         addresses = next(iter(served.stdout or ()))
-        done = run(ask, folder, f"{device}_client", given=addresses, limit_s=LIMIT_S)
+        done = run(ask, folder, f"{device}_client", stdin=addresses, limit_s=LIMIT_S)
     if done.returncode:
         raise KitchenFailed(f"the client of {device} crashed: {done.stderr.strip()[-300:]}")
     seen: Seen = json.loads(done.stdout)
@@ -115,7 +115,7 @@ FRAMES: dict[str, list[bytes]] = {
     "a wrong signature": [b'{"command": "abort", "host_ns": 1, "nonce": "1", "signature": "' + b"0" * 64 + b'"}'],
     "a signature beyond ASCII": ['{"command": "stop", "host_ns": 1, "nonce": "1", "signature": "ä"}'.encode()],
     "half a letter": [b'{"command": "\\ud800", "host_ns": 1, "nonce": "\\udfff", "signature": "\\ud800"}'],
-    "too much": [b"x" * (MOST_CONTROL_BYTES * 100)],
+    "too much": [b"x" * (MAX_REQUEST_BYTES * 100)],
 }  # fmt: skip
 
 
@@ -137,7 +137,7 @@ def _ask(context: zmq.Context[Any], endpoint: Path, parts: list[bytes]) -> str:
         socket.setsockopt(zmq.LINGER, 0)
         socket.connect(f"ipc://{endpoint}")
         socket.send_multipart(parts)
-        limit_ms = 200 if len(parts[0]) > MOST_CONTROL_BYTES else 5000
+        limit_ms = 200 if len(parts[0]) > MAX_REQUEST_BYTES else 5000
         if not socket.poll(limit_ms):
             return "silent"
         return "" if json.loads(socket.recv()).get("ok") else "refused"

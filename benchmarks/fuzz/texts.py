@@ -232,6 +232,6 @@ def spoken_words(content: bytes) -> None:
 
 @parser("a board in words", Refused, seeds=lambda: [b"11x8:24mm/18mm:DICT_4X4_250", b"5x4:30mm/20mm"])
 def board_words(content: bytes) -> None:
-    board = Board.from_words(_text(content))
+    board = Board.from_text(_text(content))
     if board.columns * board.rows < 100:
-        board.words()
+        board.text()

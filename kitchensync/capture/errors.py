@@ -1,4 +1,4 @@
-"""Every error of the capture side, one base."""
+"""All errors of the capture side."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kitchensync.shell.files_on_disk import NO_INODES
 
 
 def without_password(url: str) -> str:
-    """Return an address as it may be shown and logged: without user, password and options."""
+    """Return an address without user, password and options, so that it may be shown and logged."""
     return re.sub(r"://[^/]*@", "://", url.partition("?")[0]) if "://" in url else url
 
 
 class CaptureError(Exception):
-    """Base of all capture errors: one line that names the thing and what to do."""
+    """Base of all capture errors; the message is one line that says what is wrong and what to do."""
 
     exit_code = 1
 
@@ -28,21 +28,21 @@ class QueueUnavailable(CaptureError):
 
 
 class BadQueueAddress(CaptureError):
-    """A queue server where packets must not go, or that nobody can reach."""
+    """The address of a queue server is invalid or not secure."""
 
     def __init__(self, url: str, why: str) -> None:
         super().__init__(f"--redis {without_password(url)}: {why}")
 
 
 class StreamsFailed(CaptureError):
-    """Streams that ended by an error of ours: their producer is to be started again."""
+    """Streams ended by an internal error; their producer is restarted."""
 
     def __init__(self, streams: list[str]) -> None:
-        super().__init__(f"{', '.join(streams)} failed; what went wrong is above, in this log")
+        super().__init__(f"{', '.join(streams)} failed; the error is above, in this log")
 
 
 class AlreadyRunning(CaptureError):
-    """A recording of this id is being made right now."""
+    """A recording with this id is running."""
 
     def __init__(self, recording: str) -> None:
         super().__init__(
@@ -51,7 +51,7 @@ class AlreadyRunning(CaptureError):
 
 
 class StillEnding(CaptureError):
-    """Processes of a killed recorder are still there."""
+    """Processes of a killed recorder still run."""
 
     def __init__(self, recording: str, seconds: float) -> None:
         super().__init__(
@@ -61,69 +61,69 @@ class StillEnding(CaptureError):
 
 
 class BadPlan(CaptureError):
-    """The plan of a recording that was left open cannot be read."""
+    """The plan of an unfinished recording cannot be read."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
-            f"{path}: cannot be read ({why}); what is sealed of that recording is safe, its queue cannot be stored:"
-            f" move {path.parent} elsewhere to go on"
+            f"{path}: cannot be read ({why}); the sealed files of that recording are safe, its queue cannot be"
+            f" stored: move {path.parent} elsewhere to go on"
         )
 
 
 class PlanOfOthers(CaptureError):
-    """A recording was left open by a recorder of another user or computer, or its plan only claims so."""
+    """The plan of an unfinished recording was not written by this user on this computer."""
 
     def __init__(self, work: Path) -> None:
         super().__init__(
-            f"{work}: was not left here by a recorder of this user on this computer; if it was yours elsewhere, run "
-            f"`kitchensync recover --mine --data {work.parent.parent}`, else remove it"
+            f"{work}: its recorder was not run by this user on this computer; if you ran it elsewhere, use "
+            f"`kitchensync recover --mine --data {work.parent.parent}`, else remove the folder"
         )
 
 
 class NotRunning(CaptureError):
-    """There is no such running recording to talk to."""
+    """The requested recording is not running."""
 
     def __init__(self, recording: str | None, running: list[str]) -> None:
-        wanted = f"recording {recording} is not running" if recording else "which recording?"
-        known = f"running: {', '.join(running)}" if running else "nothing is being recorded"
-        super().__init__(f"{wanted}; {known}")
+        problem = f"recording {recording} is not running" if recording else "which recording?"
+        others = f"running: {', '.join(running)}" if running else "nothing is being recorded"
+        super().__init__(f"{problem}; {others}")
 
 
 class DeviceTaken(CaptureError):
-    """Another recording has a device of the rig."""
+    """Another recording uses a device of the rig."""
 
     def __init__(self, device: str, recording: str) -> None:
         super().__init__(
-            f"{device} belongs to recording {recording or 'that begins now'}; stop that one, or let its films stay on"
+            f"{device} belongs to recording {recording or 'that begins now'}; stop that one, or leave its videos on"
             f" the card for now (`kitchensync stop {recording or 'ID'} --leave-films`)"
         )
 
 
 class StreamsMissing(CaptureError):
-    """Armed streams that delivered nothing in time."""
+    """Armed streams delivered nothing in time."""
 
     def __init__(self, states: dict[str, str], seconds: float) -> None:
-        named = "; ".join(f"{stream}: {state}" for stream, state in states.items())
+        streams = "; ".join(f"{stream}: {state}" for stream, state in states.items())
         super().__init__(
-            f"no packet within {seconds:g} s from {named}; check the device and its ports"
+            f"no packet within {seconds:g} s from {streams}; check the device and its ports"
             " or leave the stream out with --streams"
         )
 
 
 class QueueSilent(StreamsMissing):
-    """Nothing came because the queue server took nothing: no device is to blame."""
+    """No packet could be queued because the queue server did not accept any."""
 
     def __init__(self, seconds: float, refusal: str = "") -> None:
         does = f"has refused writes ({refusal})" if refusal else "has not answered"
         CaptureError.__init__(
             self,
-            f"the queue server {does} for {seconds:.0f} s, so no packet could be taken;"
+            f"the queue server {does} for {seconds:.0f} s, so no packet could be queued;"
             " see what holds it up (a stopped process, a computer without memory) and record again",
         )
 
 
 class DiskTooFull(CaptureError):
-    """Not enough room to begin."""
+    """There is not enough free space to begin."""
 
     def __init__(self, path: Path, free_bytes: int, needed_bytes: int) -> None:
         super().__init__(
@@ -133,14 +133,14 @@ class DiskTooFull(CaptureError):
 
 
 class NoInodesLeft(CaptureError):
-    """Not one more file fits on the disk."""
+    """The disk has no free inode for another file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(f"{path}: {NO_INODES}; remove small files or give another --data")
 
 
 class RecordingGone(CaptureError):
-    """The folder of a recording is not where it was, nor anywhere near."""
+    """The folder of a recording cannot be found."""
 
     def __init__(self, path: Path, work: Path) -> None:
         super().__init__(
@@ -151,30 +151,30 @@ class RecordingGone(CaptureError):
 
 
 class StillWaiting(CaptureError):
-    """Packets that could not be stored and are still in the queue."""
+    """Packets could not be stored and are still queued."""
 
     def __init__(self, recording: str, waiting: Sequence[object], work: Path) -> None:
         super().__init__(
             f"{recording}: {', '.join(map(str, waiting))} could not be stored and wait in the queue ({work});"
-            " see the recording's logs, mend what is wrong,"
+            " see the recording's logs, fix the problem,"
             f" then `kitchensync recover --data {work.parent.parent}` stores them"
         )
 
 
 class FolderNotWritable(CaptureError):
-    """The data folder does not take files."""
+    """The data folder is not writable."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"{path}: cannot write there ({why}); give another --data")
 
 
 class BadRig(CaptureError):
-    """The rig file or a device option does not say what is needed."""
+    """The rig file or a device option is invalid or incomplete."""
 
 
 class ProcessKeepsDying(CaptureError):
-    """A process of ours that does not stay up."""
+    """A process of the recorder keeps dying."""
 
     def __init__(self, name: str, times: int, log: Path) -> None:
         last = log.read_text(errors="replace").strip().rpartition("\n")[2] if log.exists() else ""
-        super().__init__(f"{name} died {times} times in a row ({last or 'it said nothing'}); see {log}")
+        super().__init__(f"{name} died {times} times in a row ({last or 'its log is empty'}); see {log}")

@@ -1,4 +1,4 @@
-"""Locks that end with the processes that hold them, however these end: no stale number of a process to trust."""
+"""File locks that the kernel releases when their process ends, so that no stale pid files are needed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-LOOK_S = 0.1
+POLL_S = 0.1
 
 
 @contextlib.contextmanager
-def held(path: Path, limit_s: float = 0.0) -> Iterator[int]:
-    """Hold a lock while the block runs; a child that is given the handle (`pass_fds`) holds it as well.
+def hold_lock(path: Path, limit_s: float = 0.0) -> Iterator[int]:
+    """Hold a lock while the block runs; a child that inherits the handle (`pass_fds`) holds it as well.
 
-    Raises BlockingIOError when it is not free within `limit_s`.
+    Raises BlockingIOError if it is not free within `limit_s`.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     end_s = time.monotonic() + limit_s
@@ -28,14 +28,14 @@ def held(path: Path, limit_s: float = 0.0) -> Iterator[int]:
             except BlockingIOError:
                 if time.monotonic() >= end_s:
                     raise
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
         yield handle
     finally:
         os.close(handle)
 
 
 def is_held(path: Path) -> bool:
-    """Return whether some process holds a lock; looking does not take it."""
+    """Return whether some process holds a lock, without taking it."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

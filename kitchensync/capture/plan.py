@@ -1,4 +1,4 @@
-"""What is asked of one recording, and what it is to do: plain data that its processes share by one private file."""
+"""The request for a recording, and its plan, which its processes share in a private file."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from kitchensync.storage.installation.key import is_signed, signed
 from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_SUFFIX
 
 LINGER_MS = 50
-"""Packets gather this long by default, and at most: a producer that is killed takes with it what gathers.
+"""Default and largest time for which packets are gathered; a killed producer loses the gathered packets.
 
-At 20 ms a recorded second of the encoded rig costs a quarter more CPU."""
+With 20 ms a recorded second of the encoded rig takes a quarter more CPU time."""
 RUNNING = "running"
-"""In the runtime folder: a lock that the recorder holds for as long as it lives."""
+"""Lock in the runtime folder that the recorder holds while it runs."""
 QUEUE = "queue"
-"""In the runtime folder: the socket of the queue server."""
+"""Socket of the queue server in the runtime folder."""
 GROUP = "group"
-"""In the work folder: a lock that every process of a recording holds."""
+"""Lock in the work folder that every process of a recording holds."""
 SIGNED = "signed"
-"""Key of the code in the file of a plan."""
+"""Key of the signature in the file of a plan."""
 
 
 @dataclass(frozen=True)
 class HeadsetPlan:
-    """One headset: where it is and what to take from it."""
+    """One headset: its address and the streams to record."""
 
     name: str
     host: str
@@ -46,7 +46,7 @@ class HeadsetPlan:
 
 @dataclass(frozen=True)
 class SensorPlan:
-    """One plug-in sensor: its kind, its table of the rig file, and what to take from it."""
+    """One plug-in sensor: its kind, the streams to record, and its table of the rig file."""
 
     name: str
     kind: str
@@ -56,7 +56,7 @@ class SensorPlan:
 
 @dataclass(frozen=True)
 class RecordingRequest:
-    """One recording as the operator asked for it."""
+    """One recording as requested by the operator."""
 
     recording: str
     data: Path
@@ -74,17 +74,17 @@ class RecordingRequest:
     place: str = ""
     chunk_s: float = 10.0
     stores: list[Path] = field(default_factory=list)
-    """Folders of network stores that get a proved copy while recording."""
+    """Folders of network stores that get a verified copy while recording."""
     gyroscope_unit: str = "auto"
-    """`auto` lets the alignment find it; `deg_per_s` or `rad_per_s` state it."""
+    """`auto` lets the alignment determine it; else `deg_per_s` or `rad_per_s`."""
     linger_ms: int = LINGER_MS
     override: str = ""
-    """Why it may begin though something that is expected is missing; "" where it may not."""
+    """Reason to begin although devices or streams are missing, "" not to."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One recording. Sockets: `health` takes states from all processes, `control` takes requests."""
+    """Plan of one recording."""
 
     recording: str
     uuid: str
@@ -98,31 +98,35 @@ class Plan:
     supervisor_pid: int = 0
     sensors: list[SensorPlan] = field(default_factory=list)
     chunk_s: float = 10.0
-    """A chunk is closed when its first packet has waited this long."""
+    """Age of a chunk's first packet at which the chunk is sealed."""
     pause: str = "mark"
-    """What becomes of privacy pauses: "mark" or "drop", as lab.toml says."""
+    """Treatment of privacy pauses from lab.toml: "mark" or "drop"."""
     linger_ms: int = LINGER_MS
-    """How long packets gather before they travel on together; 0: each by itself."""
+    """Time for which packets are gathered into a batch; 0 sends each by itself."""
+
+    @property
+    def devices(self) -> list[HeadsetPlan | SensorPlan]:
+        """Headsets and plug-in sensors."""
+        return [*self.headsets, *self.sensors]
 
     @property
     def producers(self) -> list[str]:
-        """Return every device that sends packets: each has a producer."""
-        return [one.name for one in self.headsets] + [one.name for one in self.sensors]
+        """Names of the devices that send packets; each has a producer."""
+        return [device.name for device in self.devices]
 
     @property
     def health(self) -> str:
-        """Endpoint where the supervisor listens for the states of its processes."""
+        """Endpoint where the supervisor receives the states of its processes."""
         return f"ipc://{self.runtime}/health"
 
     @property
     def control(self) -> str:
-        """Endpoint where the supervisor takes requests such as stop."""
+        """Endpoint where the supervisor receives requests such as stop."""
         return f"ipc://{self.runtime}/control"
 
     def sensor_streams(self) -> list[str]:
         """Return the full names of all streams that devices send."""
-        devices: list[HeadsetPlan | SensorPlan] = [*self.headsets, *self.sensors]
-        return [f"{device.name}/{short}" for device in devices for short in device.streams]
+        return [f"{device.name}/{short}" for device in self.devices for short in device.streams]
 
     def stored_streams(self) -> list[str]:
         """Return every stream that drainers store: sensors, clock probes, and the ledger of each device."""
@@ -130,13 +134,13 @@ class Plan:
         return [*self.sensor_streams(), *extra]
 
     def share(self, drainer: int) -> list[str]:
-        """Return the streams of the n-th drainer; every stream has exactly one."""
+        """Return the streams of the n-th drainer; every stream has exactly one drainer."""
         return self.stored_streams()[drainer :: self.drainers]
 
     def save(self, path: Path) -> None:
-        """Write the plan for the processes, so that it outlives a power cut: `recover` needs it.
+        """Write the plan for the processes and for `recover`, so that it survives a power cut.
 
-        It is signed: what `recover` starts by it could be anything.
+        It is signed because `recover` connects to servers and starts processes according to it.
         """
         content = json.loads(json.dumps(asdict(self)))
         content |= {SIGNED: signed(_signed_text(content))}
@@ -174,39 +178,39 @@ def _signed_text(content: dict[str, Any]) -> bytes:
 
 
 def clock_stream(device: str) -> str:
-    """Name of the stream of clock probes of a device."""
+    """Return the name of the stream of clock probes of a device."""
     return f"{CLOCK_STREAMS}/{device}"
 
 
 def ledger_stream(device: str) -> str:
-    """Name of the stream of ledger notes about a device's streams."""
+    """Return the name of the stream of ledger notes about a device's streams."""
     return f"{LEDGER_STREAMS}/{device}"
 
 
 def own_queue_url(plan: Plan) -> str:
-    """Return where the queue server of the recording itself listens; any other address is a server of yours."""
+    """Return the address of the recording's own queue server; any other address is an external server."""
     return f"unix://{Path(plan.runtime) / QUEUE}"
 
 
 def has_own_queue(plan: Plan) -> bool:
-    """Return whether the queue server is the recording's own, beside it on its disk, by where its socket is."""
+    """Return whether the queue server is the recording's own, which writes to the same disk."""
     return plan.queue_url.startswith(f"unix://{plan.runtime}/")
 
 
 def runtime_folder(recording: Path) -> Path:
-    """Return where the sockets of this recording's processes are: short, and another for each data folder."""
+    """Return the folder of a recording's sockets; its name is short and depends on the whole path."""
     return runtime_root() / hashlib.sha256(str(recording.resolve()).encode()).hexdigest()[:16]
 
 
 def is_running(runtime: Path) -> bool:
-    """Return whether the recorder that made this folder of sockets is still there."""
+    """Return whether the recorder with this runtime folder runs."""
     return is_held(runtime / RUNNING)
 
 
 def runtime_root() -> Path:
     """Return the private folder (0700, ours) for the sockets of running recordings.
 
-    Raises PermissionError when somebody else made it.
+    Raises PermissionError if it belongs to another user or is open to others.
     """
     base = os.environ.get("XDG_RUNTIME_DIR")
     root = Path(base) / "kitchensync" if base else Path(tempfile.gettempdir()) / f"kitchensync-{os.getuid()}"

@@ -1,4 +1,4 @@
-"""The virtual kitchen served by a process of its own, and commands run beside it, each in its own process group."""
+"""Run the virtual kitchen and commands that record it, each in its own process group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import Any
 from kitchensync.capture.errors import CaptureError
 
 KITCHENSYNC = str(Path(sys.executable).parent / "kitchensync")
-LAST_WORD_S = 10.0
+KILL_AFTER_S = 10.0
 END_LIMIT_S = 240.0
 
 
@@ -37,7 +37,7 @@ def process(
     cwd: Path | None = None,
     umask: int = -1,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Run a process for as long as the block lasts; its stderr goes to `name.log` in the folder."""
+    """Run a process during the block; its stderr is written to `name.log` in the folder."""
     with (
         (folder / f"{name}.log").open("w") as log,
         subprocess.Popen(
@@ -63,13 +63,13 @@ def run(
     folder: Path,
     name: str,
     *,
-    given: str = "",
+    stdin: str = "",
     limit_s: float = END_LIMIT_S,
-    **how: Any,
+    **options: Any,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a process to its end, with `given` as input; `how` as of `process`. Raises subprocess.TimeoutExpired."""
-    with process(command, folder, name, **how) as started:
-        stdout = started.communicate(given, timeout=limit_s)[0]
+    """Run a process to its end; `options` are those of `process`. Raises subprocess.TimeoutExpired."""
+    with process(command, folder, name, **options) as started:
+        stdout = started.communicate(stdin, timeout=limit_s)[0]
     stderr = (folder / f"{name}.log").read_text()
     return subprocess.CompletedProcess(command, started.returncode, stdout, stderr)
 
@@ -78,7 +78,7 @@ def _end_group(process: subprocess.Popen[str]) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         if not _signal_group(process, number):
             break
-        end_s = time.monotonic() + LAST_WORD_S
+        end_s = time.monotonic() + KILL_AFTER_S
         while time.monotonic() < end_s and _signal_group(process, 0):
             process.poll()
             time.sleep(0.02)
@@ -93,7 +93,7 @@ def _signal_group(process: subprocess.Popen[str], number: int) -> bool:
 
 
 def free_host() -> str:
-    """Return a loopback address on which nobody serves a headset."""
+    """Return a loopback address on which no headset is served."""
     for _ in range(50):
         host = f"127.{random.randint(2, 254)}.{random.randint(1, 254)}.{random.randint(2, 254)}"
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -104,7 +104,7 @@ def free_host() -> str:
 
 @dataclass(frozen=True)
 class ServedKitchen:
-    """A virtual kitchen that serves, and the environment of those who record it."""
+    """Addresses of a running virtual kitchen, and the environment of commands that record it."""
 
     host: str
     gopro: str
@@ -115,7 +115,7 @@ class ServedKitchen:
 def simulator(
     folder: Path, seed: int, seconds: float, options: Sequence[str] = ()
 ) -> Iterator[ServedKitchen]:
-    """Serve the virtual kitchen; at the end it writes its truth to `folder/sim`. Raises KitchenFailed."""
+    """Run the virtual kitchen during the block; it writes its ground truth to `folder/sim`. Raises KitchenFailed."""
     host = free_host()
     command = [KITCHENSYNC, "simulate", "--seed", str(seed), "--seconds", f"{seconds:g}"]
     command += ["--hololens-host", host, "--gopro-host", host, "--gopro-port", "0"]
@@ -131,9 +131,12 @@ def simulator(
             raise KitchenFailed(f"the virtual kitchen ended with {code}")
 
 
-def finish(words: list[str], folder: Path, environment: dict[str, str], *, cwd: Path | None = None) -> None:
-    """Run what an operator runs after a recording: `recover`, `move`. Raises KitchenFailed."""
-    done = run([KITCHENSYNC, *words], folder, words[0], environment=environment, cwd=cwd)
-    (folder / f"{words[0]}.log").write_text(done.stdout + done.stderr)
+def finish(
+    arguments: list[str], folder: Path, environment: dict[str, str], *, cwd: Path | None = None
+) -> None:
+    """Run a `kitchensync` command such as `recover` or `move`. Raises KitchenFailed."""
+    command = arguments[0]
+    done = run([KITCHENSYNC, *arguments], folder, command, environment=environment, cwd=cwd)
+    (folder / f"{command}.log").write_text(done.stdout + done.stderr)
     if done.returncode:
-        raise KitchenFailed(f"`{words[0]}` failed: {done.stderr.strip()[-300:]}")
+        raise KitchenFailed(f"`{command}` failed: {done.stderr.strip()[-300:]}")

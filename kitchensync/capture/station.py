@@ -1,6 +1,6 @@
-"""Start, stop and watch recordings for somebody else: each is a `kitchensync record` of its own.
+"""Start, stop and watch recordings for another program; each is a separate `kitchensync record` process.
 
-The recorder outlives whoever started it: a recipe app that is restarted in the middle of a take finds it running.
+The recorder outlives the program that started it, so a recipe app may be restarted during a recording.
 """
 
 from __future__ import annotations
@@ -28,38 +28,42 @@ from kitchensync.storage.names import MANIFEST, check_recording_id
 
 START_MARGIN_S = 30.0
 STOP_LIMIT_S = 75.0
-"""So long a stop waits for what is stored; a queue that drains slowly goes on after it."""
-LOOK_S = 0.1
+"""Time for which `stop` waits until everything is stored; storing goes on afterwards."""
+POLL_S = 0.1
 SESSION_MINUTES = 60.0
 HEALTH_MS = 500
-BY_A_PERSON = ("requested", "aborted", "signal")
-"""Why a recording ends that somebody wanted to end; every other end is a fault."""
+MANUAL_REASONS = ("requested", "aborted", "signal")
+"""Reasons of an end that a person requested; every other end is a fault."""
 ALARMS = {"camera_problem": "camera"} | dict.fromkeys(
     ("stream_refused", "stream_lost", "stream_reconnecting", "stream_silent"), "headset"
 )
-"""Rule -> what its alarm calls by name on the cook's screen; of every other it is the recording."""
+"""Device named on the cook's screen for the alarm of a rule; for other rules it is the recording."""
 
 _RECORD = [sys.executable, "-P", "-m", "kitchensync", "record"]
 
 
 class Station:
-    """The devices of rig files, recording into one data folder; without a rig it watches what others record."""
+    """Records into one data folder with the devices of rig files; without a rig it only watches recordings."""
 
     def __init__(self, data: Path, *rigs: str, start_timeout_s: float = 30.0) -> None:
-        """A rig is a path, for every place, or PLACE=path for that kitchen. Raises BadRig when it cannot be used."""
+        """Check the rigs: each is a path for all kitchens, or PLACE=path for one kitchen. Raises BadRig."""
         self.data, self.start_timeout_s = data, start_timeout_s
-        self.rigs = {place: Path(path) for place, path in map(_of_place, rigs)}
-        for path in self.rigs.values():
-            read_rig(path)
+        self.rigs: dict[str, Path] = {}
+        for rig in rigs:
+            place, sign, path = rig.rpartition("=")
+            if not sign or Path(rig).exists():  # a path may contain "="
+                place, path = "", rig
+            read_rig(Path(path))
+            self.rigs[place] = Path(path)
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         self._monitor = RecordingMonitor()
 
     def rig_of(self, place: str) -> Path | None:
-        """Return the rig file of a kitchen, or the one for all of them."""
+        """Return the rig file of a kitchen, else the common one."""
         return self.rigs.get(place, self.rigs.get(""))
 
     def devices(self, place: str = "") -> list[str]:
-        """Name the kinds of devices of a kitchen's rig file, as it is now; none where it cannot be read."""
+        """Return the kinds of devices in a kitchen's rig file, none if it cannot be read."""
         path = self.rig_of(place)
         if path is None:
             return []
@@ -71,7 +75,7 @@ class Station:
         return [kind for kind, named in kinds.items() if named]
 
     def check(self, place: str = "") -> dict[str, Any]:
-        """Look over this computer and the devices of a kitchen before a session; return `doctor/1`."""
+        """Check this computer and the devices of a kitchen; return `doctor/1`."""
         path = self.rig_of(place)
         if path is None:
             return examine_computer(self.data, SESSION_MINUTES, RIG_MB_PER_S["wifi"]).as_dict()
@@ -85,9 +89,9 @@ class Station:
     def start(
         self, recording: str, *, participant: str, consent: str, place: str, override: str = ""
     ) -> list[str]:
-        """Begin a recording; return the reasons why not, or nothing once every armed stream delivers.
+        """Start a recording; return once every armed stream delivers, or return the reasons why it failed.
 
-        With an override, a reason that is kept, it begins though streams are missing when the time is over.
+        With an override (a reason, which is kept) it begins after the timeout even if streams are missing.
         """
         rig = self.rig_of(place)
         if rig is None:
@@ -121,25 +125,25 @@ class Station:
             if process.poll() is not None:
                 lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
                 why = [line.removeprefix("kitchensync: ") for line in lines[-3:]]
-                return why or ["the recorder ended at once"]
+                return why or ["the recorder ended immediately"]
             state = self._state(recording)
             if state is not None and state["phase"] == "recording":
                 self._started[recording] = process
                 return []
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         process.terminate()
         process.wait()
         return [f"not every stream delivered within {self.start_timeout_s:g} s"]
 
     def stop(self, recording: str, *, by: str = "") -> list[str]:
-        """End a recording in order; return why that was not possible, or nothing once its ledger is closed.
+        """Stop a recording; return once its ledger is closed, or return the reasons why it failed.
 
-        `by` is the pseudonym of who ends it, for the manifest.
+        `by` is the pseudonym of the person who stops it, for the manifest.
         """
         return self._end(recording, "stop", by)
 
     def abort(self, recording: str, *, reason: str, by: str = "") -> list[str]:
-        """End a recording that shall not be used: it is kept, and its manifest says why."""
+        """Stop a recording that shall not be used; it is kept, with the reason in its manifest."""
         refused = self._end(recording, "abort", by)
         if not refused:
             keep_reason(self.data / recording, reason)
@@ -151,47 +155,48 @@ class Station:
         if ask(endpoint, request) is None:
             return [f"{recording} is not running"]
         if by and self._manifest(recording):
-            said = {"person": by, "host_ns": host_ns(), "faults": _faults_in(state) if state else []}
+            ended_by = {"person": by, "host_ns": host_ns(), "faults": _faults_in(state) if state else []}
             with edit_manifest(self.data / recording) as manifest:
-                manifest["ended_by"] = said
+                manifest["ended_by"] = ended_by
         wait_for_ledger(endpoint, limit_s=STOP_LIMIT_S)
         return []
 
-    def tell(self, recording: str, what: str, text: str = "") -> list[str]:
-        """Tell a running recording to `mark` this moment, or another request that it keeps; return why not."""
-        if ask(self._endpoint(recording), what, text) is None:
+    def tell(self, recording: str, command: str, text: str = "") -> list[str]:
+        """Send `mark` or another command to a running recording; return the reasons if it failed."""
+        if ask(self._endpoint(recording), command, text) is None:
             return [f"{recording} is not running"]
         return []
 
     def room(self) -> list[dict[str, Any]]:
-        """Report how every recording is that this computer makes, into whatever folder."""
-        return self._monitor.look()
+        """Return the views of all recordings that run on this computer, in any folder."""
+        return self._monitor.views()
 
     def report(self, recording: str) -> dict[str, Any]:
-        """Report how a recording is: `health`, `reasons` and `cook` in words, and `host_ns`, when that was known.
+        """Return the state of a recording: `health`, `reasons`, `cook`, `alarm`, and its time `host_ns`.
 
-        `reasons` are for who runs it, `cook` for who cooks: of alarms alone, each once. `alarm` is what the first is
-        about: `camera`, `headset`, `recording`, or `stopped` where it ended alone.
+        `reasons` are messages for the operator, `cook` are messages of alarms for the cook. `alarm` names the subject
+        of the first alarm: `camera`, `headset`, `recording`, or `stopped` if the recording ended by itself.
         """
-        # Take note of recorders that have ended, so that none stays behind as a zombie.
+        # `poll` reaps recorders that have ended; else they would stay zombies.
         self._started = {name: process for name, process in self._started.items() if process.poll() is None}
         state = self._state(recording)
         if state is None:
-            said = self._without_answer(recording)
-            return {"reasons": [], "cook": [], "alarm": "", **said, "host_ns": host_ns()}
-        found = findings_in(state)
-        health = health_of(state, state["host_ns"], found)
-        alarm = next((ALARMS.get(one.rule, "recording") for one in found if one.severity == ALARM), "")
+            report = self._report_without_answer(recording)
+            return {"reasons": [], "cook": [], "alarm": "", **report, "host_ns": host_ns()}
+        findings = findings_in(state)
+        health = health_of(state, state["host_ns"], findings)
+        alarms = [finding for finding in findings if finding.severity == ALARM]
+        alarm = ALARMS.get(alarms[0].rule, "recording") if alarms else ""
         return {
             "health": "stopped" if health == "stopping" else health,
-            "reasons": [one.operator for one in found],
-            "cook": list(dict.fromkeys(one.cook for one in found if one.cook)),
-            "alarm": _ended_alone(state["stop_asked"]) if health == "stopping" else alarm,
+            "reasons": [finding.operator for finding in findings],
+            "cook": list(dict.fromkeys(finding.cook for finding in alarms)),
+            "alarm": _alarm_of_end(state["stop_asked"]) if health == "stopping" else alarm,
             "host_ns": state["host_ns"],
         }
 
-    def _without_answer(self, recording: str) -> dict[str, Any]:
-        """Report what the folder and the lock of its recorder tell, where nobody answers."""
+    def _report_without_answer(self, recording: str) -> dict[str, Any]:
+        """Return the report of a recorder that does not answer, from its manifest and lock."""
         manifest = self._manifest(recording)
         if manifest.get("state") == "recording":
             if is_running(runtime_folder(self.data / recording)):
@@ -199,13 +204,14 @@ class Station:
             gone = "the recorder is gone and has not ended the recording; run `kitchensync recover`"
             return {"health": "problem", "reasons": [gone], "alarm": "stopped"}
         why = str((manifest.get("stopped") or {}).get("reason") or "")
-        said = [f"the recording ended by itself: {why}"] if _ended_alone(why) else []
-        return {"health": "stopped", "reasons": said, "alarm": _ended_alone(why)}
+        alarm = _alarm_of_end(why)
+        reasons = [f"the recording ended by itself: {why}"] if alarm else []
+        return {"health": "stopped", "reasons": reasons, "alarm": alarm}
 
     def live(self, recording: str) -> dict[str, Any] | None:
-        """Say everything that is known of a running recording, as `kitchensync top` does; None when none runs."""
+        """Return the view of a recording as in `kitchensync top`, None if it does not run."""
         endpoint = self._endpoint(recording)
-        return self._monitor.look_at(endpoint) if endpoint.parent.exists() else None
+        return self._monitor.view(endpoint) if endpoint.parent.exists() else None
 
     def _state(self, recording: str) -> dict[str, Any] | None:
         endpoint = self._endpoint(recording)
@@ -224,29 +230,24 @@ class Station:
 
 
 def _faults_in(state: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what was wrong when somebody ended a recording: each alarm, and when its device was last heard."""
+    """Return the alarms of a recording when a person ended it, with the time of the last packet."""
     return [
         {
-            "name": one.subject,
-            "said": one.operator,
-            "since_host_ns": state["streams"].get(one.subject, {}).get("last_host_ns") or state["host_ns"],
+            "name": alarm.subject,
+            "said": alarm.operator,
+            "since_host_ns": state["streams"].get(alarm.subject, {}).get("last_host_ns") or state["host_ns"],
         }
-        for one in findings_in(state)
-        if one.severity == ALARM
+        for alarm in findings_in(state)
+        if alarm.severity == ALARM
     ]
 
 
-def _ended_alone(why: str) -> str:
-    """Return the alarm of an end that nobody asked for; none of one that somebody did, or of none."""
-    return "stopped" if why and why not in BY_A_PERSON else ""
-
-
-def _of_place(rig: str) -> tuple[str, str]:
-    place, sign, path = rig.rpartition("=")
-    return (place, path) if sign and not Path(rig).exists() else ("", rig)
+def _alarm_of_end(why: str) -> str:
+    """Return `stopped` if a recording ended for a reason that no person requested, else ""."""
+    return "stopped" if why and why not in MANUAL_REASONS else ""
 
 
 def keep_reason(path: Path, reason: str) -> None:
-    """Write into a recording why it shall not be used."""
+    """Write the reason into a recording why it shall not be used."""
     with edit_manifest(path) as manifest:
         manifest["abandoned"] = {"reason": reason, "host_ns": host_ns()}

@@ -1,4 +1,4 @@
-"""One process of a recording: a producer or a drainer. Importing this imports all that either needs.
+"""Run one process of a recording, a producer or a drainer; importing this module imports all that both need.
 
 python -P -m kitchensync.capture.worker ROLE PLAN NAME [--end]
 """
@@ -16,9 +16,9 @@ from kitchensync.capture.produce.producer import producer_of
 ROLES: dict[str, Callable[[Plan, str], Process]] = {"producer": producer_of, "drainer": drainer_of}
 
 
-def work(words: Sequence[str]) -> None:
-    """Be the process that the words name, to its end."""
-    role, plan, name, *options = words
+def work(arguments: Sequence[str]) -> None:
+    """Run the process with these command line arguments to its end."""
+    role, plan, name, *options = arguments
     run_process(ROLES[role], role, plan, name, options)
 
 

@@ -13,10 +13,9 @@ DAY_S = 86_400
 
 
 def local_zone(utc_ns: int) -> Any:
-    """Return {"iana": name or None, "utc_offset_s": seconds east of UTC at that moment, "changes": [...]}.
+    """Return {"iana": name or None, "utc_offset_s": seconds east of UTC at that time, "changes": [...]}.
 
-    `changes` lists what the offset will be within the next day ({"utc_ns", "utc_offset_s"}): clocks that follow
-    summer time change then, others do not.
+    `changes` lists changes of the offset within the next day as {"utc_ns", "utc_offset_s"}.
     """
     name = _iana_name()
     zone = ZoneInfo(name) if name else None

@@ -1,1 +1,1 @@
-"""What people do on the tablet, as operations, and the steps and errors that they add up to."""
+"""Operations entered on the tablet, and the steps and errors computed from them."""

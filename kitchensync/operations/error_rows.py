@@ -1,4 +1,4 @@
-"""Errors of a recording as rows: what went wrong and when, on purpose or not, who noticed it, what corrected it."""
+"""Errors of a recording as rows of a table: what and when, intent, who noticed it, and the correction."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ NOTICED = {
     "by_others": "by_somebody_else",
     "not": "not",
 }
-"""Values that logs and rulings hold -> the vocabulary of tables and exports; all others are missing."""
+"""Values of tables and exports by those of logs and rulings; other values are missing."""
 NO_STEP = -1
-"""What the log holds where nothing corrected an error."""
+"""Value in the log of an error that was not corrected."""
 ENTERED, MARKED, RULED = "entered", "marked", "ruled"
 
 
 class ErrorRow(TypedDict):
-    """One error; None where a value is not known. Seconds are of the session, or of the film in a data set.
+    """One error; None is an unknown value. Seconds are of the session, or of the video in a data set.
 
-    `step` is the label of the step at `node`. `reported_s` is when the tablet was touched, `at_s` when it happened,
-    where somebody set that; `bound_s` is how far `at_s` may be off. `corrected_by` is an error_id, the node of a step
-    as text, or `none`. `source` is `ruled` where annotators differed, `marked` where they agreed, else `entered`.
+    `step` is the label of the step at `node`. `reported_s` is when the tablet was touched, `at_s` when the error
+    happened, if that was entered, with the uncertainty `bound_s`. `corrected_by` is an error_id, the node of a step
+    as text, or `none`. `source` is `ruled` if annotators differed, `marked` if they agreed, else `entered`.
     """
 
     recording: str
@@ -58,7 +58,7 @@ class ErrorRow(TypedDict):
 ERROR_COLUMNS = tuple(ErrorRow.__annotations__)
 PlaceOf = Callable[[int], FilmPlace]
 MarkedPlaceOf = Callable[[float], FilmPlace]
-"""The place of a second of the video that annotators marked."""
+"""Returns the position of a second of the video that annotators marked."""
 
 
 def error_rows(
@@ -66,8 +66,7 @@ def error_rows(
 ) -> list[ErrorRow]:
     """Return a row for each error that was made, in order of time.
 
-    `recording` is its id, `state` the reduced log with what people judged. A moment that annotators marked
-    replaces the one that was entered.
+    `recording` is its id, `state` the reduced log with verdicts. Times that annotators marked replace entered ones.
     """
     reported_ns: dict[str, int] = {}
     for op in standing(ops):
@@ -87,15 +86,15 @@ def error_rows(
 
 
 def details_of(row: ErrorRow) -> dict[str, Any]:
-    """Return what is known of an error beside its place in the recipe and its categories."""
+    """Return the known values of an error, except its place in the recipe and its categories."""
     others = ("recording", "error_id", "step", "node", "categories", "planned")
     return {name: value for name, value in row.items() if name not in others and value is not None}
 
 
 def time_of(row: ErrorRow) -> float:
-    """Return when an error happened, else when it was reported; infinity where neither is known."""
-    known = (seconds for seconds in (row["at_s"], row["reported_s"]) if seconds is not None)
-    return next(known, math.inf)
+    """Return when an error happened, else when it was reported, infinity if both are unknown."""
+    times = (seconds for seconds in (row["at_s"], row["reported_s"]) if seconds is not None)
+    return next(times, math.inf)
 
 
 def _row(
@@ -108,19 +107,22 @@ def _row(
 ) -> ErrorRow:
     judged, moments, by = error.get("judged") or {}, error.get("moments", {}), error["corrected_by"]
     intent = judged.get("intent", error["intent"])
-    node, is_set = error["node"], error["at"] != reported_ns  # the touch is no statement of when it happened
+    # `at` is initially the time of the touch, which does not state when the error happened.
+    node, is_set = error["node"], error["at"] != reported_ns
 
     def place(moment: str) -> FilmPlace | None:
         if moment in moments:
-            frame = moments[moment]  # the last one of an error belongs to it
-            found = None if frame is None else place_of_frame(frame if moment == "end" else frame - 1)
+            frame = moments[moment]  # numbered from 1; the last frame of an error belongs to it
+            position = None if frame is None else place_of_frame(frame if moment == "end" else frame - 1)
         else:
             host_ns = cast("int | None", error.get(moment)) if moment != "at" or is_set else None
-            found = None if host_ns is None else place_of(host_ns)
-        return None if found is None or found.outside else found
+            position = None if host_ns is None else place_of(host_ns)
+        return None if position is None or position.outside else position
 
     places = {moment: place(moment) for moment in MOMENTS}
-    seconds = {moment: None if one is None else round(one.film_s, 3) for moment, one in places.items()}
+    seconds = {
+        moment: None if position is None else round(position.film_s, 3) for moment, position in places.items()
+    }
     at, reported = places["at"], None if reported_ns is None else place_of(reported_ns)
 
     return {

@@ -1,4 +1,4 @@
-"""Errors of what people enter; the text of each names the thing and what to do."""
+"""Errors of operations; each message says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from kitchensync.task_graphs.errors import RecipeError
 
 
 class BadOperation(RecipeError):
-    """An operation whose content cannot be right."""
+    """An operation with invalid content."""
 
 
 class NotNow(RecipeError):
-    """A well-formed request that does not fit the state of the recording."""
+    """A valid request that is not possible in the present state of the recording."""

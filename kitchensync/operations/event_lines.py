@@ -1,4 +1,4 @@
-"""How an operation stands in the events of a recording's folder, where the report and the exports read it."""
+"""Convert operations into lines of the event log in a recording's folder, which report and exports read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Line = tuple[str, str, dict[str, Any]]  # op_id, kind, body
 
 
 def folder_of(ops: Iterable[Op]) -> str | None:
-    """Return the recording's folder: chosen at the beginning, or begun from the tablet later."""
+    """Return the recording's folder: chosen at the beginning, or later started from the tablet."""
     folder: str | None = None
     for op in ops:
         if op["kind"] == "recording" and op["body"]["folder"] is not None:
@@ -25,18 +25,18 @@ def folder_of(ops: Iterable[Op]) -> str | None:
 
 
 def consent_of(recording: str, answer: dict[str, Any] | None) -> Consent:
-    """Return the reference and the scopes that an answer to the form of consent gives; `none` without agreement."""
+    """Return reference and scopes of an answer to the consent form; `none` and no scopes without agreement."""
     if not answer or answer.get("accepted") is not True:
         return NONE, []
     return f"{recording}/{answer['version']}", sorted(answer.get("scopes", ()))
 
 
 def event_lines(op: Op, recording: Frozen, earlier: dict[str, str]) -> list[Line]:
-    """Return the event lines of an operation: one, but for an undo of several, which has one each.
+    """Return the event lines of an operation; an undo of several operations has one line for each.
 
-    `recording` is the body that was frozen at the choice; `earlier` maps operation ids to their kinds.
+    `recording` is the frozen body of the `recording` operation; `earlier` maps operation ids to their kinds.
     """
-    # Whom a tablet named is left out: nobody is named in a recording's folder.
+    # `named_actor` is left out because a recording's folder must not contain names of persons.
     facts = {
         "received_host_ns": op["received_host_ns"],
         "clock": {
@@ -58,14 +58,14 @@ def event_lines(op: Op, recording: Frozen, earlier: dict[str, str]) -> list[Line
     body = op["body"]
     fields = body.get("fields", {})
     node = body.get("node", fields.get("node"))
-    said = dict(body)
+    content = dict(body)
     if node is not None and str(node) in recording["steps"]:
-        said |= {"step": node, "text": recording["steps"][str(node)]["text"]}
+        content |= {"step": node, "text": recording["steps"][str(node)]["text"]}
         if node in recording["order"]:
-            said["position"] = recording["order"].index(node) + 1
+            content["position"] = recording["order"].index(node) + 1
     if fields.get("categories"):
         names = [CATEGORIES[number].name for number in fields["categories"]]
-        said |= {"category": fields["categories"][0], "category_name": " + ".join(names)}
+        content |= {"category": fields["categories"][0], "category_name": " + ".join(names)}
     if fields.get("description"):
-        said["note"] = fields["description"]
-    return [(op["op_id"], op["kind"], {**said, **facts})]
+        content["note"] = fields["description"]
+    return [(op["op_id"], op["kind"], {**content, **facts})]

@@ -1,4 +1,4 @@
-"""The tablet's operations as they were filed into a recording's folder, read again."""
+"""Read the tablet's operations from the event log in a recording's folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kitchensync.storage.recording_files.annotation_folder import MarkedVideo, n
 
 
 def read_log(recording: Path) -> tuple[list[Op], State]:
-    """Return the tablet's operations, and what they add up to with what people ruled about the errors.
+    """Return the tablet's operations, and the reduced state with the verdicts about errors.
 
     Raises BadEventLog, BadAnnotations.
     """
@@ -27,8 +27,8 @@ def read_log(recording: Path) -> tuple[list[Op], State]:
     judged = newest_judged(recording, "errors") or {"errors": []}
     for error in judged["errors"]:
         if error["error_id"] in state["errors"]:
-            known = {key: error[key] for key in ("judged", "moments", "ruled") if key in error}
-            state["errors"][error["error_id"]].update(cast("ErrorState", known))
+            verdict = {key: error[key] for key in ("judged", "moments", "ruled") if key in error}
+            state["errors"][error["error_id"]].update(cast("ErrorState", verdict))
     fps = judged.get("fps")
     video = None if fps is None else MarkedVideo(Fraction(fps), judged["frames"])
     state["marked_video"] = cast("MarkedVideo", video)
@@ -36,10 +36,7 @@ def read_log(recording: Path) -> tuple[list[Op], State]:
 
 
 def filed_operations(recording: Path) -> Iterator[Op]:
-    """Return the tablet's operations again, in the order in which they were filed; later ones knew the earlier.
-
-    Raises BadEventLog.
-    """
+    """Yield the tablet's operations in the order in which they were filed. Raises BadEventLog."""
     filed: list[dict[str, Any]] = []
     undone: dict[str, list[str]] = {}
     for writer in WRITERS:
@@ -50,9 +47,9 @@ def filed_operations(recording: Path) -> Iterator[Op]:
             except BadOperation as error:
                 raise BadEventLog(recording / "events" / f"{writer}.jsonl", line, str(error)) from error
             filed.append(event)
-            if event["kind"] == "undo":  # one of several was filed in lines `<id>`, `<id>.1`
-                whole = event["op_id"].partition(".")[0]
-                first = whole if whole in undone else event["op_id"]
+            if event["kind"] == "undo":  # an undo of several operations has lines `<id>`, `<id>.1`, ...
+                op_id = event["op_id"].partition(".")[0]
+                first = op_id if op_id in undone else event["op_id"]
                 undone.setdefault(first, []).append(event["body"]["undoes"])
     for number, event in enumerate(filed):
         op_id, kind, body = event["op_id"], event["kind"], event["body"]

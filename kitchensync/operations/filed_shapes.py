@@ -1,4 +1,4 @@
-"""The types of what a tablet filed into a recording's folder, which may come from elsewhere and hold anything."""
+"""Types of the tablet's events in a recording's folder, which may come from elsewhere and contain anything."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kitchensync.operations.errors import BadOperation
 
 
 class _Filed(BaseModel):
-    """The keys that are read have their types; others may be there."""
+    """Checks the types of the keys that are read; other keys are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -20,7 +20,7 @@ _Nanoseconds = Annotated[int, Field(ge=0, lt=1 << 61)]
 
 
 class _Fields(_Filed):
-    """What is given replaces a value of the error, so only numbers that an error may lack can be null."""
+    """Fields replace values of the error, so only numbers that an error may lack can be null."""
 
     node: _Node | None = None
     categories: list[Annotated[int, Field(ge=0, le=7)]] = []
@@ -48,14 +48,14 @@ class _Fields(_Filed):
 
     @model_validator(mode="before")
     @classmethod
-    def _leaves_own_names(cls, given: Any) -> Any:
-        if isinstance(given, dict) and (taken := sorted(given.keys() & _OF_REDUCTION)):
-            raise ValueError(f"{taken[0]} is no field of an error")
-        return given
+    def _has_no_reduced_keys(cls, fields: Any) -> Any:
+        if isinstance(fields, dict) and (reserved := sorted(fields.keys() & _REDUCED_KEYS)):
+            raise ValueError(f"{reserved[0]} is no field of an error")
+        return fields
 
 
-_OF_REDUCTION = {"error_id", "planned", "origin", "conflicts", "judged"}
-"""Names in an error of a reduced log that no operation sets."""
+_REDUCED_KEYS = {"error_id", "planned", "origin", "conflicts", "judged"}
+"""Keys of an error in a reduced log that no operation sets."""
 
 
 class _Planned(_Filed):
@@ -103,7 +103,7 @@ class _Event(_Filed):
     op_id: str
 
 
-_NEEDED = {
+_REQUIRED = {
     **dict.fromkeys(("start", "done", "reopen", "skip", "hold"), ("node",)),
     **dict.fromkeys(("plan_error", "edit_error", "error", "add_error", "recovered"), ("error_id",)),
     "undo": ("undoes",),
@@ -114,11 +114,11 @@ _NEEDED = {
     "capture": ("reasons",),
     "close_review": ("closed",),
 }
-"""What an operation of a kind cannot be read without."""
+"""Required keys by kind of operation."""
 
 
 def check_filed(event: dict[str, Any]) -> None:
-    """Refuse an event of a tablet whose values have other types than the app files. Raises BadOperation."""
+    """Check that the values of a tablet's event have the types that the app writes. Raises BadOperation."""
     kind, body = event["kind"], event["body"]
     try:
         _Event.model_validate(event)
@@ -127,7 +127,7 @@ def check_filed(event: dict[str, Any]) -> None:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))[:80]
         raise BadOperation(f"{kind}: {place}: {first['msg']}") from error
-    if lacking := [name for name in _NEEDED.get(kind, ()) if body.get(name) is None]:
-        raise BadOperation(f"{kind}: {lacking[0]} is not there")
-    if kind == "recipe" and (strange := [node for node in body["order"] if str(node) not in body["steps"]]):
-        raise BadOperation(f"recipe: order: {strange[0]} is none of its steps")
+    if missing := [name for name in _REQUIRED.get(kind, ()) if body.get(name) is None]:
+        raise BadOperation(f"{kind}: {missing[0]} is missing")
+    if kind == "recipe" and (unknown := [node for node in body["order"] if str(node) not in body["steps"]]):
+        raise BadOperation(f"recipe: order: {unknown[0]} is none of its steps")

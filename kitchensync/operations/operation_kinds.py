@@ -1,8 +1,8 @@
-"""What can be done to a recording from a tablet, and what each operation must say.
+"""Kinds of operations on a recording from a tablet, with the fields of each.
 
-An operation is one action of one person, made once on one device, kept for ever. The server adds kinds of its
-own: `recording` (what was chosen, frozen with everything that is shown), `capture` (what the devices were told),
-`release` (the desk took the recording from its tablet) and `close_review` (the desk closed or reopened its review).
+An operation is one action of one person on one device, and is kept forever. The server adds its own kinds:
+`recording` (the choice, frozen with everything that is shown), `capture` (requests to the devices), `release` (the
+desk took the recording from its tablet) and `close_review` (the desk closed or reopened its review).
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ Nanoseconds = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Node = Annotated[int, Field(ge=0, le=999_999_999)]
 Categories = Annotated[list[Annotated[int, Field(ge=0, le=7)]], Field(max_length=8)]
 Short = Annotated[str, Field(max_length=80)]
-MOST_LETTERS = 600
-Line = Annotated[str, Field(max_length=MOST_LETTERS)]
+MAX_LINE_LENGTH = 600
+Line = Annotated[str, Field(max_length=MAX_LINE_LENGTH)]
 OnScreen = Annotated[str, Field(max_length=4000)]
 
 
 class Strict(BaseModel):
-    """Nothing but the named fields."""
+    """A model without additional fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class ClientClock(Strict):
-    """The touch and the clock exchange that suits it best, all on the client's clock, and what the server answered.
+    """The touch and the best clock exchange for it, on the client's clock, with the server's answer.
 
-    `basis` says which of the client's clocks: `page` never steps; `wall` is used when the page was loaded anew
-    since. `clock_id` names the run of the capture computer that answered, `signature` proves that it did.
+    `basis` is the client's clock: `page` never steps; `wall` is used if the page was reloaded since. `clock_id`
+    identifies the run of the capture computer that answered, `signature` authenticates its answer.
     """
 
     touch_ms: Milliseconds
@@ -54,26 +54,26 @@ class ClientClock(Strict):
 
 
 class _AtStep(Strict):
-    """At a step; `shown` are its words as they stood on the screen when it was touched."""
+    """An action at a step; `shown` is its text on the screen when it was touched."""
 
     node: Node
     shown: OnScreen | None = None
 
 
 class Start(_AtStep):
-    """A step was begun; `with_op` is the operation of the same touch."""
+    """A step was started; `with_op` is another operation of the same touch."""
 
     with_op: OpId | None = None
 
 
 class ErrorFields(Strict):
-    """What an error is; only what is given is changed.
+    """Fields of an error; only those present are changed.
 
-    `before` is the step that an error of order comes in front of (its own: none is named), `language` that of `text`.
-    Times are on the capture clock: `at` when it happened, `end` when it was over, `point_of_no_return` from when
-    on it could not be put right, `noticed_at`, `corrected_at`. `corrected_by` is the step or error that made it good
-    (-1: none did; the error's own id: its planned recovery). `recovery` is the planned text of what puts the error
-    right: the tablet shows it as a step after the step of the error.
+    `before` is the step in front of which an error of order places its step (its own node: not specified), `language`
+    is that of `text`. Times are on the capture clock: `at` when it happened, `end` when it was over,
+    `point_of_no_return` when it could no longer be corrected, `noticed_at`, `corrected_at`. `corrected_by` is the
+    step or error that corrected it (-1: none; the error's own id: its planned recovery). `recovery` is the planned
+    text of the correction, which the tablet shows as a step after the step of the error.
     """
 
     node: Node | None = None
@@ -107,23 +107,23 @@ class NewError(Strict):
 
 
 class MadeError(NewError):
-    """An error while cooking; `shown` are the words of its step as they stood on the screen."""
+    """An error while cooking; `shown` is the text of its step on the screen."""
 
     shown: OnScreen | None = None
 
 
 class PlannedError(NewError):
-    """An error that shall be made; `hint` is the category of the hint that it was made of."""
+    """An error that shall be made; `hint` is the category of the hint that it is based on."""
 
     hint: Short = ""
 
 
 class EditError(NewError):
-    """A change of an error; fields are merged one by one."""
+    """A change of an error; its fields are merged separately."""
 
 
 class RecoveryStep(Strict):
-    """The planned recovery of an error was done, or left out; `shown` is its text as it stood on the screen."""
+    """The planned recovery of an error was done or left out; `shown` is its text on the screen."""
 
     error_id: OpId
     left_out: bool = False
@@ -131,7 +131,7 @@ class RecoveryStep(Strict):
 
 
 class HintUse(_AtStep):
-    """A hint was offered for the first time, made an error, changed or not, or came with the balanced set."""
+    """A hint was shown for the first time, applied or edited as an error, or suggested with the balanced set."""
 
     category: Short
     wording: Line
@@ -142,7 +142,7 @@ Scope = Literal["annotate", "release_raw", "release_faces_hidden", "third_party_
 
 
 class Consent(Strict):
-    """The answer to one version of the form of consent, all of it; the last answer counts."""
+    """The complete answer to one version of the consent form; the last answer counts."""
 
     version: Short
     accepted: bool
@@ -158,7 +158,7 @@ class Check(Strict):
 
 
 class Checked(Strict):
-    """The checklist is through; `confirmed_by` is the second person, `override` why an item stayed open."""
+    """The checklist is complete; `confirmed_by` is the second person, `override` the reason for an open item."""
 
     version: Short
     confirmed_by: Short = ""
@@ -173,13 +173,13 @@ class Timer(_AtStep):
 
 
 class Text(Strict):
-    """A remark in words."""
+    """A written remark."""
 
     text: Line
 
 
 class Voice(Strict):
-    """A voice note; its sound is sent apart, by the hash of its bytes."""
+    """A voice note; its sound is sent separately under the hash of its bytes."""
 
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     media_type: Annotated[str, Field(pattern=r"^audio/[a-z0-9.+-]{1,30}(;codecs=[a-z0-9.]{1,20})?$")]
@@ -188,9 +188,9 @@ class Voice(Strict):
 
 
 class Instructed(Strict):
-    """The instructions of a strategy were read: their version, and the words on the screen.
+    """The instructions of a strategy were read: their version and their text on the screen.
 
-    `training` are the versions of what was to be seen before the first session of a recipe or with a skill.
+    `training` are the versions of the training before the first session of a recipe or with a skill.
     """
 
     version: Short
@@ -205,25 +205,25 @@ class Awake(Strict):
 
 
 class End(Strict):
-    """Cooking ended; `rest` says why steps were not begun, nothing where none was left."""
+    """Cooking ended; `rest` is the reason why steps were not started, None if there were none."""
 
     rest: Literal["left_out", "stopped_early"] | None = None
 
 
 class CloseReview(Strict):
-    """The review of a recording is closed for who cooked, or open again; made at the desk alone."""
+    """The review of a recording was closed for the cook or reopened; only from the desk."""
 
     closed: bool
 
 
 class Undo(Strict):
-    """Takes back what one touch did; an undo can be taken back too."""
+    """Takes back the operations of one touch; an undo can be undone too."""
 
     undoes: Annotated[list[OpId], Field(min_length=1, max_length=4)]
 
 
 class Nothing(Strict):
-    """An operation whose kind says it all."""
+    """An operation without fields."""
 
 
 KINDS: dict[str, type[Strict]] = {
@@ -262,7 +262,7 @@ DESK_KINDS: dict[str, type[Strict]] = {
     **{kind: KINDS[kind] for kind in ("edit_error", "add_error", "note", "undo", "withdraw")},
     "close_review": CloseReview,
 }
-"""What the desk does to a recording after the fact."""
+"""Kinds of operations from the desk after cooking."""
 
 if TYPE_CHECKING:
     Kind = str
@@ -277,7 +277,7 @@ class Operation(Strict):
     seq: Annotated[int, Field(ge=1, le=2**53, description="counted by the device, from 1")]
     recording: OpId
     actor: Annotated[
-        str, Field(max_length=40, description="whom the tablet takes for it; who is signed in counts")
+        str, Field(max_length=40, description="person according to the tablet; the signed-in person counts")
     ] = ""
     kind: Kind
     body: dict[str, Any] = Field(default_factory=dict, description="by kind")
@@ -288,24 +288,24 @@ class Operation(Strict):
 
 
 class Misfit(BaseModel):
-    """What has the id of an operation and not its form: refused by itself, the others of its batch count."""
+    """An object with the id of an operation but another form; it is refused without the others of its batch."""
 
     model_config = ConfigDict(extra="allow")
     op_id: OpId
 
     def refuse(self) -> NoReturn:
-        """Report what does not fit. Raises BadOperation in one line."""
+        """Raise BadOperation with the first problem, in one line."""
         checked(Operation, "operation", self.model_dump())
-        raise AssertionError("what fits is an Operation")
+        raise AssertionError("a valid object would be an Operation")
 
 
 def checked_body(operation: Operation) -> dict[str, Any]:
-    """Return the body with its kind's fields and nothing else. Raises BadOperation in one line."""
+    """Return the body with only the fields of its kind. Raises BadOperation with a one-line message."""
     return checked(KINDS[operation.kind], operation.kind, operation.body)
 
 
 def checked(model: type[Strict], kind: str, body: dict[str, Any]) -> dict[str, Any]:
-    """Return a body with the fields of its model and nothing else. Raises BadOperation in one line."""
+    """Return a body with only the fields of its model. Raises BadOperation with a one-line message."""
     try:
         return model.model_validate(body).model_dump(exclude_none=True)
     except ValidationError as error:
@@ -313,6 +313,6 @@ def checked(model: type[Strict], kind: str, body: dict[str, Any]) -> dict[str, A
 
 
 def first_problem(error: ValidationError) -> str:
-    """Return where a value does not fit, and why, in one line."""
+    """Return the place of the first invalid value and the reason, in one line."""
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc'])) or 'body'}: {first['msg']}"

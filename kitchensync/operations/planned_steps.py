@@ -1,7 +1,7 @@
-"""What the plan of a recording makes of its recipe: the words at each step, their order, what is left out.
+"""Apply the plan of a recording to its recipe: texts and order of the steps, and steps that are left out.
 
-`static/core/plan.js` does the same on the tablet; a test compares them. Whoever shows a step while somebody cooks, or
-prints it, shows `words`: the planned text of the step, or its own, and what else is planned there in brackets.
+`static/core/plan.js` does the same on the tablet; a test compares them. Steps are shown and printed by `words`: the
+planned text of the step, else its own, with other plans for the step in brackets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ORDER, MISSING = 2, 6
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
-    """A step as it is shown: `language` is that of its words, `is_planned` whether the plan changed them."""
+    """A step as it is shown; `language` is that of its words, `is_planned` whether the plan changed them."""
 
     words: str
     language: str
@@ -25,7 +25,7 @@ class PlannedStep:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSteps:
-    """Steps by id: those that are shown, in their order, and those that are left out, ascending."""
+    """Steps by id, with the ids of the shown steps in order and of the left-out steps, ascending."""
 
     order: tuple[int, ...]
     left_out: tuple[int, ...]
@@ -33,23 +33,25 @@ class PlannedSteps:
 
 
 def plan_of(state: State) -> PlannedSteps:
-    """Return what a reduced log plans; the last planned text of a step is the one that is shown."""
+    """Return the plan in a reduced log; the last planned text of a step counts."""
     recording = state["recording"]
     errors = [error for error in state["errors"].values() if error["planned"] and not error["removed"]]
     own = [error for error in errors if error.get("origin") != "script"]
     order = [int(node) for node in recording["order"]]
-    for error in own:  # a step that is planned too early stands in front of the one that it was to wait for
+    for error in own:  # an error of order moves its step in front of the step `before`
         node, before = error["node"], error.get("before")
         if node is None or before is None or node == before or ORDER not in error["categories"]:
             continue
         if {node, before} <= set(order):
             order.remove(node)
             order.insert(order.index(before), node)
-    left = {error["node"] for error in own if MISSING in error["categories"]}
-    order = [node for node in order if node not in left]
+    left_out = {error["node"] for error in own if MISSING in error["categories"]}
+    order = [node for node in order if node not in left_out]
     steps = {
         int(node): _step(
-            step["text"], recording.get("language", ""), [e for e in own if e["node"] == int(node)]
+            step["text"],
+            recording.get("language", ""),
+            [error for error in own if error["node"] == int(node)],
         )
         for node, step in recording["steps"].items()
     }
@@ -57,9 +59,9 @@ def plan_of(state: State) -> PlannedSteps:
 
 
 def numbered_steps(state: State, plan: PlannedSteps) -> dict[int, int | None]:
-    """Return the number of each step as it was shown, None where it was left out; in the order cooked.
+    """Return the shown number of each step, None for left-out steps, in the order in which they were started.
 
-    Steps that nobody began come last, in the order of the plan.
+    Steps that were not started come last, in the order of the plan.
     """
     begun = {
         int(node): min(run["start"] or run["end"] or 0 for run in step["runs"])
@@ -71,15 +73,15 @@ def numbered_steps(state: State, plan: PlannedSteps) -> dict[int, int | None]:
 
 
 def _step(text: str, language: str, errors: list[ErrorState]) -> PlannedStep:
-    worded = next((error for error in reversed(errors) if error.get("text")), None)
-    notes = [note for error in errors if error is not worded and (note := _note(error))]
-    words = worded["text"] if worded else text
-    spoken = (worded.get("language") or language) if worded else language
-    return PlannedStep(f"{words} ({'; '.join(notes)})" if notes else words, spoken, bool(worded or notes))
+    planned = next((error for error in reversed(errors) if error.get("text")), None)
+    notes = [note for error in errors if error is not planned and (note := _note(error))]
+    if planned:
+        text, language = planned["text"], planned.get("language") or language
+    return PlannedStep(f"{text} ({'; '.join(notes)})" if notes else text, language, bool(planned or notes))
 
 
 def _note(error: ErrorState) -> str:
-    """What is planned and not shown otherwise: by the order of the steps, or by leaving one out."""
+    """Return the text of a plan that is not visible from the order of the steps or a left-out step, else ""."""
     shown = {MISSING} if error.get("before") in (None, error["node"]) else {MISSING, ORDER}
     if error["categories"] and set(error["categories"]) <= shown:
         return ""

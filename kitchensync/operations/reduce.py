@@ -1,9 +1,8 @@
-"""What the operations of one recording add up to. `static/core/reduce.js` does the same; a test compares them.
+"""Reduce the operations of one recording to its state. `static/core/reduce.js` does the same; a test compares them.
 
-An operation counts once, however often it is there. An undo takes back what it names and can be taken back itself.
-The fields of an error are merged one by one: of the versions that nobody replaced knowingly the latest touch is
-shown; where there are several that differ the field is in `conflicts`, with all of them, until somebody who saw them
-chooses.
+Repeated operations count once. An undo takes back the operations that it names and can be undone itself. The fields
+of an error are merged separately: of the versions that no later operation knowingly replaced, the latest is shown. If
+they differ, the field is in `conflicts` with all of them, until an operation that has seen them replaces it.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from kitchensync.operations import step_runs
 from kitchensync.operations.session_state import PHASES, Op, State, empty_state, new_error
 
 COOKING = frozenset(("start", "done", "reopen", "skip", "hold", "error", "recovered", "mark"))
-"""What *Undo* and *Redo* of the cooking screen take back: what was done on it, never a plan or a review."""
+"""Kinds of operations that *Undo* and *Redo* of the cooking screen act on."""
 
 UNDOABLE = COOKING | {"plan_error", "edit_error", "add_error", "note", "voice", "hint"}
 
 DESK = "server"
-"""The device of what is done at the desk, by however many people."""
+"""Device of all operations from the desk."""
 
 _PHASE_AFTER = {"prepared": "checklist", "checked": "follow", "end": "review", "finish": "done"}
 _ORIGINS = {"plan_error": "self", "error": "follow", "add_error": "review"}
@@ -35,7 +34,7 @@ _BODIES: dict[str, Literal["instructed", "consent", "awake"]] = {
 
 
 class _Version(NamedTuple):
-    """A value that an operation gave to a field of an error; `order` counts those of the field."""
+    """A value that an operation gave to a field of an error; `order` is its index among those of the field."""
 
     op: Op
     value: Any
@@ -43,7 +42,7 @@ class _Version(NamedTuple):
 
 
 def reduce_log(ops: Iterable[Op]) -> State:
-    """Replay operations in the order of the log; those that have not arrived (`n` is None) stand last."""
+    """Return the state after operations in the order of the log; those without a number `n` yet are last."""
     kept = _once(ops)
     void = _void(kept)
     state = empty_state()
@@ -55,12 +54,12 @@ def reduce_log(ops: Iterable[Op]) -> State:
         _apply(state, op)
         for error_id, fields in _changes(op):
             for name, value in fields.items() if error_id in state["errors"] else ():
-                made = versions[error_id, name]
-                made.append(_Version(op, value, len(made)))
-        # What was taken back can be done again and the last one stands last; anything new ends that.
+                of_field = versions[error_id, name]
+                of_field.append(_Version(op, value, len(of_field)))
+        # A new operation clears the list of undone operations that can be redone.
         if _is_cooking(op):
-            together = op["body"].get("with_op")
-            state["last"] = [*(state["last"] if together in state["last"] else ()), op["op_id"]]
+            with_op = op["body"].get("with_op")
+            state["last"] = [*(state["last"] if with_op in state["last"] else ()), op["op_id"]]
             state["redo"] = []
         elif op["kind"] == "undo" and cooked.intersection(op["body"]["undoes"]):
             state["redo"] = [*state["redo"], op["op_id"]]
@@ -70,27 +69,28 @@ def reduce_log(ops: Iterable[Op]) -> State:
 
 
 def standing(ops: Iterable[Op]) -> list[Op]:
-    """Return the operations that count: each once, without those that an undo took back."""
+    """Return the operations without repetitions and without undone ones."""
     kept = _once(ops)
     void = _void(kept)
     return [op for op in kept if op["op_id"] not in void]
 
 
 def removed_sounds(ops: Iterable[Op], state: State) -> set[str]:
-    """Return the hashes of the voice notes that were removed and no other note holds; `state` is that of `ops`."""
-    said = {op["body"]["sha256"] for op in ops if op["kind"] == "voice"}
-    return said - {voice["sha256"] for voice in state["voices"]}
+    """Return the hashes of removed voice notes that no other note uses; `state` is that of `ops`."""
+    hashes = {op["body"]["sha256"] for op in ops if op["kind"] == "voice"}
+    return hashes - {voice["sha256"] for voice in state["voices"]}
 
 
 def _once(ops: Iterable[Op]) -> list[Op]:
-    known: dict[str, Op] = {}
+    by_id: dict[str, Op] = {}
     for op in ops:
-        known.setdefault(op["op_id"], op)
-    return list(known.values())
+        by_id.setdefault(op["op_id"], op)
+    return list(by_id.values())
 
 
 def _void(ops: list[Op]) -> set[str]:
-    """From the last to the first: an undo that stands takes back what came before it; a withdrawal no undo does."""
+    """Return the ids of undone operations."""
+    # From the last to the first, because an undo that is itself undone has no effect.
     void: set[str] = set()
     before = {op["op_id"] for op in ops if op["kind"] in UNDOABLE or op["kind"] == "undo"}
     for op in reversed(ops):
@@ -101,7 +101,7 @@ def _void(ops: list[Op]) -> set[str]:
 
 
 def _apply(state: State, op: Op) -> None:
-    """Take one operation into the state, but for the fields of errors, which are merged at the end."""
+    """Apply one operation to the state, except the fields of errors, which are merged at the end."""
     kind, body, host_ns = op["kind"], op["body"], op["host_ns"]
     if kind in step_runs.CHANGES:
         step_runs.CHANGES[kind](state, op)
@@ -126,7 +126,7 @@ def _apply(state: State, op: Op) -> None:
 
 
 def _apply_others(state: State, op: Op) -> None:
-    """Take in an operation of a kind that sets something of its own."""
+    """Apply an operation of a kind with its own fields of the state."""
     kind, body = op["kind"], op["body"]
     if kind == "recording" and state["recording"] is None:
         state["recording"] = cast(Any, body)
@@ -135,7 +135,7 @@ def _apply_others(state: State, op: Op) -> None:
         for planned in body["planned"]:
             error = new_error(planned["error_id"], planned=True, origin="script")
             state["errors"][planned["error_id"]] = error
-    elif kind == "capture" and not body["reasons"]:  # what the devices refused changed nothing
+    elif kind == "capture" and not body["reasons"]:  # a refused request has no effect
         state["capture"] = body
     elif kind == "check":
         state["checklist"][body["item"]] = body["checked"]
@@ -144,7 +144,7 @@ def _apply_others(state: State, op: Op) -> None:
         state["timers"][str(body["node"])] = {"seconds": seconds, "action": action, "at": op["host_ns"]}
     elif kind == "hint":
         state["hints"][body["use"]] = state["hints"].get(body["use"], 0) + 1
-    elif kind in ("claim", "release"):  # the last tablet that took the recording holds it
+    elif kind in ("claim", "release"):  # the last tablet that claimed the recording holds it
         state["holder"] = op["device"] if kind == "claim" else None
     elif kind == "close_review":
         state["review_closed"] = body["closed"]
@@ -154,10 +154,10 @@ def _apply_others(state: State, op: Op) -> None:
 
 def _pause_or_withdraw(state: State, op: Op) -> None:
     kind, pauses, withdrawn = op["kind"], state["pauses"], state["withdrawn"]
-    lasts = bool(pauses) and pauses[-1]["end"] is None
-    if kind == "pause" and not lasts:
+    is_paused = bool(pauses) and pauses[-1]["end"] is None
+    if kind == "pause" and not is_paused:
         pauses.append({"start": op["host_ns"], "end": None})
-    elif kind == "resume" and lasts:
+    elif kind == "resume" and is_paused:
         pauses[-1]["end"] = op["host_ns"]
     elif kind == "withdraw":
         before = withdrawn["before"] if withdrawn else state["phase"]
@@ -168,7 +168,7 @@ def _pause_or_withdraw(state: State, op: Op) -> None:
 
 
 def _changes(op: Op) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what an operation changes: error ids, with the fields and their values."""
+    """Yield the error ids that an operation changes, with the new values of their fields."""
     body = op["body"]
     if op["kind"] == "recovered":
         done = {"corrected_by": body["error_id"], "corrected_at": op["host_ns"]}
@@ -184,21 +184,25 @@ def _is_cooking(op: Op) -> bool:
 
 
 def _settle(state: State, versions: dict[tuple[str, str], list[_Version]]) -> None:
-    for (error_id, name), made in versions.items():
-        heads = [one for one in made if not any(_knew(other, one) for other in made)]
-        heads.sort(key=lambda one: (one.op["host_ns"] or 0, one.op["op_id"]))
+    for (error_id, name), of_field in versions.items():
+        heads = [
+            version
+            for version in of_field
+            if not any(_replaces_knowingly(later, version) for later in of_field)
+        ]
+        heads.sort(key=lambda version: (version.op["host_ns"] or 0, version.op["op_id"]))
         error = state["errors"][error_id]
         cast(Any, error)[name] = heads[-1].value
-        if any(one.value != heads[-1].value for one in heads):
+        if any(version.value != heads[-1].value for version in heads):
             error["conflicts"][name] = [
                 {"op_id": op["op_id"], "device": op["device"], "host_ns": op["host_ns"], "value": value}
                 for op, value, _ in heads
             ]
 
 
-def _knew(later: _Version, earlier: _Version) -> bool:
-    """Return whether a change was made by somebody who had the other one before their eyes."""
-    after, before = (math.inf if one.op["n"] is None else one.op["n"] for one in (later, earlier))
+def _replaces_knowingly(later: _Version, earlier: _Version) -> bool:
+    """Return whether a change was made on a device that already showed the other change."""
+    after, before = (math.inf if version.op["n"] is None else version.op["n"] for version in (later, earlier))
     if later is earlier or after < before:
         return False
     if later.op["device"] == earlier.op["device"] != DESK:

@@ -1,4 +1,4 @@
-"""The types of a session: the operations of its log, and the state that they add up to."""
+"""Types of a session: the operations of its log, and the reduced state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PHASES = ("prepare", "checklist", "follow", "review", "done", "withdrawn")
 class Op(TypedDict):
     """An operation; `body` has the fields of its kind. On a tablet `n` is None until the server has answered.
 
-    The last keys are in the log of the app alone.
+    The optional keys are only in the log of the app.
     """
 
     op_id: str
@@ -34,14 +34,14 @@ class Op(TypedDict):
 
 
 class HostSpan(TypedDict):
-    """Times on the capture clock; the end is None while it lasts."""
+    """A time span on the capture clock; the end is None while it lasts."""
 
     start: int
     end: int | None
 
 
 class Run(TypedDict):
-    """One time that a step was done, on the capture clock; `shown` are its words on the screen."""
+    """One execution of a step, in times of the capture clock; `shown` is its text on the screen."""
 
     start: int | None
     end: int | None
@@ -51,14 +51,14 @@ class Run(TypedDict):
 
 
 class StepState(TypedDict):
-    """A step, and how often it was done."""
+    """State and executions of a step."""
 
     state: Literal["waiting", "open", "held", "stopped", "done", "skipped"]
     runs: list[Run]
 
 
 class ErrorState(TypedDict):
-    """An error; `operation_kinds.ErrorFields` says what its fields are."""
+    """An error; `operation_kinds.ErrorFields` describes its fields."""
 
     error_id: str
     planned: bool
@@ -87,14 +87,14 @@ class ErrorState(TypedDict):
 
 
 class FrozenStep(TypedDict):
-    """A step as the recipe has it, and as it is shown."""
+    """Label and text of a step in the recipe."""
 
     label: str
     text: str
 
 
 class Frozen(TypedDict):
-    """What was frozen when a recording was chosen; `annotated` is a published recording as it came."""
+    """The recipe as frozen when a recording was chosen; `annotated` is the original of a published recording."""
 
     name: str
     title: str
@@ -128,10 +128,10 @@ class WithdrawnState(TypedDict):
 
 
 class State(TypedDict):
-    """What the operations of a recording add up to.
+    """The reduced state of a recording.
 
-    `recording` is None before it was chosen, `marked_video` where nobody marked moments of errors.
-    `review_closed` is not there before somebody closed the review: older logs add up to what they always did.
+    `recording` is None before it was chosen, `marked_video` is None if no times of errors were marked.
+    `review_closed` is absent until the review is closed, so that the state of older logs does not change.
     """
 
     recording: Frozen
@@ -189,7 +189,7 @@ def empty_state() -> State:
 
 
 def new_error(error_id: str, *, planned: bool, origin: str, at: int | None = None) -> ErrorState:
-    """Return an error of which only the origin is known."""
+    """Return an error without any fields set."""
     return {
         "error_id": error_id,
         "planned": planned,

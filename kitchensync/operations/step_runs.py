@@ -1,4 +1,4 @@
-"""The runs of a step: begun, waiting in the middle of one, done, left out; one step may have several."""
+"""Runs of a step: started, held, done, or skipped; a step may have several."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TypedDict
 
 from kitchensync.operations.session_state import HostSpan, Op, Run, State, StepState
 
-BEGUN = ("open", "held", "stopped")
-"""The states of a step with a run that was not done."""
+STARTED = ("open", "held", "stopped")
+"""States of a step with an unfinished run."""
 
 
 class TimelineRow(TypedDict):
-    """A step of the line of time: its number, the runs and the errors (time, id), seconds."""
+    """A step of a timeline: its number, runs (start, end) and errors (time, id), in seconds."""
 
     node: int
     place: int | None
@@ -22,7 +22,7 @@ class TimelineRow(TypedDict):
 
 
 class SessionTimeline(TypedDict):
-    """The line of time of a session, and how long it is."""
+    """The timeline of a session and its length."""
 
     whole_s: float
     rows: list[TimelineRow]
@@ -34,26 +34,26 @@ def _step(state: State, op: Op) -> StepState:
 
 def _add_run(step: StepState, op: Op, start: int | None, end: int | None) -> None:
     run: Run = {"start": start, "end": end}
-    if "shown" in op["body"]:  # older tablets did not tell the words on the screen
+    if "shown" in op["body"]:  # older tablets did not send the text on the screen
         run["shown"] = op["body"]["shown"]
     step["runs"].append(run)
 
 
 def start(state: State, op: Op) -> None:
-    """Begin a run, or go on with one that waited."""
+    """Start a run, or continue one that was held or stopped."""
     step = _step(state, op)
     if step["state"] == "held":
         step["runs"][-1]["holds"][-1]["end"] = op["host_ns"]
     elif step["state"] == "stopped":
-        waited: HostSpan = {"start": step["runs"][-1].pop("stopped"), "end": op["host_ns"]}
-        step["runs"][-1].setdefault("holds", []).append(waited)
+        interruption: HostSpan = {"start": step["runs"][-1].pop("stopped"), "end": op["host_ns"]}
+        step["runs"][-1].setdefault("holds", []).append(interruption)
     elif step["state"] != "open":
         _add_run(step, op, op["host_ns"], None)
     step["state"] = "open"
 
 
 def hold(state: State, op: Op) -> None:
-    """Let the step wait, in the middle of its run, until it is begun again or done."""
+    """Interrupt the run of a step until it is started again or done."""
     step = _step(state, op)
     if step["state"] == "open":
         step["state"] = "held"
@@ -61,11 +61,11 @@ def hold(state: State, op: Op) -> None:
 
 
 def done(state: State, op: Op) -> None:
-    """End the run; one whose begin was not logged has no start."""
+    """End the run; without a logged start it has none."""
     step = _step(state, op)
     if step["state"] == "held":
         step["runs"][-1]["holds"][-1]["end"] = op["host_ns"]
-    if step["state"] in BEGUN:
+    if step["state"] in STARTED:
         step["runs"][-1].pop("stopped", None)
         step["runs"][-1]["end"] = op["host_ns"]
     elif step["state"] != "done":
@@ -74,15 +74,15 @@ def done(state: State, op: Op) -> None:
 
 
 def skip(state: State, op: Op) -> None:
-    """Leave the step out; a run that was begun does not count."""
+    """Skip the step; an unfinished run does not count."""
     step = _step(state, op)
-    if step["state"] in BEGUN:
+    if step["state"] in STARTED:
         step["runs"].pop()
     step["state"] = "skipped"
 
 
 def stop(state: State, op: Op) -> None:
-    """Close what is begun at the end of cooking: its run stopped then, and was not done."""
+    """Stop unfinished runs at the end of cooking."""
     for step in state["steps"].values():
         if step["state"] not in ("open", "held"):
             continue
@@ -100,45 +100,50 @@ CHANGES: dict[str, Callable[[State, Op], None]] = {
     "skip": skip,
     "hold": hold,
 }
-"""What an operation of a kind does to its step."""
+"""Function that applies each kind of operation to its step."""
 
 
 def began(state: State) -> int:
-    """Return the first touch of a step on the capture clock; 0 when there is none."""
+    """Return the first touch of a step on the capture clock, 0 if there is none."""
     runs = [run for step in state["steps"].values() for run in step["runs"]]
     return min((at for run in runs for at in (run["start"], run["end"]) if at), default=0)
 
 
 def timeline(state: State, numbers: Mapping[int, int | None]) -> SessionTimeline:
-    """Return what a line of time shows, seconds since the first touch of a step: runs and errors, to the last of all.
+    """Return the timeline with runs and errors, in seconds since the first touch of a step.
 
-    `numbers` gives the number of each step, in the order in which they are listed.
-    A run that was not done ends where it stopped; one whose begin or end is not known is as long as a moment.
+    `numbers` gives the number of each step, in the order of the rows. An unfinished run ends when it was stopped; one
+    with an unknown start or end has length 0.
     """
     first = began(state)
     errors: dict[int, list[tuple[float, str]]] = {}
     for error in state["errors"].values():
         if error["at"] and not error["removed"] and error["node"] is not None:
-            since = max(0.0, (error["at"] - first) / 1e9), error["error_id"]
-            errors.setdefault(error["node"], []).append(since)
+            at_s = max(0.0, (error["at"] - first) / 1e9)
+            errors.setdefault(error["node"], []).append((at_s, error["error_id"]))
     rows: list[TimelineRow] = []
     for node, number in numbers.items() if first else ():
-        lasted = []
+        runs = []
         for run in state["steps"].get(str(node), {"runs": []})["runs"]:
-            known = [at for at in (run["start"], run["end"], run.get("stopped")) if at]
-            lasted.append(((min(known) - first) / 1e9, (max(known) - first) / 1e9))
-        text, found = state["recording"]["steps"][str(node)]["text"], errors.get(node, [])
-        rows.append({"node": node, "place": number, "text": text, "runs": lasted, "errors": found})
+            times = [at for at in (run["start"], run["end"], run.get("stopped")) if at]
+            runs.append(((min(times) - first) / 1e9, (max(times) - first) / 1e9))
+        text = state["recording"]["steps"][str(node)]["text"]
+        rows.append(
+            {"node": node, "place": number, "text": text, "runs": runs, "errors": errors.get(node, [])}
+        )
     ends = [end for row in rows for _, end in row["runs"]] + [at for row in rows for at, _ in row["errors"]]
     return {"whole_s": max(ends, default=0.0), "rows": rows}
 
 
 def spans(state: State) -> dict[int, list[tuple[float | None, float | None]]]:
-    """Return when each step was begun and done, seconds since the first touch of a step; None is not known."""
+    """Return start and end of each step's runs, in seconds since the first touch of a step; None is unknown."""
     runs = {int(node): step["runs"] for node, step in state["steps"].items() if step["runs"]}
     first = began(state)
 
     def since(at: int | None) -> float | None:
         return None if at is None else (at - first) / 1e9
 
-    return {node: [(since(run["start"]), since(run["end"])) for run in found] for node, found in runs.items()}
+    return {
+        node: [(since(run["start"]), since(run["end"])) for run in step_runs]
+        for node, step_runs in runs.items()
+    }

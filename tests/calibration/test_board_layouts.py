@@ -1,4 +1,4 @@
-"""Boards printed in the layout of OpenCV before 4.6: found as well as the new ones, and named."""
+"""Boards printed in the layout of OpenCV before 4.6 are found and named like new ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CORNER_OFF_PX = 0.35
 
 @pytest.fixture
 def printer(shared_data: Callable[[str], Path]) -> ModuleType:
-    """The maker of prints and films of both layouts, which knows every corner."""
+    """Load the module that makes prints and videos of both layouts with known corners."""
     spec = importlib.util.spec_from_file_location("boards_of_both", shared_data("strangers/boards.py"))
     assert spec is not None
     assert spec.loader is not None
@@ -35,19 +35,19 @@ def printer(shared_data: Callable[[str], Path]) -> ModuleType:
 def test_both_layouts_give_as_many_corners(printer: ModuleType, across: int, down: int, is_old: bool) -> None:
     detector = Detector(Board(across, down, printer.SQUARE_M, printer.MARKER_M, "DICT_5X5_250"))
     for picture, corners in printer.views(across, down, is_old, 3, seed=4):
-        seen = detector.find(picture, "a picture")
-        assert seen is not None
-        assert len(seen.ids) >= len(corners) - 4  # one marker may be missed, in either layout
-        assert np.linalg.norm(seen.pixels - corners[seen.ids], axis=1).max() < CORNER_OFF_PX
-    told = {NEW} if down % 2 else {OLD if is_old else NEW}
-    assert {detector.layout} == told
+        view = detector.find(picture, "a picture")
+        assert view is not None
+        assert len(view.ids) >= len(corners) - 4  # one marker may be missed in either layout
+        assert np.linalg.norm(view.pixels - corners[view.ids], axis=1).max() < CORNER_OFF_PX
+    expected = {NEW} if down % 2 else {OLD if is_old else NEW}
+    assert {detector.layout} == expected
 
 
 @pytest.mark.parametrize("is_old", [False, True])
-def test_part_of_a_board_is_found_by_the_layout_that_a_picture_told(
+def test_part_of_a_board_is_found_with_the_layout_of_an_earlier_image(
     printer: ModuleType, is_old: bool
 ) -> None:
-    """Some parts look alike in both layouts: they are left out until a picture has told which it is."""
+    """Some parts look the same in both layouts: they are left out until an image shows which layout it is."""
     detector = Detector(Board(11, 8, printer.SQUARE_M, printer.MARKER_M, "DICT_5X5_250"))
     picture, corners = next(iter(printer.views(11, 8, is_old, 1, seed=9)))
     part = picture.copy()
@@ -55,10 +55,10 @@ def test_part_of_a_board_is_found_by_the_layout_that_a_picture_told(
     detector.find(part, "half a board")
     assert detector.layout in ("", OLD if is_old else NEW)
     detector.find(picture, "all of it")
-    seen = detector.find(part, "half a board")
-    assert seen is not None
-    assert len(seen.ids) >= 20
-    assert np.linalg.norm(seen.pixels - corners[seen.ids], axis=1).max() < CORNER_OFF_PX
+    view = detector.find(part, "half a board")
+    assert view is not None
+    assert len(view.ids) >= 20
+    assert np.linalg.norm(view.pixels - corners[view.ids], axis=1).max() < CORNER_OFF_PX
 
 
 @pytest.mark.slow
@@ -66,8 +66,17 @@ def test_part_of_a_board_is_found_by_the_layout_that_a_picture_told(
 def test_the_command_says_which_layout_it_found(printer: ModuleType, tmp_path: Path, is_old: bool) -> None:
     film = tmp_path / "board.mp4"
     printer.film(film, 10, 6, is_old, places=12, hold=3)
-    words = ["calibrate", "gopro", str(film), "--board", "10x6:24mm/18mm", "--data", str(tmp_path), "--json"]
-    done = CliRunner().invoke(main, words)
+    arguments = [
+        "calibrate",
+        "gopro",
+        str(film),
+        "--board",
+        "10x6:24mm/18mm",
+        "--data",
+        str(tmp_path),
+        "--json",
+    ]
+    done = CliRunner().invoke(main, arguments)
     answer = json.loads(done.stdout)
     assert (answer["status"], answer["board_layout"]) == ("ok", OLD if is_old else NEW)
     assert len(answer["used"]) >= 10

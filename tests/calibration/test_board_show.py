@@ -1,4 +1,4 @@
-"""The virtual cook who shows a board: its optics, its mount and its room come back out of what the devices send."""
+"""A virtual cook shows a board: optics and mount are estimated again from the data of the devices."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def kitchen(tmp_path_factory) -> Kitchen:
 
 @pytest.fixture(scope="module")
 def film(kitchen) -> Path:
-    """Ten places as the camera films them, beginning within the first."""
+    """Return a video of ten board poses that begins during the first one."""
     path = kitchen.truth.folder / "GX010001.MP4"
     ids = FileIds(MODELS["hero12"], SEED, 1_750_000_000, 0)
     take = ClipFile(
@@ -64,7 +64,7 @@ def film(kitchen) -> Path:
 
 
 def front_picture(feed: PvFeed, place: int) -> tuple[np.ndarray, np.void]:
-    """What the front camera sends while a place is held: luma, and its metadata."""
+    """Return a frame of the front camera while a pose is held: luma and metadata."""
     packet = feed.packet(feed.first_k((place * PLACE_FRAMES + PLACE_FRAMES - 8) * FRAME_S))
     decoded = pv.decode(packet.payload)
     return np.array(pv.raw_picture(decoded)[:720]), decoded.metadata
@@ -72,29 +72,27 @@ def front_picture(feed: PvFeed, place: int) -> tuple[np.ndarray, np.void]:
 
 @pytest.mark.slow
 @pytest.mark.slow
-def test_lens_and_mount_come_back(kitchen, film, tmp_path):
+def test_lens_and_mount_are_recovered(kitchen, film, tmp_path):
     truth = kitchen.show.truth()
-    found = calibrate_lens([film], BOARD, "fisheye", tmp_path)
+    lens = calibrate_lens([film], BOARD, "fisheye", tmp_path)
     names = ("fx", "fy")
-    assert [found.answer["parameters"][n] for n in names] == pytest.approx(
+    assert [lens.answer["parameters"][n] for n in names] == pytest.approx(
         [truth["parameters"][n] for n in names], rel=2e-3
     )
-    assert len(found.answer["used"]) <= SHOWN + 1, (
-        "a place that is held is one view, however often it was seen"
-    )
+    assert len(lens.answer["used"]) <= SHOWN + 1, "a held pose counts as one view for any number of frames"
     detector, show, pairs = Detector(BOARD), kitchen.show, []
     pictures = boards.BoardPictures(show, show.camera)
     raw = PvConfiguration(False, FRONT, 1, VideoEncoding(AskedEncoding.RAW, 1_000_000), 1)
     feed = PvFeed(HeadsetState(kitchen), raw)
     for place in range(SHOWN + 6):
-        luma, told = front_picture(feed, place)
+        luma, constants = front_picture(feed, place)
         in_front = detector.find(luma, f"place {place}")
         in_camera = detector.find(np.ascontiguousarray(pictures.at(place, PLACE_FRAMES - 8)[:720]), "")
         if in_front is not None and in_camera is not None:
-            (fx, fy), (cx, cy) = told["focal_length"], told["principal_point"]
+            (fx, fy), (cx, cy) = constants["focal_length"], constants["principal_point"]
             pairs.append(BoardPair(in_front, in_camera, Pinhole(1280, 720, fx, fy, cx, cy)))
     mount, true = (
-        from_board(pairs, BOARD, _lens(load(found.path))).b_from_a,
+        from_board(pairs, BOARD, _lens(load(lens.path))).b_from_a,
         np.array(truth["camera_from_pv"]),
     )
     assert np.degrees(Rotation.from_matrix(mount[:3, :3] @ true[:3, :3].T).magnitude()) < 0.1
@@ -107,25 +105,25 @@ def test_the_true_mount_turns_as_the_gyroscopes_do(kitchen):
     assert np.array(kitchen.show.truth()["camera_from_pv"])[:3, :3] == pytest.approx(turn, abs=1e-12)
 
 
-def test_the_film_shows_the_place_of_its_own_time(kitchen, film):
-    """Half a second into the show the first place is held; the board moves on where the next second begins."""
+def test_the_video_shows_the_pose_of_its_own_time(kitchen, film):
+    """The first pose is held from half a second on; the board moves on at the next full second."""
     import av
 
     show, detector = kitchen.show, Detector(BOARD)
-    wanted = {5: 0, PLACE_FRAMES: 1, 3 * PLACE_FRAMES: 3}
+    places = {5: 0, PLACE_FRAMES: 1, 3 * PLACE_FRAMES: 3}
     with av.open(str(film)) as container:
         for number, frame in enumerate(container.decode(video=0)):
-            if number not in wanted:
+            if number not in places:
                 continue
             place, within = show.moment(0.5 + number * FRAME_S)
-            assert place == wanted[number]
+            assert place == places[number]
             assert show.is_held(within)
-            seen = detector.find(frame.to_ndarray(format="gray"), "")
-            assert seen is not None
+            view = detector.find(frame.to_ndarray(format="gray"), "")
+            assert view is not None
             pose = show.camera.from_head @ show.head_from_board(place, within)
-            expected = show.camera.optics.pixels(BOARD.corners_m[seen.ids] @ pose[:3, :3].T + pose[:3, 3])
-            assert np.median(np.linalg.norm(seen.pixels - expected, axis=1)) < 0.2
-            if number == max(wanted):
+            expected = show.camera.optics.pixels(BOARD.corners_m[view.ids] @ pose[:3, :3].T + pose[:3, 3])
+            assert np.median(np.linalg.norm(view.pixels - expected, axis=1)) < 0.2
+            if number == max(places):
                 break
 
 
@@ -147,11 +145,11 @@ def test_far_depth_is_that_of_the_room(kitchen):
     assert len(u) > 50_000
 
 
-def test_what_does_not_go_with_the_board_is_refused_in_one_line(tmp_path):
-    for words in (["--rings"], ["--speed", "0"], ["--gopro-chapter-seconds", "9"]):
+def test_options_that_do_not_fit_the_board_scene_are_refused_in_one_line(tmp_path):
+    for options in (["--rings"], ["--speed", "0"], ["--gopro-chapter-seconds", "9"]):
         done = CliRunner().invoke(
-            main, ["simulate", "--seed", "1", "--scene", "board", "--out", str(tmp_path / "x"), *words]
+            main, ["simulate", "--seed", "1", "--scene", "board", "--out", str(tmp_path / "x"), *options]
         )
         assert done.exit_code == 1
         assert "--scene board does not go with" in done.output
-        assert words[0] in done.output
+        assert options[0] in done.output

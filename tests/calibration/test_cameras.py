@@ -1,4 +1,4 @@
-"""Camera models against OpenCV's projections, against the virtual kitchen's own optics, and there and back."""
+"""Camera models compared with OpenCV, with the virtual kitchen's optics, and with their own inverse."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def points_ahead(count: int = 400) -> np.ndarray:
 
 
 @pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
-def test_projections_are_those_of_opencv(lens):
+def test_projections_agree_with_opencv(lens):
     points = points_ahead()
     matrix = np.array([[lens.fx, 0, lens.cx], [0, lens.fy, lens.cy], [0, 0, 1.0]])
     nothing = np.zeros(3)
@@ -39,7 +39,7 @@ def test_projections_are_those_of_opencv(lens):
 
 
 @pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
-def test_projections_are_those_of_the_judge(lens):
+def test_projections_agree_with_the_reference(lens):
     judge = Optics(lens.kind, 1920, 1080, *lens.parameters[:4], k=tuple(lens.parameters[4:]))
     points = points_ahead()
     assert np.allclose(lens.project(points), judge.pixels(points), atol=1e-9)
@@ -48,7 +48,7 @@ def test_projections_are_those_of_the_judge(lens):
 
 
 @pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
-def test_points_of_single_precision_are_drawn_in_it_to_a_thousandth_of_a_pixel(lens):
+def test_single_precision_points_are_projected_to_a_thousandth_of_a_pixel(lens):
     points = np.vstack((points_ahead(), [[0.1, 0.2, -1.0], [0, 0, 0]]))
     single = lens.project(points.astype(np.float32))
     assert single.dtype == np.float32
@@ -58,7 +58,7 @@ def test_points_of_single_precision_are_drawn_in_it_to_a_thousandth_of_a_pixel(l
 @pytest.mark.slow
 @pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
 @given(u=st.floats(0, 1919), v=st.floats(0, 1079), distance=st.floats(0.1, 20))
-def test_a_pixel_and_its_ray_are_one(lens, u, v, distance):
+def test_a_pixel_and_its_ray_correspond(lens, u, v, distance):
     ray = lens.rays([[u, v]])
     assert np.linalg.norm(ray) == pytest.approx(1.0)
     assert np.allclose(lens.project(ray * distance), [[u, v]], atol=1e-6)
@@ -66,8 +66,8 @@ def test_a_pixel_and_its_ray_are_one(lens, u, v, distance):
 
 @pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
 @pytest.mark.parametrize("width", [640, 3840])
-def test_a_picture_of_another_width_shows_the_same_points_with_edges_on_edges(lens, width):
-    """A pixel is a square around its number: the picture's edge, at -0.5, stays its edge."""
+def test_an_image_of_another_width_maps_edges_to_edges(lens, width):
+    """A pixel is a square around its index: the edge of the image is at -0.5 in every size."""
     small, share = lens.scaled(width), width / 1920
     expected = (lens.project(points_ahead()) + 0.5) * share - 0.5
     assert np.allclose(small.project(points_ahead()), expected, atol=1e-9)
@@ -75,19 +75,19 @@ def test_a_picture_of_another_width_shows_the_same_points_with_edges_on_edges(le
 
 
 @pytest.mark.parametrize("lens", LENSES, ids=lambda lens: lens.kind)
-def test_nothing_is_seen_behind_the_camera(lens):
+def test_nothing_behind_the_camera_is_visible(lens):
     assert np.isnan(lens.project([[0.01, 0.02, -1.0]])).all()
     assert not inside(lens, lens.project([[0.01, 0.02, -1.0]])).any()
 
 
-def test_nothing_is_seen_where_the_lens_model_folds_back():
+def test_nothing_is_visible_where_the_lens_model_folds_back():
     barrel = Pinhole(1000, 1000, 500, 500, 500, 500, k1=-0.3)
     assert np.isfinite(barrel.project([[1.0, 0.0, 1.0]])).all()
-    assert np.isnan(barrel.project([[1.2, 0.0, 1.0]])).all(), "beyond r = 1.054 the picture's radius shrinks"
+    assert np.isnan(barrel.project([[1.2, 0.0, 1.0]])).all(), "beyond r = 1.054 the image radius shrinks"
 
 
 def tables(width: int = 64, height: int = 48) -> tuple[LookUpTable, Fisheye]:
-    """The tables that a headset with a fisheye would send."""
+    """Return the look-up tables of a headset with a fisheye lens, and this lens."""
     lens = Fisheye(width, height, 30, 30, 31, 23, 0.05, -0.01)
     u, v = np.meshgrid(np.arange(width), np.arange(height))
     rays = lens.rays(np.column_stack((u.ravel(), v.ravel())).astype(float)).reshape(height, width, 3)
@@ -101,7 +101,7 @@ def tables(width: int = 64, height: int = 48) -> tuple[LookUpTable, Fisheye]:
     ), lens
 
 
-def test_a_look_up_table_sees_as_the_lens_it_was_made_of():
+def test_a_look_up_table_agrees_with_the_lens_it_was_made_from():
     camera, lens = tables()
     pixels = np.array([[10.0, 12.0], [40.5, 30.25], [31.0, 23.0]])
     off_rad = np.arccos(np.clip(np.sum(camera.rays(pixels) * lens.rays(pixels), axis=1), -1, 1))
@@ -111,10 +111,10 @@ def test_a_look_up_table_sees_as_the_lens_it_was_made_of():
     assert np.isnan(camera.project([[5.0, 0, 0.1], [0, 0, -1]])).all()
 
 
-def test_a_camera_survives_its_own_words_and_others_are_refused():
-    words = dict(zip(WIDE.names, WIDE.parameters, strict=True))
-    assert lens_of("fisheye", 1920, 1080, words) == WIDE
+def test_camera_parameters_round_trip_and_wrong_ones_are_refused():
+    parameters = dict(zip(WIDE.names, WIDE.parameters, strict=True))
+    assert lens_of("fisheye", 1920, 1080, parameters) == WIDE
     with pytest.raises(BadModel, match="not one of pinhole, fisheye"):
-        lens_of("mirror", 1920, 1080, words)
+        lens_of("mirror", 1920, 1080, parameters)
     with pytest.raises(BadModel, match="has the parameters"):
-        lens_of("pinhole", 1920, 1080, words)
+        lens_of("pinhole", 1920, 1080, parameters)

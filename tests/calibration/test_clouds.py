@@ -1,4 +1,4 @@
-"""Depth as points against plain arithmetic, and pictures of it against a plane that is known."""
+"""Points from depth compared with plain arithmetic, and registered depth with a known plane."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW
 
 
 def depth_camera() -> LookUpTable:
-    """The virtual headset's far depth camera."""
+    """Return the virtual headset's long-throw depth camera."""
     return look_up_table(LONGTHROW)
 
 
 def wall(camera: LookUpTable, distance_m: float) -> np.ndarray:
-    """Radial depth in millimetres of a wall across the optical axis."""
+    """Return the radial depth in millimetres of a wall perpendicular to the optical axis."""
     return np.rint(1000 * distance_m * np.sqrt(1 + np.sum(camera.plane.astype(float) ** 2, -1))).astype(
         np.uint16
     )
@@ -57,7 +57,7 @@ def test_registration_puts_a_wall_where_the_other_camera_sees_it():
     assert np.abs(picture[40:320, 60:580] - expected[40:320, 60:580]).max() < 6
 
 
-def test_what_is_in_front_hides_what_is_behind():
+def test_points_in_front_hide_those_behind():
     camera = depth_camera()
     target = Pinhole(320, 180, 250, 250, 159.5, 89.5)
     depth = wall(camera, 2.0)
@@ -68,25 +68,25 @@ def test_what_is_in_front_hides_what_is_behind():
     aside[0, 3] = 0.25
     in_target = moved(aside, points)
     picture = np.zeros((180, 320, 3), np.uint8)
-    _, seen = colours(target, in_target, order, picture)
+    _, coloured = colours(target, in_target, order, picture)
     behind = in_target[:, 2] > 1.5
     pixels = target.project(in_target)
     near_pixels = pixels[~behind & inside(target, pixels)]
     low, high = near_pixels.min(0) + 6, near_pixels.max(0) - 6
     hidden = behind & np.all((pixels > low) & (pixels < high), axis=1)
     assert hidden.sum() > 100
-    assert not seen[hidden].any()
+    assert not coloured[hidden].any()
     open_wall = behind & inside(target, pixels) & (pixels[:, 0] < near_pixels[:, 0].min() - 8)
-    assert seen[open_wall].mean() > 0.95
+    assert coloured[open_wall].mean() > 0.95
 
 
-def test_colours_come_from_the_pixel_a_point_falls_on():
+def test_colours_come_from_the_pixel_of_a_point():
     camera = depth_camera()
     target = Pinhole(320, 180, 250, 250, 159.5, 89.5)
     v, u = np.mgrid[0:180, 0:320]
     picture = np.stack((u % 256, v, u // 256), -1).astype(np.uint8)
     points, order = DepthCamera(camera).points(wall(camera, 1.2))
-    shades, seen = colours(target, points, order, picture)
-    at = np.rint(target.project(points[seen])).astype(int)
-    assert np.array_equal(shades[seen][:, 0] + 256 * shades[seen][:, 2].astype(int), at[:, 0])
-    assert np.array_equal(shades[seen][:, 1], at[:, 1])
+    shades, coloured = colours(target, points, order, picture)
+    at = np.rint(target.project(points[coloured])).astype(int)
+    assert np.array_equal(shades[coloured][:, 0] + 256 * shades[coloured][:, 2].astype(int), at[:, 0])
+    assert np.array_equal(shades[coloured][:, 1], at[:, 1])

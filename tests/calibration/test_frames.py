@@ -1,4 +1,4 @@
-"""Transforms against SciPy's rotations and against projections done by hand."""
+"""Transforms compared with SciPy's rotations and with projections by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ metres = st.floats(-5, 5)
 
 
 def wire_pose(rotation: Rotation, position: list[float]) -> np.ndarray:
-    """A pose as the headset sends it: row vectors, translation in the last row."""
+    """Return a pose as sent by the headset: for row vectors, translation in the last row."""
     pose = np.eye(4, dtype=np.float32)
     pose[:3, :3] = rotation.as_matrix().T
     pose[3, :3] = position

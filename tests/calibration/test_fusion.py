@@ -1,4 +1,4 @@
-"""Far depth of the virtual room fused into a mesh, against the room's own walls."""
+"""Long-throw depth of the virtual room fused into a mesh and compared with its walls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kitchensync.virtual_kitchen.world.room import BACK, FLOOR, RIGHT, distance_
 
 
 def looking(yaw_deg: float, pitch_deg: float, place: list[float]) -> np.ndarray:
-    """World from camera (x right, y down, z forward) of a camera in the room (x right, y up, z back)."""
+    """Return world from camera: camera x right, y down, z forward; room x right, y up, z back."""
     pose = np.eye(4)
     turn = Rotation.from_euler("YX", [yaw_deg, pitch_deg], degrees=True).as_matrix()
     pose[:3, :3] = turn @ np.diag([1.0, -1, -1])
@@ -23,7 +23,7 @@ def looking(yaw_deg: float, pitch_deg: float, place: list[float]) -> np.ndarray:
 
 
 def seen_depth(pose: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Radial millimetres of the room with a sensor's noise."""
+    """Return the radial depth of the room in millimetres with sensor noise."""
     plane = look_up_table(LONGTHROW).plane.reshape(-1, 2).astype(float)
     rays = np.column_stack((plane, np.ones(len(plane))))
     rays /= np.linalg.norm(rays, axis=1, keepdims=True)
@@ -31,7 +31,7 @@ def seen_depth(pose: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.rint(1000 * away + rng.normal(0, 4, away.shape)).astype(np.uint16).reshape(288, 320)
 
 
-def test_the_judge_knows_its_room():
+def test_the_reference_knows_its_room():
     right = distance_m(np.zeros(3), np.array([[1.0, 1e-9, 1e-9], [1e-9, -1.0, 0.3], [1e-9, 1e-9, 1.0]]) + 0.0)
     assert right[0] == pytest.approx(RIGHT)
     assert right[2] == pytest.approx(BACK)
@@ -49,7 +49,7 @@ def test_depth_along_z_of_a_wall_is_its_distance():
 
 
 @pytest.mark.slow
-def test_depth_that_shows_nothing_is_no_mesh_and_says_so(tmp_path):
+def test_depth_without_a_surface_is_refused_as_a_mesh(tmp_path):
     try:
         fusion = Fusion(look_up_table(LONGTHROW))
     except Refused as refusal:

@@ -1,4 +1,4 @@
-"""Sensors at rest against noise of known strength."""
+"""Inertial sensors at rest compared with noise of known strength."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def test_the_longest_rest_is_found_between_two_motions():
     samples = rng.normal(0, 0.002, (12_000, 3)) + bias
     samples[:3000] += rng.normal(0, 1, (3000, 3))
     samples[9000:] += 2.0
-    found = rest(samples, HZ, 0.02)
-    assert (found.start, found.stop) == (3000, 9000)
-    assert np.all(np.abs(found.mean - bias) < 4 * found.sigma + 1e-6)
-    assert found.noise == pytest.approx(0.002, rel=0.1)
-    with pytest.raises(Refused, match="50 samples are no second of rest"):
+    still = rest(samples, HZ, 0.02)
+    assert (still.start, still.stop) == (3000, 9000)
+    assert np.all(np.abs(still.mean - bias) < 4 * still.sigma + 1e-6)
+    assert still.noise == pytest.approx(0.002, rel=0.1)
+    with pytest.raises(Refused, match="50 samples are less than a second"):
         rest(samples[:50], HZ, 0.02)
     with pytest.raises(Refused, match="lay still for 0 s at most"):
         rest(rng.normal(0, 1, (4000, 3)), HZ, 0.02)

@@ -1,4 +1,4 @@
-"""Lenses from rendered boards against the optics they were rendered with, and against OpenCV's own calibration."""
+"""Lenses from rendered boards compared with their true optics and with OpenCV's calibration."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import cv2
 import numpy as np
 import pytest
 
-from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
+from kitchensync.calibration.estimate.board import Board, BoardView, Detector
 from kitchensync.calibration.estimate.choice import CandidateFrame, choose
 from kitchensync.calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
-from kitchensync.calibration.estimate.lens_quality import DETECTOR_PX, farther_out
+from kitchensync.calibration.estimate.lens_quality import DETECTOR_PX, detector_error
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.virtual_kitchen.world import boards
 from kitchensync.virtual_kitchen.world.optics import Optics
@@ -31,7 +31,7 @@ VIEWS = 10
 def aimed(
     optics: Optics, rng: np.random.Generator, *, slant: float = 0.7, low: float = 0.1, high: float = 0.9
 ) -> np.ndarray:
-    """A pose of the board somewhere in the picture."""
+    """Return a random pose of the board within the image."""
     pixel = rng.uniform(low, high, 2) * [optics.width, optics.height]
     ray = optics.ray(*pixel)
     tilt = tuple(rng.uniform(-slant, slant, 2))
@@ -39,21 +39,21 @@ def aimed(
 
 
 @pytest.fixture(scope="module", params=OPTICS)
-def filmed(request) -> tuple[Optics, list[BoardSeen]]:
-    """Ten rendered boards seen through one lens."""
+def filmed(request) -> tuple[Optics, list[BoardView]]:
+    """Return the optics of a lens and the views of ten boards rendered with it."""
     optics, rng = OPTICS[request.param], np.random.default_rng(11)
     camera, detector = boards.BoardCamera(optics, PRINT), Detector(BOARD)
     views = []
     while len(views) < VIEWS:
         picture = camera.see(aimed(optics, rng), rng=rng)
-        seen = detector.find(picture, f"picture {len(views)}")
-        if seen is not None and len(seen.ids) >= 12:
-            views.append(seen)
+        view = detector.find(picture, f"picture {len(views)}")
+        if view is not None and len(view.ids) >= 12:
+            views.append(view)
     return optics, views
 
 
-def second_opinion(optics: Optics, views: list[BoardSeen]) -> np.ndarray:
-    """OpenCV's own calibration of the same corners."""
+def second_opinion(optics: Optics, views: list[BoardView]) -> np.ndarray:
+    """Return OpenCV's calibration from the same corners."""
     objects = [BOARD.corners_m[view.ids].astype(np.float32)[:, None] for view in views]
     pixels = [view.pixels.astype(np.float32)[:, None] for view in views]
     size = (optics.width, optics.height)
@@ -72,21 +72,21 @@ def second_opinion(optics: Optics, views: list[BoardSeen]) -> np.ndarray:
 
 def test_the_lens_is_found_and_opencv_agrees(filmed):
     optics, views = filmed
-    found = estimate(views, BOARD, optics.kind)
-    assert found.lens.fx == pytest.approx(optics.fx, rel=2e-3)
-    assert found.lens.fy == pytest.approx(optics.fy, rel=2e-3)
-    assert distortion_error_px(found, optics) < 0.3
-    assert found.rms_px < 0.2
-    assert found.held_out_px < 0.25
-    assert np.abs(found.lens.parameters[:4] - second_opinion(optics, views)[:4]).max() < 0.5
+    estimated = estimate(views, BOARD, optics.kind)
+    assert estimated.lens.fx == pytest.approx(optics.fx, rel=2e-3)
+    assert estimated.lens.fy == pytest.approx(optics.fy, rel=2e-3)
+    assert distortion_error_px(estimated, optics) < 0.3
+    assert estimated.rms_px < 0.2
+    assert estimated.held_out_px < 0.25
+    assert np.abs(estimated.lens.parameters[:4] - second_opinion(optics, views)[:4]).max() < 0.5
 
 
-def distortion_error_px(found: Intrinsics, optics: Optics) -> float:
-    """RMS over the picture between where the truth and the estimate put the same rays, the best turn taken out."""
+def distortion_error_px(intrinsics: Intrinsics, optics: Optics) -> float:
+    """Return the RMS distance of the same rays in true and estimated images, apart from a rotation."""
     table = optics.ray_table()[::20, ::20].reshape(-1, 3)
-    truth, estimated = optics.pixels(table), found.lens.project(table)
+    truth, estimated = optics.pixels(table), intrinsics.lens.project(table)
     turns = [
-        (found.lens.project(table + 1e-5 * np.cross(axis, table)) - estimated).ravel() / 1e-5
+        (intrinsics.lens.project(table + 1e-5 * np.cross(axis, table)) - estimated).ravel() / 1e-5
         for axis in np.eye(3)
     ]
     off = (truth - estimated).ravel()
@@ -94,16 +94,16 @@ def distortion_error_px(found: Intrinsics, optics: Optics) -> float:
     return float(np.sqrt(np.mean(np.sum(off.reshape(-1, 2) ** 2, axis=1))))
 
 
-def test_corners_lie_nearer_the_truth_than_opencvs_board_detector_puts_them():
+def test_corners_are_closer_to_the_truth_than_those_of_opencvs_detector():
     optics, rng, detector = OPTICS["fisheye"], np.random.default_rng(5), Detector(BOARD)
     camera, mine, theirs = boards.BoardCamera(optics, PRINT), [], []
     for _ in range(6):
         pose = aimed(optics, rng)
         picture = camera.see(pose, rng=rng)
         truth = optics.pixels(BOARD.corners_m @ pose[:3, :3].T + pose[:3, 3])
-        seen = detector.find(picture, "")
-        assert seen is not None
-        mine.append(seen.pixels - truth[seen.ids])
+        view = detector.find(picture, "")
+        assert view is not None
+        mine.append(view.pixels - truth[view.ids])
         pixels, ids, _, _ = cv2.aruco.CharucoDetector(BOARD.opencv).detectBoard(picture)
         theirs.append(pixels.reshape(-1, 2) - truth[ids.ravel()])
     rms_px = [np.sqrt(np.mean(np.sum(np.concatenate(of) ** 2, axis=1))) for of in (mine, theirs)]
@@ -112,16 +112,16 @@ def test_corners_lie_nearer_the_truth_than_opencvs_board_detector_puts_them():
     assert rms_px[0] < 0.9 * rms_px[1]
 
 
-def test_an_error_alike_in_all_views_is_stated_apart_and_moves_what_it_says():
+def test_an_error_common_to_all_views_is_stated_separately_and_has_the_stated_effect():
     optics, rng = OPTICS["fisheye"], np.random.default_rng(9)
     views = [points_of(optics, aimed(optics, rng), "view" + i * "+") for i in range(12)]
-    found = estimate(views, BOARD, "fisheye")
-    middle, stretch = found.lens.parameters[2:4], 1 + 100 * DETECTOR_PX / 960
+    estimated = estimate(views, BOARD, "fisheye")
+    middle, stretch = estimated.lens.parameters[2:4], 1 + 100 * DETECTOR_PX / 960
     out = [replace(view, pixels=middle + stretch * (view.pixels - middle)) for view in views]
-    moved = (estimate(out, BOARD, "fisheye").lens.parameters - found.lens.parameters) / 100
-    assert moved == pytest.approx(farther_out(found.lens), abs=1e-4)
-    assert np.sqrt(np.diag(found.systematic)) == pytest.approx(np.abs(farther_out(found.lens)))
-    assert found.covariance[0, 0] > found.systematic[0, 0]
+    moved = (estimate(out, BOARD, "fisheye").lens.parameters - estimated.lens.parameters) / 100
+    assert moved == pytest.approx(detector_error(estimated.lens), abs=1e-4)
+    assert np.sqrt(np.diag(estimated.systematic)) == pytest.approx(np.abs(detector_error(estimated.lens)))
+    assert estimated.covariance[0, 0] > estimated.systematic[0, 0]
 
 
 def test_the_better_model_is_chosen_by_unseen_views(filmed):
@@ -129,15 +129,15 @@ def test_the_better_model_is_chosen_by_unseen_views(filmed):
     assert estimate_best(views, BOARD).lens.kind == optics.kind
 
 
-def test_a_view_that_does_not_fit_is_named_and_left_out(filmed):
+def test_an_outlier_view_is_named_and_left_out(filmed):
     optics, views = filmed
     rng = np.random.default_rng(2)
     spoilt = replace(
         views[3], pixels=views[3].pixels + rng.normal(0, 6, views[3].pixels.shape), name="the shaken one"
     )
-    found = estimate([*views[:3], spoilt, *views[4:]], BOARD, optics.kind)
-    assert list(found.left_out) == ["the shaken one"]
-    assert found.lens.fx == pytest.approx(optics.fx, rel=4e-3)
+    estimated = estimate([*views[:3], spoilt, *views[4:]], BOARD, optics.kind)
+    assert list(estimated.left_out) == ["the shaken one"]
+    assert estimated.lens.fx == pytest.approx(optics.fx, rel=4e-3)
 
 
 def test_too_few_views_are_refused(filmed):
@@ -149,7 +149,7 @@ def test_too_few_views_are_refused(filmed):
         estimate([*poor, *views[4:]], BOARD, optics.kind)
 
 
-def test_pictures_of_several_sizes_are_refused_with_the_odd_one_named(filmed):
+def test_images_of_several_sizes_are_refused_and_the_odd_one_named(filmed):
     optics, views = filmed
     mixed = [*views[:9], replace(views[9], size=(1920, 1080))]
     with pytest.raises(Refused, match=r"several sizes \(960 x 540, 1920 x 1080\).*picture 9"):
@@ -171,34 +171,34 @@ def test_a_board_that_was_never_tilted_and_one_that_never_left_the_middle_are_re
 
 
 def facing(pose: np.ndarray) -> np.ndarray:
-    """The same place, parallel to the picture."""
+    """Return the same position, parallel to the image plane."""
     pose[:3, :3] = np.eye(3)
     return pose
 
 
-def points_of(optics: Optics, pose: np.ndarray, name: str) -> BoardSeen:
-    """Exact corners, without a picture."""
+def points_of(optics: Optics, pose: np.ndarray, name: str) -> BoardView:
+    """Return a view with exact corners, without an image."""
     at = BOARD.corners_m @ pose[:3, :3].T + pose[:3, 3]
     pixels = optics.pixels(at) + np.random.default_rng(len(name)).normal(0, 0.03, (len(at), 2))
     kept = np.all((pixels > 2) & (pixels < [optics.width - 3, optics.height - 3]), axis=1)
-    return BoardSeen(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
+    return BoardView(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
 
 
-def test_mirrored_foreign_and_missing_boards_are_told_apart():
+def test_mirrored_foreign_and_missing_boards_are_distinguished():
     optics, rng = OPTICS["pinhole"], np.random.default_rng(4)
     pose = boards.looking_at(PRINT, 0.35, (0.2, -0.1), 0.1, (0.135, 0.09), np.array([0.0, 0, 1]))
     picture = boards.BoardCamera(optics, PRINT).see(pose, rng=rng)
     detector = Detector(BOARD)
     assert detector.find(picture, "") is not None
-    assert "mirrored" in detector.why_not(np.ascontiguousarray(picture[:, ::-1]))
-    assert "--board" in Detector(Board(7, 5, 0.03, 0.022)).why_not(picture)
-    assert "DICT_5X5_250" in Detector(Board(9, 6, 0.03, 0.022, "DICT_4X4_250")).why_not(picture)
+    assert "mirrored" in detector.explain_missing(np.ascontiguousarray(picture[:, ::-1]))
+    assert "--board" in Detector(Board(7, 5, 0.03, 0.022)).explain_missing(picture)
+    assert "DICT_5X5_250" in Detector(Board(9, 6, 0.03, 0.022, "DICT_4X4_250")).explain_missing(picture)
     shaken = boards.BoardCamera(optics, PRINT).see(pose, blur_px=7.0, rng=rng)
-    assert "blurred" in detector.why_not(shaken)
-    assert detector.why_not(np.full((540, 960), 90, np.uint8)).startswith("no board is to be seen")
+    assert "blurred" in detector.explain_missing(shaken)
+    assert detector.explain_missing(np.full((540, 960), 90, np.uint8)).startswith("no board is to be seen")
 
 
-def test_blurred_moving_and_repeated_views_are_left_out_by_name():
+def test_blurred_moving_and_repeated_views_are_left_out_with_reasons():
     optics, rng = OPTICS["pinhole"], np.random.default_rng(6)
     camera, detector = boards.BoardCamera(optics, PRINT), Detector(BOARD)
     pose = boards.looking_at(PRINT, 0.35, (0.2, -0.1), 0.1, (0.135, 0.09), np.array([0.0, 0, 1]))
@@ -226,12 +226,12 @@ def test_the_published_calibration_of_opencvs_sample_pictures_is_reproduced():
     views = []
     for path in pictures:
         grey = cv2.imread(str(path), cv2.IMREAD_GRAYSCALE)
-        found, corners = cv2.findChessboardCorners(grey, (9, 6))
-        assert found
+        has_corners, corners = cv2.findChessboardCorners(grey, (9, 6))
+        assert has_corners
         ends = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 30, 0.1)
         corners = cv2.cornerSubPix(grey, corners, (11, 11), (-1, -1), ends)
         views.append(
-            BoardSeen(path.name, np.arange(54), corners.reshape(-1, 2).astype(float), (640, 480), 0.7)
+            BoardView(path.name, np.arange(54), corners.reshape(-1, 2).astype(float), (640, 480), 0.7)
         )
     published = cv2.FileStorage(str(folder / "left_intrinsics.yml"), cv2.FILE_STORAGE_READ)
     matrix, k = published.getNode("camera_matrix").mat(), published.getNode("distortion_coefficients").mat()

@@ -1,4 +1,4 @@
-"""A headset that loses itself twice in `overlay`, `cloud` and `view --save`: nothing is placed while it does."""
+"""Tracking lost twice, in `overlay`, `cloud` and `view --save`: nothing is placed without tracking."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ needs_rerun = pytest.mark.skipif(find_spec("rerun") is None, reason="needs the e
 DEPTH = "hololens/depth_longthrow"
 PV_HZ = 10.0
 SPANS_S = ((0.35, 0.45), (0.68, 0.95))
-"""Seconds of the film. The front camera loses one picture in the first span and three in the other.
+"""Spans without tracking, seconds of the video. They contain one and three frames of the front camera.
 
-Over the first, poses are near enough to one another that they could be interpolated.
+In the first span the neighbouring poses are close enough for an interpolation.
 """
 
 
 @pytest.fixture(scope="module")
 def takes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Kitchen]:
-    """The furnished room as it was recorded, and the same with tracking lost."""
+    """Return a recording of the furnished room, the same with tracking lost, and its kitchen."""
     whole = tmp_path_factory.mktemp("data") / "furnished"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(room, "PV_HZ", PV_HZ)
@@ -64,41 +64,41 @@ def sightings(path: Path, camera: str, kitchen: Kitchen) -> list[tuple[float, Sh
         ]
 
 
-def run(*words: object) -> dict:
-    done = CliRunner().invoke(main, [*(str(word) for word in words), "--json"])
+def run(*arguments: object) -> dict:
+    done = CliRunner().invoke(main, [*(str(argument) for argument in arguments), "--json"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("camera", ["pv", "gopro"])
-def test_nothing_is_drawn_while_tracking_is_lost_and_the_rest_is_as_before(
+def test_nothing_is_drawn_without_tracking_and_the_rest_is_unchanged(
     takes: tuple[Path, Path, Kitchen], camera: str
 ) -> None:
     whole, lost, kitchen = takes
     left_out = placed = 0
     before = sightings(whole, camera, kitchen)
-    for (at_s, shot, seen), (_, was, had) in zip(sightings(lost, camera, kitchen), before, strict=True):
+    for (at_s, shot, sighting), (_, was, had) in zip(sightings(lost, camera, kitchen), before, strict=True):
         assert was.view is not None
         if shot.view is None:
             left_out += 1
-            assert seen.unplaced == shot.unplaced == TRACKING_LOST
-            assert not seen.hands
-            assert seen.gaze is None
-            assert not len(seen.edges)
-            assert TRACKING_LOST in caption(at_s, seen)
-            assert (draw(shot.rgb.copy(), seen, "")[40:] == was.rgb[40:]).all()
+            assert sighting.unplaced == shot.unplaced == TRACKING_LOST
+            assert not sighting.hands
+            assert sighting.gaze is None
+            assert not len(sighting.edges)
+            assert TRACKING_LOST in caption(at_s, sighting)
+            assert (draw(shot.rgb.copy(), sighting, "")[40:] == was.rgb[40:]).all()
             continue
         placed += 1
         assert not is_lost(at_s)
-        assert seen.unplaced == ""
-        assert TRACKING_LOST not in caption(at_s, seen)
+        assert sighting.unplaced == ""
+        assert TRACKING_LOST not in caption(at_s, sighting)
         assert (shot.view.camera_from_world == was.view.camera_from_world).all()
-        assert seen.hands.keys() == had.hands.keys()
-    # The film takes its place from the front camera's poses: lost between 0.3 and 0.5 s, and from 0.6 to 1.0 s.
+        assert sighting.hands.keys() == had.hands.keys()
+    # The video is placed by the front camera's poses: without any from 0.3 to 0.5 s and from 0.6 to 1.0 s.
     assert (left_out, placed) == {"pv": (4, 8), "gopro": (18, 12)}[camera]
 
 
-def test_a_pose_between_tracked_ones_is_known_and_beyond_the_last_one_is_not_called_lost() -> None:
+def test_a_pose_between_tracked_ones_is_interpolated_and_after_the_last_one_is_not_called_lost() -> None:
     poses = np.tile(np.eye(4), (5, 1, 1))
     poses[3] = 0
     track = PoseTrack.of_wire(10 * np.arange(5), poses, np.zeros(5, np.int32))
@@ -106,7 +106,7 @@ def test_a_pose_between_tracked_ones_is_known_and_beyond_the_last_one_is_not_cal
     assert lost_at(track, at).tolist() == [False, False, False, False, True, True, True, False, False]
 
 
-def test_pictures_before_the_headset_s_first_pose_are_not_called_lost(
+def test_frames_before_the_headset_s_first_pose_are_not_called_lost(
     takes: tuple[Path, Path, Kitchen],
 ) -> None:
     path = takes[1]
@@ -116,14 +116,14 @@ def test_pictures_before_the_headset_s_first_pose_are_not_called_lost(
     assert (shot.view, shot.unplaced) == (None, NO_POSE)
 
 
-def test_a_film_that_begins_while_tracking_is_lost_is_as_wide_as_asked(
+def test_an_overlay_that_begins_without_tracking_has_the_requested_width(
     takes: tuple[Path, Path, Kitchen], tmp_path: Path
 ) -> None:
     out = tmp_path / "film.mp4"
-    said = run("overlay", takes[1], "--out", out, "--width", 320, "--start", 0.65)
-    assert said["drawn_now"]["lost"] == said["drawn_now"]["unplaced"] == 3
+    answer = run("overlay", takes[1], "--out", out, "--width", 320, "--start", 0.65)
+    assert answer["drawn_now"]["lost"] == answer["drawn_now"]["unplaced"] == 3
     with av.open(str(out)) as film:
-        assert {(one.width, one.height) for one in film.decode(video=0)} == {(320, 180)}
+        assert {(frame.width, frame.height) for frame in film.decode(video=0)} == {(320, 180)}
 
 
 def test_a_cloud_leaves_out_and_counts_what_was_taken_while_tracking_was_lost(
@@ -131,10 +131,10 @@ def test_a_cloud_leaves_out_and_counts_what_was_taken_while_tracking_was_lost(
 ) -> None:
     whole, lost, _ = takes
     before = run("cloud", whole, "--out", tmp_path / "whole.ply")
-    said = run("cloud", lost, "--out", tmp_path / "lost.ply")
+    answer = run("cloud", lost, "--out", tmp_path / "lost.ply")
     assert before["left_out"]["untracked"] == 0
-    assert said["left_out"]["untracked"] == 2
-    assert said["pictures"] == before["pictures"] - 2
+    assert answer["left_out"]["untracked"] == 2
+    assert answer["pictures"] == before["pictures"] - 2
     with OpenedRecording(lost) as recording:
         source = DepthSource(recording, DEPTH)
         rows = [view.row for view in source.views(0, len(source.ticks))]
@@ -146,7 +146,7 @@ def test_a_cloud_leaves_out_and_counts_what_was_taken_while_tracking_was_lost(
 def test_the_viewer_shows_nothing_of_the_head_while_tracking_is_lost(
     takes: tuple[Path, Path, Kitchen], tmp_path: Path
 ) -> None:
-    shown, words = viewed(takes[1], tmp_path)
+    shown, messages = viewed(takes[1], tmp_path)
     with open_recording(takes[1]) as recording:
         streams = [recording[name] for name in recording.streams if name.startswith("hololens/")]
         zero_ticks = min(int(stream.index["device_ticks"][0]) for stream in streams)
@@ -158,22 +158,22 @@ def test_the_viewer_shows_nothing_of_the_head_while_tracking_is_lost(
             assert not [is_there for at_s, is_there in rows if at_s < end_s][-1], (entity, end_s)
         assert rows[-1][1], f"{entity} is shown again"
     for stream in ("pv", "spatial_input"):
-        assert words[f"/events/hololens/{stream}"] == [TRACKING_LOST, "tracking found again"] * 2
-    unspoilt, words = viewed(takes[0], tmp_path)
+        assert messages[f"/events/hololens/{stream}"] == [TRACKING_LOST, "tracking found again"] * 2
+    unspoilt, messages = viewed(takes[0], tmp_path)
     assert all(
         is_there
         for entity in ("/world/head", "/world/depth", "/world/pv")
         for _, is_there in unspoilt[entity]
     )
-    assert not words
+    assert not messages
 
 
 def viewed(path: Path, tmp_path: Path) -> tuple[dict[str, list[tuple[int, bool]]], dict[str, list[str]]]:
-    """Return when each entity of the room is shown or hidden in the viewer's file, and what it says of events."""
+    """Return when each entity of the room is shown or hidden in the viewer's file, and the event messages."""
     from rerun.chunk import RrdReader
 
     file = tmp_path / f"{path.name}.rrd"
-    words = [
+    arguments = [
         "view",
         str(path),
         "--save",
@@ -183,10 +183,10 @@ def viewed(path: Path, tmp_path: Path) -> tuple[dict[str, list[tuple[int, bool]]
         "--clouds-per-second",
         "60",
     ]
-    done = CliRunner().invoke(main, words)
+    done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output
     shown: dict[str, list[tuple[int, bool]]] = {}
-    said: dict[str, list[tuple[int, str]]] = {}
+    messages: dict[str, list[tuple[int, str]]] = {}
     for chunk in RrdReader(file).stream().to_chunks():
         batch, entity = chunk.to_record_batch(), str(chunk.entity_path)
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -196,12 +196,12 @@ def viewed(path: Path, tmp_path: Path) -> tuple[dict[str, list[tuple[int, bool]]
         for name, column in columns.items():
             values = column.to_pylist()
             if name.endswith("TextLog:text"):
-                said.setdefault(entity, []).extend(
-                    (ns, one[0]) for ns, one in zip(at_ns, values, strict=True)
+                messages.setdefault(entity, []).extend(
+                    (ns, value[0]) for ns, value in zip(at_ns, values, strict=True)
                 )
             elif name.endswith("Clear:is_recursive"):
                 shown.setdefault(entity, []).extend((ns, False) for ns in at_ns)
             elif name.endswith(("Arrows3D:vectors", "Points3D:positions", "Transform3D:mat3x3")):
-                there = [one is not None and bool(np.isfinite(one).all()) for one in values]
+                there = [value is not None and bool(np.isfinite(value).all()) for value in values]
                 shown.setdefault(entity, []).extend(zip(at_ns, there, strict=True))
-    return shown, {entity: [text for _, text in sorted(lines)] for entity, lines in said.items()}
+    return shown, {entity: [text for _, text in sorted(lines)] for entity, lines in messages.items()}

@@ -1,4 +1,4 @@
-"""Near depth against the room it was traced in: what wraps is told, and cloud and mesh hold what was near."""
+"""Near depth compared with the true room: wrapped depth is detected, cloud and mesh hold near depth only."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def take(tmp_path_factory) -> tuple[Path, Kitchen]:
     return path, near_room.write_near(path)
 
 
-def run(command, *words: object) -> dict:
-    result = CliRunner().invoke(command, [str(word) for word in words])
+def run(command, *arguments: object) -> dict:
+    result = CliRunner().invoke(command, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output + str(result.exception)
     return json.loads(result.output)
 
 
 def packed(depth: np.ndarray, brightness: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What is left of both in a video picture: steps of 4 mm that begin again at 1024, half the columns."""
+    """Pack and unpack both as a video frame does: steps of 4 mm, wrapped at 1024 mm, half the columns."""
     return depth_ahat.unpack_nv12(pack_nv12(depth, brightness))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("as_video", "range_mm"), [(False, near_room.ALIAS_MM), (True, 1024)])
-def test_what_wrapped_is_left_out_and_what_was_near_is_kept(take, as_video, range_mm):
+def test_wrapped_depth_is_removed_and_near_depth_kept(take, as_video, range_mm):
     _, kitchen = take
     depth, brightness = near_room.sent_near(kitchen, near_room.TIMES_S[1], np.random.default_rng(8))
     true_mm, _ = near_room.traced_near(kitchen, near_room.TIMES_S[1])
@@ -52,16 +52,16 @@ def test_what_wrapped_is_left_out_and_what_was_near_is_kept(take, as_video, rang
     is_near = true_mm < range_mm
     assert 0.2 < is_near.mean() < 0.7
     sent = packed(depth, brightness) if as_video else (depth, brightness)
-    found = without_wrapped(*sent)
-    kept = found.depth_mm > 0
+    unwrapped = without_wrapped(*sent)
+    kept = unwrapped.depth_mm > 0
     assert np.mean(kept[is_near]) > 0.95
     assert np.mean(~is_near[kept]) < 0.01
     print(f"kept {np.mean(kept[is_near]):.2%} of what was near, {np.mean(~is_near[kept]):.2%} of it is not")
-    assert np.mean(kept[hand]) > 0.99, "its border is the same depth as what wrapped behind it"
-    assert np.array_equal(found.wrapped, (sent[0] > 0) & ~kept)
+    assert np.mean(kept[hand]) > 0.99, "at its border the wrapped depth behind it has the same value"
+    assert np.array_equal(unwrapped.wrapped, (sent[0] > 0) & ~kept)
 
 
-def test_a_picture_that_holds_nothing_near_is_judged_by_those_before_it(take):
+def test_an_image_without_near_depth_is_judged_by_earlier_ones(take):
     _, kitchen = take
     depth, brightness = near_room.sent_near(kitchen, near_room.TIMES_S[1], np.random.default_rng(8))
     true_mm, _ = near_room.traced_near(kitchen, near_room.TIMES_S[1])
@@ -72,14 +72,14 @@ def test_a_picture_that_holds_nothing_near_is_judged_by_those_before_it(take):
     assert after.bright == before.bright
 
 
-def test_a_grainy_surface_is_judged_as_a_whole():
+def test_a_noisy_surface_is_judged_as_a_whole():
     rng = np.random.default_rng(2)
     true_mm = np.where(np.arange(512)[None, :] < 256, 500, 1500) * np.ones((512, 1))
     albedo = rng.uniform(0.3, 1.0, true_mm.shape)
     brightness = np.rint(4e8 * albedo / true_mm**2).astype(np.uint16)
-    found = without_wrapped(np.rint(true_mm % 1055).astype(np.uint16), brightness)
-    assert found.wrapped[:, :255].mean() < 0.001
-    assert found.wrapped[:, 257:].mean() > 0.999
+    unwrapped = without_wrapped(np.rint(true_mm % 1055).astype(np.uint16), brightness)
+    assert unwrapped.wrapped[:, :255].mean() < 0.001
+    assert unwrapped.wrapped[:, 257:].mean() > 0.999
 
 
 @pytest.mark.slow
@@ -98,13 +98,13 @@ def test_the_cloud_holds_what_was_near_and_nothing_else(take, tmp_path):
     true = [near_room.traced_near(kitchen, at) for at in near_room.TIMES_S]
     far = sum(np.count_nonzero(away > near_room.ALIAS_MM) for away, _ in true)
     assert answer["wrapped_pixels"] == pytest.approx(far, rel=0.03)
-    away, seen = true[1]
-    wanted = seen[away < 0.97 * near_room.ALIAS_MM][::7]
-    assert np.mean(KDTree(points).query(wanted)[0] < 0.015) > 0.97
+    away, points_in_view = true[1]
+    near = points_in_view[away < 0.97 * near_room.ALIAS_MM][::7]
+    assert np.mean(KDTree(points).query(near)[0] < 0.015) > 0.97
 
 
 @pytest.mark.slow
-def test_the_mesh_lies_on_what_was_near(take, tmp_path):
+def test_the_mesh_matches_the_near_surfaces(take, tmp_path):
     try:
         open3d = open3d_or_refuse()
     except Refused as refusal:

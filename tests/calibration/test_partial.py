@@ -1,4 +1,4 @@
-"""What long work keeps on the way is taken up by the same work alone, and is nobody else's folder."""
+"""Partial results of long work are resumed by the same work only, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kitchensync.calibration.space.partial import Partial
 from kitchensync.storage.options.outputs import OutputRefused
 
 
-def test_the_same_work_goes_on_and_other_work_begins_anew(tmp_path):
+def test_the_same_work_is_resumed_and_other_work_starts_over(tmp_path):
     out = tmp_path / "look.mp4"
     first = Partial(out, {"of": 1})
     assert first.begin() == {}

@@ -1,4 +1,4 @@
-"""A privacy pause in `view --save`, `overlay`, `cloud` and `mesh`: nothing that was taken in it is in their files."""
+"""Files of `view --save`, `overlay`, `cloud` and `mesh` contain nothing from a privacy pause."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BOUND_S = 0.02
 
 @pytest.fixture(scope="module")
 def take(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, np.ndarray]]:
-    """A room with a pause, and when each packet was taken: seconds since the first packet of the headset."""
+    """Return a recording with a pause, and for each stream the capture times in s since the headset began."""
     path = tmp_path_factory.mktemp("data") / "furnished"
     kitchen = room.write_furnished(path)
     seal_stream(path, "clock/hololens", list(probe_packets(kitchen)))
@@ -52,15 +52,15 @@ def outside(taken_s: np.ndarray, bound_s: float = 0.0) -> np.ndarray:
     return (taken_s < BEGIN_S - bound_s) | (taken_s > END_S + bound_s)
 
 
-def run(*words: object) -> dict:
-    done = CliRunner().invoke(main, [*(str(word) for word in words), "--json"])
+def run(*arguments: object) -> dict:
+    done = CliRunner().invoke(main, [*(str(argument) for argument in arguments), "--json"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("camera", ["pv", "gopro"])
-def test_the_overlay_s_film_has_no_picture_of_it(
+def test_the_overlay_video_has_no_frame_of_the_pause(
     take: tuple[Path, dict], tmp_path: Path, camera: str
 ) -> None:
     path, taken_s = take
@@ -78,26 +78,26 @@ def test_the_overlay_s_film_has_no_picture_of_it(
 
 
 @pytest.mark.slow
-def test_a_cloud_is_made_of_depth_outside_of_it(take: tuple[Path, dict], tmp_path: Path) -> None:
+def test_a_cloud_uses_only_depth_outside_the_pause(take: tuple[Path, dict], tmp_path: Path) -> None:
     path, taken_s = take
     depth_s = taken_s["hololens/depth_longthrow"]
-    said = run("cloud", path, "--out", tmp_path / "room.ply")
-    assert 0 < said["pictures"] == outside(depth_s).sum() < len(depth_s)
+    answer = run("cloud", path, "--out", tmp_path / "room.ply")
+    assert 0 < answer["pictures"] == outside(depth_s).sum() < len(depth_s)
     with OpenedRecording(path) as recording:
-        rows = [view.row for view in DepthSource(recording, said["stream"]).views(0, len(depth_s))]
+        rows = [view.row for view in DepthSource(recording, answer["stream"]).views(0, len(depth_s))]
     assert rows == np.flatnonzero(outside(depth_s)).tolist()
 
 
 @pytest.mark.slow
-def test_a_mesh_too(take: tuple[Path, dict], tmp_path: Path) -> None:
+def test_a_mesh_uses_only_depth_outside_the_pause(take: tuple[Path, dict], tmp_path: Path) -> None:
     pytest.importorskip("open3d", reason="needs the extra mesh (open3d)")
-    said = run("mesh", take[0], "--out", tmp_path / "room.ply")
-    assert said["pictures"] == outside(take[1]["hololens/depth_longthrow"]).sum()
+    answer = run("mesh", take[0], "--out", tmp_path / "room.ply")
+    assert answer["pictures"] == outside(take[1]["hololens/depth_longthrow"]).sum()
 
 
 @pytest.mark.slow
 @needs_rerun
-def test_the_viewer_s_file_holds_nothing_of_it(take: tuple[Path, dict], tmp_path: Path) -> None:
+def test_the_viewer_s_file_holds_nothing_of_the_pause(take: tuple[Path, dict], tmp_path: Path) -> None:
     from rerun.chunk import RrdReader
 
     path, taken_s = take
@@ -105,12 +105,12 @@ def test_the_viewer_s_file_holds_nothing_of_it(take: tuple[Path, dict], tmp_path
     done = CliRunner().invoke(main, ["view", str(path), "--save", str(file), "--pictures-per-second", "60"])
     assert done.exit_code == 0, done.output
     zero_s = min(float(at[0]) for at in taken_s.values())
-    seen = set()
+    entities = set()
     for chunk in RrdReader(file).stream().to_chunks():
         batch, entity = chunk.to_record_batch(), str(chunk.entity_path)
         if "session_ns" in batch.schema.names:
             column = batch.column(batch.schema.get_field_index("session_ns")).cast("int64")
             at_s = np.array(column.to_pylist()) / 1e9 + zero_s
             assert outside(at_s, -BOUND_S).all(), entity
-            seen |= {entity} if outside(at_s, BOUND_S).any() else set()
-    assert seen >= {"/world/pv", "/world/head", "/world/depth", "/gopro", "/gopro/gyroscope"}
+            entities |= {entity} if outside(at_s, BOUND_S).any() else set()
+    assert entities >= {"/world/pv", "/world/head", "/world/depth", "/gopro", "/gopro/gyroscope"}

@@ -1,4 +1,4 @@
-"""`calibrate check` and `calibrate imu` on small recordings whose truth is known."""
+"""The commands `calibrate check` and `calibrate imu` with small recordings of known truth."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def take(tmp_path_factory) -> Path:
-    """A recording with a film, a gyroscope, constants, and the true clock map in place of an alignment."""
+    """Return a recording with a video, a gyroscope, constants, and the true clock map as its alignment."""
     recording = tmp_path_factory.mktemp("data") / "take1"
     kitchen = write_film(recording / "gopro", SEED, 660)
     streams = write_headset(recording, kitchen)
@@ -46,15 +46,15 @@ def take(tmp_path_factory) -> Path:
     return recording
 
 
-def run(*words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(calibrate, [str(word) for word in words])
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(calibrate, [str(argument) for argument in arguments])
     return result.exit_code, result.output
 
 
 def test_the_rotation_by_motion_is_that_of_the_virtual_mount(take):
-    code, told = run("check", take, "--json")
-    assert code == 0, told
-    (answer,) = json.loads(told)["recordings"]
+    code, output = run("check", take, "--json")
+    assert code == 0, output
+    (answer,) = json.loads(output)["recordings"]
     assert answer["status"] == "PASS"
     (mount,) = answer["mounts"]
     flip = np.diag([1.0, -1, -1])  # x right, y up, z back to x right, y down, z forward
@@ -64,20 +64,20 @@ def test_the_rotation_by_motion_is_that_of_the_virtual_mount(take):
     assert not mount["moved"]
 
 
-def test_a_recording_that_was_not_synchronized_fails_in_words_and_the_others_go_on(take, tmp_path):
+def test_a_recording_without_alignment_fails_with_a_message_and_the_others_continue(take, tmp_path):
     write_manifest(other := tmp_path, {}, {})
-    code, told = run("check", other, take, "--json")
+    code, output = run("check", other, take, "--json")
     assert code == 1
-    first, second = json.loads(told)["recordings"]
+    first, second = json.loads(output)["recordings"]
     assert first["status"] == "FAIL"
     assert "kitchensync sync" in first["reasons"][0]
     assert second["status"] == "PASS"
-    code, told = run("check", take)
-    assert "too briefly" in told
+    code, output = run("check", take)
+    assert "too briefly" in output
 
 
 def keep_mount(take: Path, turn: np.ndarray) -> None:
-    """Keep a mount for the camera of the take, as `calibrate rig` does."""
+    """Save a mount of the recording's camera as `calibrate rig` does."""
     media = open_media(take / "gopro" / "GX010001.MP4")
     mount = np.eye(4)
     mount[:3, :3] = turn
@@ -100,13 +100,13 @@ def test_a_mount_is_compared_with_its_calibration_and_the_answer_is_kept(take, t
     flip = np.diag([1.0, -1, -1])
     true = flip @ rotations.matrices(CameraMount.of_seed(SEED).wxyz[None])[0].T @ flip
     keep_mount(copy, true)
-    code, told = run("check", copy)
+    code, output = run("check", copy)
     assert code == 0
-    assert "sits as calibrated on 2025-01-01" in told
+    assert "sits as calibrated on 2025-01-01" in output
     kept = copy / "sync" / "mounts.json"
     before = kept.stat().st_mtime_ns
     refresh(copy)
-    assert kept.stat().st_mtime_ns == before, "nothing changed, so nothing is computed again"
+    assert kept.stat().st_mtime_ns == before, "without changes nothing is computed again"
     (copy.parent / "calibrations").rename(tmp_path / "away")
     keep_mount(copy, Rotation.from_euler("x", 3, degrees=True).as_matrix() @ true)
     refresh(copy)
@@ -114,12 +114,12 @@ def test_a_mount_is_compared_with_its_calibration_and_the_answer_is_kept(take, t
     assert answer["status"] == "WARN"
     assert "turned by 3.0 degrees" in answer["reasons"][0]
     assert "kitchensync calibrate rig" in answer["reasons"][0]
-    code, told = run("check", tmp_path, "--strict")
-    assert code == 1, "a folder stands for its recordings"
+    code, output = run("check", tmp_path, "--strict")
+    assert code == 1, "a folder means all its recordings"
 
 
-def test_a_film_that_is_gone_fails_in_words(take, tmp_path):
-    """Its originals may have been freed after a copy was made: a report is still wanted."""
+def test_a_missing_video_fails_with_a_message(take, tmp_path):
+    """Originals may have been freed after copies were made: a report is still needed."""
     shutil.copytree(take, copy := tmp_path / "take1")
     (copy / "gopro" / "GX010001.MP4").unlink()
     (copy / "sync" / "mounts.json").unlink(missing_ok=True)
@@ -131,14 +131,14 @@ def test_a_film_that_is_gone_fails_in_words(take, tmp_path):
 
 @pytest.fixture(scope="module")
 def rest(tmp_path_factory) -> Path:
-    """A headset on a table for half a minute, after somebody put it there."""
+    """Return a recording of a headset at rest on a table for half a minute."""
     recording = tmp_path_factory.mktemp("data") / "table"
     write_rest(recording)
     return recording
 
 
 def write_rest(recording: Path, shaken: float = 0.0) -> None:
-    """Write half a minute of both sensors; `shaken` turns the gyroscope so much, in its own unit, all the time."""
+    """Write half a minute of both sensors; `shaken` is an additional rotation rate in the gyroscope's unit."""
     rng = np.random.default_rng(4)
     streams = {}
     for name, hz, batch, mean, noise in (
@@ -163,22 +163,22 @@ def write_rest(recording: Path, shaken: float = 0.0) -> None:
     write_manifest(recording, streams, {"hololens": "hololens"})
 
 
-def test_what_is_still_depends_on_the_unit_that_the_rig_file_states(tmp_path):
+def test_rest_detection_uses_the_unit_of_the_rig_file(tmp_path):
     write_rest(tmp_path / "data" / "table", shaken=0.4)  # 0.4 deg/s is nearly nothing, 0.4 rad/s a quick nod
     with edit_manifest(tmp_path / "data" / "table") as manifest:
         manifest["devices"]["hololens"]["gyroscope_unit"] = "deg_per_s"
-    code, told = run("imu", tmp_path / "data" / "table", "--json")
-    assert code == 0, told
+    code, output = run("imu", tmp_path / "data" / "table", "--json")
+    assert code == 0, output
     with edit_manifest(tmp_path / "data" / "table") as manifest:
         manifest["devices"]["hololens"]["gyroscope_unit"] = "rad_per_s"
-    code, told = run("imu", tmp_path / "data" / "table", "--json")
-    assert code == 1, told
+    code, output = run("imu", tmp_path / "data" / "table", "--json")
+    assert code == 1, output
 
 
 def test_the_sensors_at_rest_are_described_and_kept(rest):
-    code, told = run("imu", rest, "--json")
-    assert code == 0, told
-    answer = json.loads(told)
+    code, output = run("imu", rest, "--json")
+    assert code == 0, output
+    answer = json.loads(output)
     assert Path(answer["path"]).parent.parent == rest.parent / "calibrations"
     assert answer["gyroscope"]["mean"] == pytest.approx([0.3, -0.2, 0.1], abs=0.003)
     assert answer["gyroscope"]["white_noise_per_sqrt_hz"] == pytest.approx(
@@ -188,11 +188,11 @@ def test_the_sensors_at_rest_are_described_and_kept(rest):
     felt = np.array([0.0, 9.70, 1.5])
     assert answer["down"] == pytest.approx(-felt / np.linalg.norm(felt), abs=1e-3)
     assert answer["gravity_excess_m_per_s2"] == pytest.approx(np.linalg.norm(felt) - 9.80665, abs=1e-3)
-    code, told = run("imu", rest)
+    code, output = run("imu", rest)
     assert code == 0
-    assert "down in the sensor's axes" in told
+    assert "down in the sensor's axes" in output
 
 
-def test_a_head_in_motion_is_no_rest(take):
+def test_a_moving_head_is_not_at_rest(take):
     code, _ = run("imu", take)
     assert code == 1

@@ -1,4 +1,4 @@
-"""`calibrate rig` on a recording in which a board is filmed by both cameras of a mount that is known."""
+"""The command `calibrate rig` with a board recorded by both cameras of a known mount."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PV_HZ = 10.0
 
 
 def true_mount() -> np.ndarray:
-    """GoPro from front camera: the rotation of the virtual mount, and a place on the forehead."""
+    """Return GoPro from front camera: the rotation of the virtual mount and a position on the forehead."""
     flip = np.diag([1.0, -1, -1])  # x right, y up, z back to x right, y down, z forward
     mount = np.eye(4)
     mount[:3, :3] = flip @ rotations.matrices(CameraMount.of_seed(SEED).wxyz[None])[0].T @ flip
@@ -65,7 +65,7 @@ def front_poses() -> list[np.ndarray]:
 
 
 def front_packets(kitchen: Kitchen, poses: list[np.ndarray]):
-    """Raw pictures of the front camera while the GoPro films."""
+    """Yield raw frames of the front camera while the GoPro records."""
     camera, rng = boards.BoardCamera(PV, PRINT), np.random.default_rng(1)
     pictures = [camera.see(pose, rng=rng) for pose in poses]
     metadata = np.zeros((), pv.METADATA)
@@ -125,29 +125,29 @@ def keep_lens(recording: Path) -> None:
     )
 
 
-def run(*words: object) -> tuple[int, str]:
-    result = CliRunner().invoke(calibrate, [str(word) for word in words])
+def run(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(calibrate, [str(argument) for argument in arguments])
     return result.exit_code, result.output + (str(result.exception) if result.exit_code else "")
 
 
 def test_the_mount_is_found_by_board_and_by_motion(take):
-    code, told = run("rig", take, "--board", BOARD)
-    assert code == 1, told
-    assert "kitchensync calibrate gopro" in told
+    code, output = run("rig", take, "--board", BOARD)
+    assert code == 1, output
+    assert "kitchensync calibrate gopro" in output
     keep_lens(take)
-    code, told = run("rig", take, "--board", BOARD, "--json")
-    assert code == 0, told
-    (mount,) = json.loads(told)["mounts"]
-    found, true = np.array(mount["camera_from_pv"]), true_mount()
-    off = Rotation.from_matrix(found[:3, :3] @ true[:3, :3].T).magnitude()
+    code, output = run("rig", take, "--board", BOARD, "--json")
+    assert code == 0, output
+    (mount,) = json.loads(output)["mounts"]
+    estimated, true = np.array(mount["camera_from_pv"]), true_mount()
+    off = Rotation.from_matrix(estimated[:3, :3] @ true[:3, :3].T).magnitude()
     assert np.degrees(off) < 0.1
-    assert np.linalg.norm(found[:3, 3] - true[:3, 3]) < 3e-3
+    assert np.linalg.norm(estimated[:3, 3] - true[:3, 3]) < 3e-3
     assert np.degrees(off) < 4 * mount["sigma_deg"]
     assert 0 < mount["sigma_parts"]["systematic"]["mm"] < mount["sigma_mm"]
     assert len(mount["used"]) >= 10
     assert mount["by_motion"].get("refused") or mount["by_motion"]["apart_deg"] < 0.5
     assert Path(mount["path"]).is_file()
     assert Path(mount["path"]).with_suffix(".png").stat().st_size > 10_000
-    code, told = run("rig", take, "--board", "9x6:36mm/27mm")
+    code, output = run("rig", take, "--board", "9x6:36mm/27mm")
     assert code == 1
-    assert "instants with the board in both pictures" in told
+    assert "instants with the board in both pictures" in output

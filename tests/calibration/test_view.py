@@ -1,4 +1,4 @@
-"""`kitchensync view --save`: what is in the file, read back by Rerun's own reader."""
+"""The file of `kitchensync view --save`, read back with Rerun's own reader."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ START_NS = 7_000_000_000_000
 
 
 def front_packets(kitchen: Kitchen):
-    """Two seconds of raw pictures, ten a second."""
+    """Yield two seconds of raw frames at 10 Hz."""
     metadata = np.zeros((), pv.METADATA)
     metadata["focal_length"], metadata["principal_point"] = (505, 505), (319.5, 179.5)
     metadata["width"], metadata["height"] = 640, 360
@@ -72,7 +72,7 @@ def take(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 @needs_rerun
-def test_everything_is_there_at_its_session_time(take, tmp_path):
+def test_everything_is_shown_at_its_session_time(take, tmp_path):
     from rerun.chunk import RrdReader
 
     file = tmp_path / "take.rrd"
@@ -94,8 +94,8 @@ def test_everything_is_there_at_its_session_time(take, tmp_path):
         "/world/head",
         "/world/pv",
     }
-    assert rows["/gopro"] == 12, "two pictures a second of six seconds"
-    assert rows["/hololens/gyroscope"] >= 2500, "means over ten milliseconds of 26 s"
+    assert rows["/gopro"] == 12, "two frames per second for six seconds"
+    assert rows["/hololens/gyroscope"] >= 2500, "means over 10 ms for 26 s"
     with open_recording(take) as recording:
         first = min(
             int(recording[name].index["device_ticks"][0])
@@ -105,17 +105,17 @@ def test_everything_is_there_at_its_session_time(take, tmp_path):
     assert set(times["/world/pv"]) <= set(pictures.tolist())
     (event_ns,) = times["/events"]
     assert abs(event_ns - 4_000_000_000) < 5_000_000, (
-        "world time 0 is the headset's first packet, give or take"
+        "world time 0 is about the time of the headset's first packet"
     )
 
 
 @needs_rerun
-def test_a_part_can_be_asked_for_and_a_bad_place_is_one_line(take, tmp_path):
+def test_a_part_can_be_selected_and_a_bad_path_is_reported_in_one_line(take, tmp_path):
     from rerun.chunk import RrdReader
 
     file = tmp_path / "part.rrd"
-    words = [str(take), "--save", str(file), "--from-s", "5", "--to-s", "7", "--pictures-per-second", "1"]
-    assert CliRunner().invoke(view, words).exit_code == 0
+    arguments = [str(take), "--save", str(file), "--from-s", "5", "--to-s", "7", "--pictures-per-second", "1"]
+    assert CliRunner().invoke(view, arguments).exit_code == 0
     chunks = [c for c in RrdReader(file).stream().to_chunks() if str(c.entity_path) == "/gopro"]
     assert sum(chunk.num_rows for chunk in chunks) == 2
     (tmp_path / "in the way").write_text("")
@@ -124,7 +124,7 @@ def test_a_part_can_be_asked_for_and_a_bad_place_is_one_line(take, tmp_path):
     assert "cannot be written" in str(done.exception)
 
 
-def test_without_a_screen_it_says_what_to_do_instead(take, monkeypatch):
+def test_without_a_screen_the_alternative_is_named(take, monkeypatch):
     pytest.importorskip("rerun", reason="needs the extra view (rerun-sdk)")
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
@@ -136,7 +136,7 @@ def test_without_a_screen_it_says_what_to_do_instead(take, monkeypatch):
 @pytest.mark.slow
 @needs_rerun
 def test_the_viewer_paints_pictures_and_lines(take, tmp_path):
-    """Rerun's own viewer, without a window, is shown the middle of the take; what it paints is looked at."""
+    """Show the middle of the recording in Rerun's own viewer without a window, and check its screenshot."""
     from rerun.experimental import ViewerClient
 
     file, shot = tmp_path / "take.rrd", tmp_path / "shot.png"
@@ -147,7 +147,7 @@ def test_the_viewer_paints_pictures_and_lines(take, tmp_path):
         port = free.getsockname()[1]
     try:
         viewer = ViewerClient.spawn(headless=True, port=port, executable_path=str(program))
-        viewer.save_screenshot(str(shot))  # of nothing yet: it dies where it finds no way to draw
+        viewer.save_screenshot(str(shot))  # of nothing yet: the viewer exits if it cannot draw
     except (RuntimeError, ConnectionError) as error:
         pytest.skip(f"the viewer does not draw here, `make system`: {str(error).splitlines()[0]}")
     try:
@@ -161,15 +161,15 @@ def test_the_viewer_paints_pictures_and_lines(take, tmp_path):
 
 
 def is_painted(viewer, shot: Path) -> bool:
-    """Return whether the right half shows the camera's picture, and the strip below lines in three colours."""
+    """Return whether the right half shows the camera's frame, and the strip below lines in three colours."""
     viewer.set_time("session_ns", duration=4.0, play_state="paused")
     viewer.save_screenshot(str(shot))
     picture = cv2.imread(str(shot)).astype(int)
     height, width = picture.shape[:2]
     pictures, plots = picture[: height * 2 // 3, width // 2 :], picture[height * 3 // 4 :]
     is_strong = [
-        (plots[:, :, one] - plots[:, :, [c for c in range(3) if c != one]].max(axis=2) > 60).sum()
-        for one in range(3)
+        (plots[:, :, channel] - plots[:, :, [c for c in range(3) if c != channel]].max(axis=2) > 60).sum()
+        for channel in range(3)
     ]
     greys = np.unique(pictures[np.ptp(pictures, axis=2) == 0])
     return len(greys) > 60 and min(is_strong) > 100
@@ -177,13 +177,13 @@ def is_painted(viewer, shot: Path) -> bool:
 
 @pytest.mark.slow
 @needs_rerun
-def test_depth_is_shown_where_it_is_in_the_room_and_without_constants_the_rest_goes_on(tmp_path):
+def test_depth_is_placed_in_the_room_and_missing_constants_affect_nothing_else(tmp_path):
     from rerun.chunk import RrdReader
 
     kitchen = near_room.write_near(recording := tmp_path / "near")
     file = tmp_path / "near.rrd"
-    words = [str(recording), "--save", str(file), "--clouds-per-second", "10"]
-    done = CliRunner().invoke(view, words)
+    arguments = [str(recording), "--save", str(file), "--clouds-per-second", "10"]
+    done = CliRunner().invoke(view, arguments)
     assert done.exit_code == 0, done.output + repr(done.exception)
     chunks = [c for c in RrdReader(file).stream().to_chunks() if str(c.entity_path) == "/world/depth"]
     assert sum(chunk.num_rows for chunk in chunks) == len(near_room.TIMES_S)
@@ -193,22 +193,22 @@ def test_depth_is_shown_where_it_is_in_the_room_and_without_constants_the_rest_g
     assert len(points) > 10_000
     assert np.mean(off_surface_m(points - room.VIEWING_POINT, room.THINGS) < 0.015) > 0.99
     eye = near_room.near_pose(kitchen, near_room.TIMES_S[0])[:3, 3]
-    assert np.linalg.norm(points - eye, axis=1).max() < 1.07, "what wrapped is not shown"
+    assert np.linalg.norm(points - eye, axis=1).max() < 1.07, "wrapped depth is not shown"
     (recording / "hololens" / "calibration" / "depth_ahat.h5").unlink()
-    done = CliRunner().invoke(view, [*words, "--force"])
+    done = CliRunner().invoke(view, [*arguments, "--force"])
     assert done.exit_code == 0
     assert "holds no constants of hololens/depth_ahat" in done.output
 
 
 @pytest.mark.skipif(find_spec("rerun") is not None, reason="Rerun is installed here")
-def test_without_the_extra_the_way_to_it_is_said(take, tmp_path):
+def test_a_missing_extra_is_named(take, tmp_path):
     done = CliRunner().invoke(view, [str(take), "--save", str(tmp_path / "x.rrd")])
     assert done.exit_code == 1
     assert "kitchensync[view]" in str(done.exception)
 
 
 @needs_rerun
-def test_a_video_without_motion_is_shown_and_says_what_it_lacks(tmp_path):
+def test_a_video_without_motion_is_shown_and_the_missing_parts_are_named(tmp_path):
     from rerun.chunk import RrdReader
 
     write_video(tmp_path / "kitchen.mp4", (numbered_planes(number) for number in range(60)), 30)

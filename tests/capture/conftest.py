@@ -1,4 +1,4 @@
-"""A real queue server for the tests of the capture side, private to each test."""
+"""Fixtures of the capture tests; each test has its own real queue server."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from kitchensync.capture.queue.server import QueueServer
 
 @pytest.fixture(autouse=True)
 def nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A drainer inside a test has no supervisor that hears its last words: it need not wait for one."""
+    """Do not let drainers wait at their end for a supervisor: tests have none."""
     monkeypatch.setattr(health, "LINGER_MS", 0)
 
 
 @pytest.fixture
 def short_folder() -> Iterator[Path]:
-    """A folder whose path is short enough for socket names."""
+    """Return a folder whose path is short enough for socket names."""
     with tempfile.TemporaryDirectory(prefix="ks") as name:
         yield Path(name)
 
 
 @pytest.fixture
 def server(tmp_path, short_folder) -> Iterator[QueueServer]:
-    """A running queue server with its append-only file in tmp_path."""
+    """Run a queue server with its append-only file in tmp_path."""
     server = QueueServer(tmp_path, short_folder / "q")
     server.start()
     yield server
@@ -39,14 +39,14 @@ def server(tmp_path, short_folder) -> Iterator[QueueServer]:
 
 @pytest.fixture
 def client(server):
-    """A client of the server."""
+    """Connect to the server."""
     with connect(server.url) as client:
         yield client
 
 
 @pytest.fixture
 def plan(server, tmp_path, short_folder) -> Plan:
-    """A recording of one headset with two streams, one drainer."""
+    """Return the plan of a recording of one headset with two streams and one drainer."""
     recording, work = tmp_path / "take", tmp_path / "work"
     recording.mkdir()
     work.mkdir()

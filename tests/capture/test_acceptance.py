@@ -1,4 +1,4 @@
-"""The page of a lab's acceptance: what was measured beside what is promised, and what was not tried."""
+"""The acceptance page: measurements, promises, and what was not tested."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ def accepted(path: Path, *, back_s: float | None = None, aligned: int = 2) -> tu
 
 
 def statuses(answer: dict[str, Any]) -> dict[str, str]:
-    return {one["what"]: one["status"] for one in answer["findings"]}
+    return {finding["what"]: finding["status"] for finding in answer["findings"]}
 
 
 @pytest.mark.slow
-def test_what_was_measured_stands_beside_what_is_promised_and_names_nobody(tmp_path: Path) -> None:
+def test_measurements_are_shown_beside_promises_without_serial_numbers(tmp_path: Path) -> None:
     code, answer, page = accepted(tmp_path / "take")
-    found = statuses(answer)
+    by_name = statuses(answer)
     good = ("hololens/pv", "hololens/gyroscope", "storage", "battery", "nod", "gopro")
-    assert {name: found[name] for name in good} == dict.fromkeys(good, "good"), page
+    assert {name: by_name[name] for name in good} == dict.fromkeys(good, "good"), page
     untried = ("length", "reconnect", "clap", "board")
-    assert {name: found[name] for name in untried} == dict.fromkeys(untried, "look")
+    assert {name: by_name[name] for name in untried} == dict.fromkeys(untried, "look")
     assert (code, answer["schema"], answer["status"]) == (0, "doctor/1", "look")
     assert "0.7 of 20 minutes" in page
     assert "2 of 2 films, bound 0.30 ms" in page
@@ -79,10 +79,10 @@ def test_what_was_measured_stands_beside_what_is_promised_and_names_nobody(tmp_p
 
 
 @pytest.mark.slow
-def test_a_film_that_is_not_aligned_and_a_stream_that_comes_back_late_are_bad(tmp_path: Path) -> None:
+def test_a_video_without_alignment_and_a_late_reconnect_are_bad(tmp_path: Path) -> None:
     code, answer, page = accepted(tmp_path / "take", back_s=39.0, aligned=1)
-    found = statuses(answer)
+    by_name = statuses(answer)
     bad = ("nod", "hololens/gyroscope")
-    assert {name: found[name] for name in bad} == dict.fromkeys(bad, "bad"), page
-    assert (found["reconnect"], code) == ("good", 1)  # 29 s
+    assert {name: by_name[name] for name in bad} == dict.fromkeys(bad, "bad"), page
+    assert (by_name["reconnect"], code) == ("good", 1)  # 29 s
     assert "the longest 29.0 s" in page

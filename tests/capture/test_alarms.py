@@ -1,4 +1,4 @@
-"""What does not come is said, with seconds, and the right one is blamed."""
+"""Missing data is reported with its duration and the right cause."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from kitchensync.capture.session.alarms import (
     LATE_S,
     QueueWatch,
     lost_streams,
-    mute_processes,
     queue_faults,
     quiet_streams,
+    silent_processes,
 )
 from kitchensync.capture.session.supervisor import Supervisor
 from kitchensync.storage.names import LOGS
@@ -33,36 +33,35 @@ def facts(state: str, last_s: float, **more: Any) -> dict[str, Any]:
     return {"state": state, "first_host_ns": SECOND, "last_host_ns": round(last_s * SECOND), **more}
 
 
-def test_streams_that_do_not_come_back_are_named_with_device_state_and_seconds():
+def test_missing_streams_are_named_with_device_state_and_seconds():
     streams = {
         "hololens/pv": facts("refused", 60, fault="the headset does not answer"),
         "hololens/gyroscope": facts("refused", 88, fault="the headset does not answer"),
         "hololens/depth_ahat": facts("stalled", 90),
         "hololens/microphone": facts("streaming", 99.9),
-        "hololens/accelerometer": facts("refused", 97),  # a moment ago
+        "hololens/accelerometer": facts("refused", 97),  # recently
         "hololens/spatial_input": facts("ended_by_device", 20, ended="ended_by_device"),
         "webcam/video": facts("slow by the device", 60),
-        "webcam/audio": {"state": "connected"},  # never came: the start says so
+        "webcam/audio": {"state": "connected"},  # never came: reported at the start
     }
     assert quiet_streams(streams, NOW_NS, {}) == [
-        "hololens: nothing for 40 s from pv, gyroscope (the headset does not answer);"
-        " it is tried again and again",
-        "hololens: nothing for 10 s from depth_ahat (stalled); it is tried again and again",
+        "hololens: nothing for 40 s from pv, gyroscope (the headset does not answer); retrying",
+        "hololens: nothing for 10 s from depth_ahat (stalled); retrying",
     ]
 
 
-def test_of_a_process_that_is_held_up_the_process_is_named_and_not_the_device():
+def test_a_stalled_process_is_named_and_not_its_device():
     states = {
         "producer hololens": {"host_ns": 80 * SECOND},
         "producer webcam": {"host_ns": 70 * SECOND, "done": True},
         "drainer 0": {"host_ns": 99 * SECOND},
     }
-    mute = mute_processes(states, NOW_NS)
+    mute = silent_processes(states, NOW_NS)
     assert list(mute.values()) == ["producer hololens has not answered for 20 s"]
     assert quiet_streams({"hololens/pv": facts("stalled", 80)}, NOW_NS, mute) == []
 
 
-def test_what_did_not_come_back_before_the_end_stays_a_problem():
+def test_streams_still_missing_at_the_end_stay_a_problem():
     lost = {"ended": "lost", "closed_host_ns": 0}
     streams = {
         "hololens/pv": facts("lost", 20, **lost | {"closed_host_ns": 60 * SECOND}, fault="it refuses"),
@@ -81,20 +80,20 @@ def test_a_camera_that_never_answers_again_has_a_gap_until_the_end():
     watch.lost("it does not answer", 6 * SECOND)
     watch.ended(30 * SECOND)
     expected = {"start_host_ns": 5 * SECOND, "end_host_ns": 30 * SECOND, "cause": "network"}
-    assert watch.shown.gaps == [expected]
+    assert watch.health.gaps == [expected]
     assert "25 s" in watch.verdict()
 
 
 @pytest.fixture
 def stopped_queue(server):
-    """A queue server that is held up for the test."""
+    """A queue server that the test suspends."""
     os.kill(server.process.pid, signal.SIGSTOP)
     yield server
     os.kill(server.process.pid, signal.SIGCONT)
 
 
 class Clock:
-    """Stands until it is moved."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -104,7 +103,7 @@ class Clock:
 
 
 @pytest.mark.slow
-def test_a_queue_server_that_is_held_up_is_noticed_and_its_time_is_counted(server, monkeypatch):
+def test_a_stalled_queue_server_is_detected_and_its_stall_measured(server, monkeypatch):
     monkeypatch.setattr(alarms, "PERIOD_S", 0.02)
     clock = Clock()
     watch = QueueWatch(server.url, clock)
@@ -115,7 +114,7 @@ def test_a_queue_server_that_is_held_up_is_noticed_and_its_time_is_counted(serve
     heard_s = watch.held_s
 
     def is_silent() -> bool:
-        clock.now_s += LATE_S + 1  # more than once only where an answer was still on its way
+        clock.now_s += LATE_S + 1  # repeated only if an answer was still on its way
         return watch.silent_s > 0.0
 
     os.kill(server.process.pid, signal.SIGSTOP)
@@ -131,7 +130,7 @@ def test_a_queue_server_that_is_held_up_is_noticed_and_its_time_is_counted(serve
 
 
 @pytest.mark.slow
-def test_a_queue_server_that_begins_to_throw_packets_away_is_noticed(server, client, monkeypatch):
+def test_a_queue_server_that_starts_to_evict_is_detected(server, client, monkeypatch):
     monkeypatch.setattr(alarms, "PERIOD_S", 0.02)
     watch = QueueWatch(server.url)
     watch.start()
@@ -142,21 +141,21 @@ def test_a_queue_server_that_begins_to_throw_packets_away_is_noticed(server, cli
     watch.stop()
 
 
-def test_what_somebody_else_did_to_the_queue_server_is_said():
+def test_changes_of_the_queue_server_by_others_are_reported():
     assert queue_faults("", 0, NOW_NS) == []
     evicts, vanished = queue_faults("allkeys-lru", NOW_NS - 3 * SECOND, NOW_NS)
     assert "maxmemory-policy allkeys-lru" in evicts
     assert "vanished from the queue server 3 s ago" in vanished
 
 
-def test_a_stream_that_vanished_is_said_though_who_saw_it_was_restarted(server, plan):
+def test_a_vanished_stream_is_reported_even_after_a_restart_of_its_drainer(server, plan):
     (Path(plan.path) / LOGS).mkdir()
     supervisor = Supervisor(plan, server, [])
     supervisor.children.producers, supervisor.children.drainers = [], []
     drainer = HealthSender(plan.health, "drainer 0")
     drainer.send(vanished_ns=NOW_NS)
     drainer.send(vanished_ns=0, problem="it was restarted")
-    until(lambda: supervisor._hear() or supervisor._trouble.words(), "the last message")
+    until(lambda: supervisor._serve() or supervisor._trouble.problems(), "the last message")
     drainer.close()
     assert any("streams vanished" in problem for problem in supervisor.problems())
     assert supervisor._state()["queue_vanished_ns"] == NOW_NS
@@ -166,24 +165,24 @@ def test_a_stream_that_vanished_is_said_though_who_saw_it_was_restarted(server, 
 
 
 @pytest.mark.slow
-def test_a_queue_that_is_held_up_at_the_start_is_not_blamed_on_the_headset(stopped_queue, plan):
+def test_a_queue_stalled_at_the_start_is_not_blamed_on_the_headset(stopped_queue, plan):
     plan.save(Path(plan.work) / "plan.json")
     (Path(plan.path) / LOGS).mkdir()
     supervisor = Supervisor(plan, stopped_queue, [])
     supervisor.children.producers, supervisor.children.drainers = (
         [],
         [],
-    )  # what they do is of no account: nothing can come
+    )  # irrelevant here: no packet can arrive
     clock = Clock()
     supervisor._queue_watch = QueueWatch(stopped_queue.url, clock)
-    told: list[str] = []
+    problems: list[str] = []
 
-    def show(one: Supervisor) -> None:
-        told.extend(one.problems())
+    def show(supervisor: Supervisor) -> None:
+        problems.extend(supervisor.problems())
         clock.now_s += 400
 
     with pytest.raises(QueueSilent, match="queue server has not answered for"):
         supervisor.run(5.0, 1000.0, show)
     supervisor.close()
-    assert any("the queue server has not answered" in problem for problem in told)
-    assert not any("hololens" in problem for problem in told)
+    assert any("the queue server has not answered" in problem for problem in problems)
+    assert not any("hololens" in problem for problem in problems)

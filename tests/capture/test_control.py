@@ -1,4 +1,4 @@
-"""The control channel: who has the key is answered, once a request; nobody else is."""
+"""The control channel answers each request with the right key once, and no other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMIT_MS = 60_000
 
 
 class Answering:
-    """A control server that a thread asks for requests, as the supervisor's loop does."""
+    """A control server polled by a thread, as in the supervisor's loop."""
 
     def __init__(self, folder: Path) -> None:
         self.endpoint = folder / "control"
@@ -45,7 +45,7 @@ class Answering:
             return answer
 
     def finished(self) -> list[str]:
-        """End the loop and return all that it heard: an answer is out before its request is noted here."""
+        """End the loop and return all requests; an answer is sent before its request is noted here."""
         self._end.set()
         self._thread.join()
         return self.heard
@@ -75,7 +75,7 @@ def test_the_key_is_private_and_gone_at_the_end(answering: Answering) -> None:
     assert ask(answering.endpoint, "state", limit_ms=LIMIT_MS) is None
 
 
-def test_unsigned_and_foreign_requests_are_refused_and_learn_nothing(answering: Answering) -> None:
+def test_unsigned_and_foreign_requests_are_refused_without_information(answering: Answering) -> None:
     key = answering.endpoint.with_name(KEY).read_bytes()
     good = json.loads(signed(key, "stop"))
     refused = [
@@ -93,9 +93,7 @@ def test_unsigned_and_foreign_requests_are_refused_and_learn_nothing(answering: 
     assert answering.heard == []
 
 
-def test_a_request_that_was_overheard_works_no_second_time(
-    answering: Answering, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replayed_request_is_refused(answering: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
     message = signed(answering.endpoint.with_name(KEY).read_bytes(), "stop")
     assert answering.send(message)["ok"] is True
     assert answering.send(message)["ok"] is False
@@ -126,7 +124,7 @@ def test_an_odd_frame_is_refused_and_the_next_one_answered(answering: Answering,
     assert ask(answering.endpoint, "state", limit_ms=LIMIT_MS) == {"ok": True, **STATE}
 
 
-def test_a_message_of_many_parts_or_too_many_bytes_harms_nobody(answering: Answering) -> None:
+def test_a_multipart_or_oversized_message_does_no_harm(answering: Answering) -> None:
     with zmq.Context() as context:
         for parts in ([b"a", b"b"], [b"x" * 1_000_000], [b""] * 500):
             with context.socket(zmq.DEALER) as socket:
@@ -138,7 +136,7 @@ def test_a_message_of_many_parts_or_too_many_bytes_harms_nobody(answering: Answe
     assert ask(answering.endpoint, "state", limit_ms=LIMIT_MS) == {"ok": True, **STATE}
 
 
-def test_health_that_is_none_is_passed_over(tmp_path: Path) -> None:
+def test_invalid_health_messages_are_ignored(tmp_path: Path) -> None:
     endpoint = f"ipc://{tmp_path}/health"
     board = HealthBoard(endpoint)
     with zmq.Context() as context, context.socket(zmq.PUSH) as socket:

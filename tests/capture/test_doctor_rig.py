@@ -1,4 +1,4 @@
-"""`doctor --rig`: how long a rig can be recorded, against the figures of the guide for labs."""
+"""`doctor --rig`: the possible duration of a recording, compared with the guide for labs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ gopro = "http://127.0.0.1:1"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("link", "gb_an_hour"), [("wifi", 12 + 27), ("wired", 185 + 27)])
-def test_an_hour_is_as_large_as_the_guide_says(link: str, gb_an_hour: float, tmp_path: Path) -> None:
+def test_an_hour_has_the_size_stated_in_the_guide(link: str, gb_an_hour: float, tmp_path: Path) -> None:
     rig = tmp_path / "rig.toml"
     rig.write_text(FULL_RIG.format(link=link))
-    words = ["doctor", "--rig", str(rig), "--minutes", "60", "--data", str(tmp_path), "--json"]
-    found = json.loads(CliRunner().invoke(main, words).stdout)
-    assert found["needed_bytes"] == pytest.approx(gb_an_hour * 1e9, rel=0.1)
-    assert found["minutes_left"] == pytest.approx(60 * found["free_bytes"] / found["needed_bytes"], abs=1.001)
-    disk = next(one for one in found["findings"] if one["what"].endswith("disk space"))
-    assert f"room for {found['minutes_left']} min, 60 are wanted" in disk["seen"]
+    arguments = ["doctor", "--rig", str(rig), "--minutes", "60", "--data", str(tmp_path), "--json"]
+    answer = json.loads(CliRunner().invoke(main, arguments).stdout)
+    assert answer["needed_bytes"] == pytest.approx(gb_an_hour * 1e9, rel=0.1)
+    assert answer["minutes_left"] == pytest.approx(
+        60 * answer["free_bytes"] / answer["needed_bytes"], abs=1.001
+    )
+    disk = next(finding for finding in answer["findings"] if finding["what"].endswith("disk space"))
+    assert f"room for {answer['minutes_left']} min, 60 are needed" in disk["seen"]

@@ -1,4 +1,4 @@
-"""The drainer over a real queue: what it seals, what a death leaves behind, what comes twice."""
+"""The drainer with a real queue: sealing, crashes and repeated packets."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def stored(plan) -> list[int]:
     return seqs
 
 
-def test_what_arrived_before_the_stop_is_sealed_and_acknowledged(writer, client, plan):
+def test_packets_from_before_the_stop_are_sealed_and_acknowledged(writer, client, plan):
     put(writer, range(1000))
     drain(plan)
     assert stored(plan) == list(range(1000))
@@ -63,7 +63,7 @@ def test_what_arrived_before_the_stop_is_sealed_and_acknowledged(writer, client,
     assert files["000001.h5"]["bytes"] == (Path(plan.path) / STREAM / "000001.h5").stat().st_size
 
 
-def test_a_restart_goes_on_after_the_last_sealed_packet(writer, plan):
+def test_a_restart_continues_after_the_last_sealed_packet(writer, plan):
     put(writer, range(10))
     drain(plan)
     put(writer, range(10, 25))
@@ -72,7 +72,7 @@ def test_a_restart_goes_on_after_the_last_sealed_packet(writer, plan):
     assert [path.name for path in chunk_paths(Path(plan.path) / STREAM)] == ["000001.h5", "000002.h5"]
 
 
-def test_a_death_between_taking_and_sealing_loses_nothing(writer, client, plan):
+def test_a_crash_between_reading_and_sealing_loses_nothing(writer, client, plan):
     put(writer, range(20))
     QueueReader(client, plan.uuid, [STREAM], "drainer-0").fresh(count=15, block_ms=100)
     part = Path(plan.path) / STREAM / "000001.h5.part"
@@ -83,7 +83,7 @@ def test_a_death_between_taking_and_sealing_loses_nothing(writer, client, plan):
     assert not part.exists()
 
 
-def test_a_death_between_sealing_and_acknowledging_stores_nothing_twice(writer, client, plan, monkeypatch):
+def test_a_crash_between_sealing_and_acknowledging_stores_nothing_twice(writer, client, plan, monkeypatch):
     put(writer, range(20))
     with monkeypatch.context() as patch:
         patch.setattr(QueueReader, "acknowledge", _die)
@@ -118,13 +118,13 @@ def test_a_full_disk_keeps_the_packets_until_there_is_room(writer, plan, monkeyp
 
 
 def test_a_cut_in_the_last_reading_leaves_nothing_in_the_queue(writer, client, plan, monkeypatch):
-    """Nobody knows what became of the question; that nothing was taken does not mean that nothing is there."""
+    """The result of the interrupted read is unknown: no packets read does not mean that none are queued."""
     put(writer, range(30))
-    real_fresh, asked = QueueReader.fresh, []
+    real_fresh, calls = QueueReader.fresh, []
 
     def cut_once(self: QueueReader, **how: Any) -> object:
-        asked.append(1)
-        if len(asked) == 1:
+        calls.append(1)
+        if len(calls) == 1:
             raise redis.ConnectionError("cut")
         return real_fresh(self, **how)
 
@@ -142,8 +142,8 @@ def test_chunks_close_at_their_size(writer, plan, monkeypatch):
     assert len(chunk_paths(Path(plan.path) / STREAM)) == 3
 
 
-def test_the_largest_goes_first_when_the_queue_holds_too_much(writer, client, plan, monkeypatch):
-    """A raw depth camera must not cut every other stream into small files."""
+def test_the_largest_stream_is_sealed_first_if_the_queue_is_full(writer, client, plan, monkeypatch):
+    """A raw depth camera must not cause small files of every other stream."""
     large = next(name for name in plan.share(0) if name != STREAM)
     monkeypatch.setattr(drainer_module, "QUEUE_BYTES", 4000 * plan.drainers)
     put(writer, range(20))
@@ -169,8 +169,8 @@ def test_sequence_numbers_continue_after_the_newest_chunk(tmp_path):
     assert (fresh.number, fresh.next_seq) == (1, 0)
 
 
-def test_a_chunk_says_by_itself_what_is_in_it(writer, plan):
-    """Read with h5py alone: version, constants of the stream, first and last number, counts, checksums."""
+def test_a_chunk_describes_its_own_content(writer, plan):
+    """Read it with h5py only: version, constants of the stream, first and last number, counts, checksums."""
     form = {"codec": "imu samples", "unit": "deg/s", "loses": []}
     manifest = {"schema": "recording/1", "recording": "take", "streams": {STREAM: {"format": form}}}
     write_json(Path(plan.path) / MANIFEST, manifest)
@@ -195,19 +195,19 @@ def test_a_drainer_that_falls_behind_does_not_compress_until_it_has_caught_up(cl
     writer = QueueWriter(client, plan.uuid, "hololens/depth_ahat", 7)
 
     def compressed(seqs: range) -> list[bool]:
-        """Queue pictures, drain them, and look into the new files."""
+        """Queue frames, drain them, and return for each new file whether it is compressed."""
         packets = [QueuedPacket(seq, seq, seq, 1, picture, 0) for seq in seqs]
         assert writer.put(packets, lambda: True) == len(packets)
         drain(plan)
-        found = []
+        flags = []
         for path in chunk_paths(Path(plan.path) / "hololens" / "depth_ahat"):
             with h5py.File(path) as file:
                 if file.attrs["first_seq"] >= seqs[0]:
-                    found.append(file["frames"].compression is not None)
+                    flags.append(file["frames"].compression is not None)
                     assert not file["frames"][:].any()
-        return found
+        return flags
 
-    assert compressed(range(40)) == [True, True, True, False, False]  # readings of eight
+    assert compressed(range(40)) == [True, True, True, False, False]  # reads of eight packets
     assert compressed(range(40, 44)) == [True]
 
 
@@ -220,7 +220,7 @@ def test_a_drainer_that_falls_behind_does_not_compress_until_it_has_caught_up(cl
         ([[3, 4], [0, 1, 5]], [3, 4, 5]),
     ],
 )
-def test_a_packet_that_came_before_is_not_kept_twice(readings, kept):
+def test_a_repeated_packet_is_stored_once(readings, kept):
     chunk = OpenChunk(STREAM, Path("nowhere"), 1, 0)
     old = [
         packet.seq

@@ -1,4 +1,4 @@
-"""The sign of life on the disk."""
+"""The heartbeat on disk."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kitchensync.capture.process.heartbeat import (
     Heartbeat,
     kept_anchors,
     last_beat,
-    was_held,
+    was_paused,
 )
 from kitchensync.shell.host_clock import UtcAnchor
 
 SECOND = 10**9
 
 
-def test_the_last_beat_is_read_back_and_outlives_a_second_start(tmp_path):
+def test_the_last_heartbeat_is_read_back_and_survives_a_second_start(tmp_path):
     assert last_beat(tmp_path) is None
     before_ns = time.monotonic_ns()
     heart = Heartbeat(tmp_path)
@@ -37,30 +37,32 @@ def test_the_last_beat_is_read_back_and_outlives_a_second_start(tmp_path):
     assert PERIOD_NS < 10**9
 
 
-def test_a_torn_beat_is_none(tmp_path):
+def test_a_truncated_heartbeat_is_ignored(tmp_path):
     (tmp_path / "alive").write_bytes(b"1234567")
     assert last_beat(tmp_path) is None
 
 
-def test_a_recorder_that_was_held_says_when(tmp_path, monkeypatch):
+def test_a_suspended_recorder_reports_when(tmp_path, monkeypatch):
     now_ns = 100 * SECOND
     monkeypatch.setattr(heartbeat, "utc_anchor", lambda: UtcAnchor(now_ns, 0))
     heart = Heartbeat(tmp_path)
     heart.beat()
     now_ns += SECOND
     heart.beat()
-    assert not was_held(tmp_path, 100 * SECOND, 101 * SECOND)
+    assert not was_paused(tmp_path, 100 * SECOND, 101 * SECOND)
     now_ns += 20 * SECOND
     heart.beat()
     heart.close()
-    assert was_held(tmp_path, 101 * SECOND, 121 * SECOND)
-    assert was_held(tmp_path, 103 * SECOND, 122 * SECOND)
-    assert not was_held(tmp_path, 60 * SECOND, 105 * SECOND), "who was held for much longer was held alone"
-    assert not was_held(tmp_path, 121 * SECOND, 130 * SECOND)
+    assert was_paused(tmp_path, 101 * SECOND, 121 * SECOND)
+    assert was_paused(tmp_path, 103 * SECOND, 122 * SECOND)
+    assert not was_paused(tmp_path, 60 * SECOND, 105 * SECOND), (
+        "a much longer pause is not one of the recorder"
+    )
+    assert not was_paused(tmp_path, 121 * SECOND, 130 * SECOND)
 
 
-def test_both_sides_of_each_change_of_the_clock_are_kept_and_little_else(tmp_path, monkeypatch):
-    """Ten minutes of beats; the clock is set forward, then back while the computer sleeps, and is slewed a little."""
+def test_anchors_around_each_clock_change_are_kept_and_few_others(tmp_path, monkeypatch):
+    """Ten minutes of heartbeats: the clock is set forward, set back during sleep, and slewed slightly."""
     now, at_s = {}, iter(range(600))
     sets = {100: 3600 * SECOND, 350: -7200 * SECOND}
 
@@ -79,21 +81,21 @@ def test_both_sides_of_each_change_of_the_clock_are_kept_and_little_else(tmp_pat
         heart.beat()
     heart.close()
     assert [round(step.by_ns / SECOND) for step in heart.clock_steps] == [3600, -7200]
-    found = kept_anchors(tmp_path)
-    times = [one["host_ns"] // SECOND for one in found]
+    anchors = kept_anchors(tmp_path)
+    times = [anchor["host_ns"] // SECOND for anchor in anchors]
     assert {99, 100, 349, 350} <= set(times)
     assert times[0] <= 1
     assert times == sorted(set(times))
     assert max(np.diff(times)) <= ANCHOR_PERIOD_NS // SECOND
     assert len(times) < 30
-    assert [UtcAnchor(**one) for one in found] == [now[at] for at in times]
+    assert [UtcAnchor(**anchor) for anchor in anchors] == [now[at] for at in times]
     with (tmp_path / ANCHORS).open("ab") as file:
         file.write(b"torn")
-    assert kept_anchors(tmp_path) == found
-    again = Heartbeat(tmp_path)  # it goes on behind the last whole one
+    assert kept_anchors(tmp_path) == anchors
+    again = Heartbeat(tmp_path)  # it continues after the last complete line
     at_s = iter([600])
     again.beat()
     again.close()
-    assert kept_anchors(tmp_path) == [*found, asdict(now[600])]
+    assert kept_anchors(tmp_path) == [*anchors, asdict(now[600])]
     assert (tmp_path / ANCHORS).stat().st_mode & 0o077 == 0
     assert kept_anchors(tmp_path / "none") == []

@@ -11,7 +11,7 @@ from kitchensync.capture.queue.queue_reader import QueueReader
 from kitchensync.storage.ledger import ConditionNote, ConnectedNote, DeclaredLossNote, EndNote
 
 
-def test_a_note_that_found_no_room_is_said_with_the_next(client):
+def test_a_note_that_found_no_room_is_written_with_the_next(client):
     ledger = Ledger(client, "u", "ledger/hololens", 7)
     ledger.note(ConnectedNote(connection=1, next_seq=0), "hololens/pv")
     room = client.config_get("maxmemory")["maxmemory"]
@@ -31,7 +31,7 @@ def test_a_note_that_found_no_room_is_said_with_the_next(client):
 
 
 def test_a_note_whose_outcome_is_unknown_is_not_written_twice(client):
-    """The server took it, and we heard nothing: it is sent again by itself, under its own number."""
+    """The server stored it but its answer was lost: it is sent again with the same number."""
     ledger = Ledger(client, "u", "ledger/hololens", 7)
     real = ledger._writer.put
     ledger._writer.put = lambda packets, give_up: real(packets, give_up) and 0

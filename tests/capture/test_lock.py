@@ -7,34 +7,34 @@ import sys
 
 import pytest
 
-from kitchensync.capture.lock import held, is_held
+from kitchensync.capture.lock import hold_lock, is_held
 
 
-def test_a_lock_is_seen_and_ends_with_its_holder(tmp_path):
+def test_a_lock_is_visible_and_ends_with_its_holder(tmp_path):
     path = tmp_path / "lock"
     assert not is_held(path)
-    with held(path):
+    with hold_lock(path):
         assert is_held(path)
-        with pytest.raises(BlockingIOError), held(path):
+        with pytest.raises(BlockingIOError), hold_lock(path):
             pass
     assert not is_held(path)
 
 
-def test_a_child_holds_on_when_its_parent_is_gone(tmp_path):
+def test_a_child_keeps_the_lock_after_its_parent_released_it(tmp_path):
     path = tmp_path / "lock"
-    with held(path) as handle:
+    with hold_lock(path) as handle:
         child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(handle,))
     assert is_held(path)
     child.communicate(b"\n")
     assert not is_held(path)
-    with held(path, limit_s=60):
+    with hold_lock(path, limit_s=60):
         pass
 
 
-def test_a_child_killed_at_once_leaves_no_lock(tmp_path):
+def test_a_killed_child_leaves_no_lock(tmp_path):
     path = tmp_path / "lock"
-    code = "import sys, time\nfrom pathlib import Path\nfrom kitchensync.capture.lock import held\n"
-    code += f"with held(Path({str(path)!r})):\n print('held', flush=True)\n time.sleep(60)\n"
+    code = "import sys, time\nfrom pathlib import Path\nfrom kitchensync.capture.lock import hold_lock\n"
+    code += f"with hold_lock(Path({str(path)!r})):\n print('held', flush=True)\n time.sleep(60)\n"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
         assert child.stdout.readline() == b"held\n"
         assert is_held(path)

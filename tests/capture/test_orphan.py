@@ -1,4 +1,4 @@
-"""A process whose supervisor has gone leaves, whatever hangs in it."""
+"""A process whose supervisor has died exits, even if something in it hangs."""
 
 import subprocess
 import sys
@@ -16,5 +16,5 @@ forever.wait()
 """
 
 
-def test_an_orphan_leaves_even_when_its_end_hangs():
+def test_an_orphan_exits_even_if_its_orderly_end_hangs():
     assert subprocess.run([sys.executable, "-c", CHILD], timeout=60, check=False).returncode == EXIT_CODE

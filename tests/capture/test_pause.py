@@ -1,4 +1,4 @@
-"""A computer that slept, a process that was held: seen from two clocks."""
+"""Sleep of the computer and suspended processes, detected with two clocks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECOND = 10**9
 
 @pytest.fixture
 def clocks(monkeypatch):
-    """The two clocks of the system, ours to move."""
+    """The two clocks of the system, moved by the test."""
     now = {"monotonic": 100 * SECOND, "boot": 150 * SECOND}
     monkeypatch.setattr(time, "monotonic_ns", lambda: now["monotonic"])
     monkeypatch.setattr(time, "clock_gettime_ns", lambda clock: now["boot"])
@@ -34,50 +34,50 @@ def test_sleep_stops_one_clock_and_not_the_other(clocks):
     watch = PauseWatch()
     clocks["monotonic"] += SECOND // 4
     clocks["boot"] += 30 * SECOND
-    assert watch.look() == (100 * SECOND, 100 * SECOND + SECOND // 4, True)
-    assert watch.look() is None
+    assert watch.check() == (100 * SECOND, 100 * SECOND + SECOND // 4, True)
+    assert watch.check() is None
 
 
 def test_a_held_process_sees_both_clocks_run_on(clocks):
     watch = PauseWatch()
     clocks["monotonic"] += 3 * SECOND
     clocks["boot"] += 3 * SECOND
-    assert watch.look() == (100 * SECOND, 103 * SECOND, False)
+    assert watch.check() == (100 * SECOND, 103 * SECOND, False)
 
 
-def test_a_busy_computer_is_no_pause(clocks):
+def test_a_busy_computer_is_not_a_pause(clocks):
     watch = PauseWatch()
     for _ in range(5):
         clocks["monotonic"] += LATE_NS
         clocks["boot"] += LATE_NS
-        assert watch.look() is None
+        assert watch.check() is None
 
 
 @pytest.mark.slow
-def test_only_a_held_process_has_a_pause_and_not_one_that_waits_for_something(tmp_path):
-    """What the producer's main thread waits for, a queue that does not answer say, is no pause."""
+def test_only_a_suspended_process_has_a_pause_not_a_waiting_one(tmp_path):
+    """A wait of the producer's main thread, such as for an unresponsive queue, is not a pause."""
     file = tmp_path / "clock"
     file.write_bytes(bytes(16))
     with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 16) as shared, running(file) as child:
         clock = memoryview(shared).cast("q")
-        looked(clock)
+        wait_for_reads(clock)
         for _ in range(12):
             clock[0] += SECOND // 4
-            looked(clock)
-        assert taken(child) == [], "its main thread waited for three seconds"
+            wait_for_reads(clock)
+        assert new_pauses(child) == [], "its main thread waited for three seconds"
         os.kill(child.pid, signal.SIGSTOP)
         os.waitpid(child.pid, os.WUNTRACED)
         for _ in range(12):
             clock[0] += SECOND // 4
         os.kill(child.pid, signal.SIGCONT)
-        looked(clock)
-        assert taken(child) == [[3 * SECOND, 6 * SECOND, False]]
+        wait_for_reads(clock)
+        assert new_pauses(child) == [[3 * SECOND, 6 * SECOND, False]]
         clock.release()
 
 
 @contextlib.contextmanager
 def running(clock: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that looks at the clock of a file: the first number is the time, the second counts looks."""
+    """A process that reads its clock from a file: the first number is the time, the second counts the reads."""
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", CHILD, str(clock)]
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as child:
@@ -87,13 +87,13 @@ def running(clock: Path) -> Iterator[subprocess.Popen[str]]:
             child.kill()
 
 
-def looked(clock: memoryview) -> None:
-    """Wait until its thread has looked: one look may be under way, and what the next found is kept before a third."""
+def wait_for_reads(clock: memoryview) -> None:
+    """Wait for three reads: the first may have begun before, and the second is used only before the third."""
     before = clock[1]
-    until(lambda: clock[1] >= before + 3, "another look")
+    until(lambda: clock[1] >= before + 3, "three reads")
 
 
-def taken(child: subprocess.Popen[str]) -> list[list[int]]:
+def new_pauses(child: subprocess.Popen[str]) -> list[list[int]]:
     child.stdin.write("go on\n")
     child.stdin.flush()
     return json.loads(child.stdout.readline())
@@ -115,6 +115,6 @@ pause._clocks, pause.PERIOD_S = clocks, 0.01
 pauses = pause.PauseThread()
 pauses.start()
 while sys.stdin.readline():
-    print(json.dumps(pauses.taken()), flush=True)
+    print(json.dumps(pauses.take_new()), flush=True)
 pauses.stop()
 """

@@ -1,4 +1,4 @@
-"""The newest picture of a running recording comes from the queue, and nobody who drains it notices."""
+"""The newest frame of a running recording is read from the queue without affecting the drainers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PV = "hololens/pv"
 
 @pytest.fixture
 def unsealed(tmp_path, plan) -> tuple[Path, list[QueuedPacket]]:
-    """A recording whose newest file of pictures is not there yet; its folder and the packets that would be in it."""
+    """Make a recording without its newest video chunk; return its folder and the packets of that chunk."""
     write_numbered(tmp_path)
     path = tmp_path / "take1"
     work = tmp_path / ".kitchensync" / "take1"
@@ -46,33 +46,35 @@ def unsealed(tmp_path, plan) -> tuple[Path, list[QueuedPacket]]:
 
 @pytest.fixture
 def take(unsealed, plan, client) -> tuple[Path, list[int]]:
-    """A recording whose newest file of pictures is still in the queue; its folder and the arrivals there."""
+    """Make a recording whose newest frames are still queued; return its folder and their arrival times."""
     path, packets = unsealed
     assert QueueWriter(client, plan.uuid, PV, 7).put(packets, lambda: False) == len(packets)
     return path, [packet.host_ns for packet in packets]
 
 
 def numbers(pictures: NewestPictures) -> list[tuple[int, int]]:
-    """When each new picture arrived, and which it says it is."""
-    found = []
-    for _, host_ns, jpeg in pictures.look({PV}):
+    """Return the arrival time and the number shown in each new frame."""
+    shown = []
+    for _, host_ns, jpeg in pictures.new_frames({PV}):
         grey = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_GRAYSCALE)
-        found.append((host_ns, number_in(cv2.resize(grey, (640, 360)))))
-    return found
+        shown.append((host_ns, number_in(cv2.resize(grey, (640, 360)))))
+    return shown
 
 
 @pytest.mark.promise("Live pictures come from the queue, and nothing of a privacy pause")
-def test_the_newest_picture_is_seen_before_it_is_sealed_and_taken_by_nobody(take, plan, client):
+def test_the_newest_frame_is_shown_before_it_is_sealed_and_stays_in_the_queue(take, plan, client):
     path, arrivals = take
     pictures = NewestPictures(path)
     assert numbers(pictures) == [(arrivals[-1], len(PV_S) - 1)]
     assert numbers(pictures) == [], "nothing newer"
     drained = QueueReader(client, plan.uuid, [PV], "drainer-0").fresh(count=1000, block_ms=100)[PV]
     assert [packet.host_ns for packet in drained] == arrivals
-    assert numbers(NewestPictures(path)) == [(arrivals[-1], len(PV_S) - 1)], "drained, and not sealed yet"
+    assert numbers(NewestPictures(path)) == [(arrivals[-1], len(PV_S) - 1)], (
+        "read by the drainer, but not sealed yet"
+    )
 
 
-def test_pictures_are_decoded_as_they_come_though_what_they_hang_on_was_sealed(unsealed, plan, client):
+def test_frames_are_decoded_live_although_their_key_frame_is_sealed(unsealed, plan, client):
     path, packets = unsealed
     first = len(PV_S) - len(packets)
     pictures, writer = NewestPictures(path), QueueWriter(client, plan.uuid, PV, 7)
@@ -85,17 +87,17 @@ def test_pictures_are_decoded_as_they_come_though_what_they_hang_on_was_sealed(u
         assert numbers(pictures) == [(packets[end - 1].host_ns, first + end - 1)]
         reader.acknowledge(PV, reader.fresh(count=1000, block_ms=None)[PV], None)
         assert numbers(pictures) == [], "nothing newer"
-    assert numbers(NewestPictures(path))[0][1] == first - 1, "who comes now begins at a key frame"
+    assert numbers(NewestPictures(path))[0][1] == first - 1, "a new reader begins at a key frame"
 
 
 @pytest.mark.promise("Live pictures come from the queue, and nothing of a privacy pause")
-def test_nothing_of_a_privacy_pause_is_seen_in_the_queue(take):
+def test_nothing_of_a_privacy_pause_is_visible_in_the_queue(take):
     path, arrivals = take
     EventLog(path, "tablet").append("pause", host_ns=arrivals[0], uncertainty_ns=0, body={})
     assert numbers(NewestPictures(path)) == []
 
 
-def test_without_the_queue_the_newest_file_is_shown(take, server):
+def test_without_the_queue_the_newest_sealed_frame_is_shown(take, server):
     path, arrivals = take
     server.stop()
     ((host_ns, number),) = numbers(NewestPictures(path))

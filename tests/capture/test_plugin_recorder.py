@@ -1,4 +1,4 @@
-"""A plug-in sensor whose streams end: all together is an end, one alone is a fault."""
+"""Streams of a plug-in sensor that end: all together is an end, one alone is a fault."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Notes:
 
 
 class Device:
-    """Two streams that end when they are told to."""
+    """A device with two streams that end on command."""
 
     def __init__(self) -> None:
         self.over = {"left": threading.Event(), "right": threading.Event()}
@@ -62,56 +62,59 @@ def take(server, client):
     }
     for recorder in recorders.values():
         recorder.start()
-    until(lambda: all(one.state.received > 5 for one in recorders.values()), "packets of both")
+    until(lambda: all(recorder.state.received > 5 for recorder in recorders.values()), "packets of both")
     yield device, recorders, notes
     for name, recorder in recorders.items():
         recorder.stop()
         device.over[name].set()
-    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
+    until(lambda: not any(recorder.is_alive() for recorder in recorders.values()), "the end of both")
 
 
 def test_a_device_that_ends_all_its_streams_has_ended_them(take):
     device, recorders, notes = take
     for over in device.over.values():
         over.set()
-    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
+    until(lambda: not any(recorder.is_alive() for recorder in recorders.values()), "the end of both")
     assert [end["reason"] for end in notes.ends.values()] == [BY_DEVICE, BY_DEVICE]
 
 
 @pytest.mark.slow
-def test_a_stream_that_ends_alone_is_tried_again_and_lost_until_the_other_ends(take, monkeypatch):
+def test_a_stream_that_ends_alone_is_retried_and_lost_until_the_other_ends(take, monkeypatch):
     monkeypatch.setattr(stream_end, "OUTLIVED_NS", 10**9)
     device, recorders, notes = take
     device.over["left"].set()
-    until(lambda: "go on" in recorders["left"].state.fault, "a stream that is outlived")
+    until(lambda: "go on" in recorders["left"].state.fault, "an outlived stream")
     assert recorders["left"].is_alive()
     device.over["left"].clear()  # it comes back
     before = recorders["left"].state.received
     until(lambda: recorders["left"].state.received > before, "packets again")
-    until(lambda: recorders["left"].state.fault == "", "no fault any more")
+    until(lambda: recorders["left"].state.fault == "", "the end of the fault")
     device.over["left"].set()
-    until(lambda: "go on" in recorders["left"].state.fault, "a stream that is outlived")
+    until(lambda: "go on" in recorders["left"].state.fault, "an outlived stream")
     device.over["right"].set()
-    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
+    until(lambda: not any(recorder.is_alive() for recorder in recorders.values()), "the end of both")
     assert {name: end["reason"] for name, end in notes.ends.items()} == {"left": LOST, "right": BY_DEVICE}
     assert notes.ends["left"]["cause"] == "reconnect"
 
 
-def test_a_device_that_does_not_answer_any_more_has_not_ended_its_streams(take):
+def test_a_device_that_stops_answering_has_not_ended_its_streams(take):
     device, recorders, notes = take
     device.is_gone = True
     for over in device.over.values():
         over.set()
-    until(lambda: all("does not answer" in one.state.fault for one in recorders.values()), "both faults")
+    until(
+        lambda: all("does not answer" in recorder.state.fault for recorder in recorders.values()),
+        "both faults",
+    )
     for recorder in recorders.values():
         recorder.stop()
-    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
+    until(lambda: not any(recorder.is_alive() for recorder in recorders.values()), "the end of both")
     assert [end["reason"] for end in notes.ends.values()] == [LOST, LOST]
 
 
-def test_streams_that_are_stopped_while_they_come_lost_nothing(take):
+def test_running_streams_that_are_stopped_have_lost_nothing(take):
     _, recorders, notes = take
     for recorder in recorders.values():
         recorder.stop()
-    until(lambda: not any(one.is_alive() for one in recorders.values()), "the end of both")
+    until(lambda: not any(recorder.is_alive() for recorder in recorders.values()), "the end of both")
     assert [end["reason"] for end in notes.ends.values()] == [STOPPED, STOPPED]

@@ -1,8 +1,8 @@
-"""Power cuts over the real drainer and a real queue: at every moment, on every disk that fsync allows.
+"""Power cuts with the real drainer and a real queue, at every moment and with every disk state that fsync allows.
 
-The drainer works through the traced disk of `disk_model`. Behind every call the disk is rebuilt; what was
-acknowledged must be there and open. Then the cut is lived through to its end: another drainer goes on over what is
-left, with a queue that has the rest, or the rest and more, or has forgotten the newest of it.
+The drainer writes to the traced disk of `disk_model`. The disk is rebuilt after every call; all acknowledged
+packets must be readable. Then another drainer continues with the remaining files and a queue that holds the other
+packets, some packets twice, or not the newest ones.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def payload(stream: str, seq: int) -> bytes:
 
 
 def queue_packets(client, plan: Plan, stream: str, seqs: range) -> None:
-    writer = QueueWriter(client, plan.uuid, stream, 7, together=2)
+    writer = QueueWriter(client, plan.uuid, stream, 7, entry_packets=2)
     packets = [QueuedPacket(seq, seq * 480_000, seq, 1, payload(stream, seq), 0) for seq in seqs]
     assert writer.put(packets, lambda: True) == len(packets)
     writer.pipe.close()
@@ -74,7 +74,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def trace(client, plan, monkeypatch) -> Callable[[TracingDisk], TracingDisk]:
-    """Record into a traced disk: small chunks, one death between sealing and acknowledging, three restarts."""
+    """Record to a traced disk: small chunks, one crash between sealing and acknowledging, three restarts."""
     monkeypatch.setattr(open_chunk_module, "CHUNK_BYTES", 700)
     monkeypatch.setattr(drainer_module, "READ_COUNT", 4)
     real = QueueReader.acknowledge
@@ -105,8 +105,8 @@ def trace(client, plan, monkeypatch) -> Callable[[TracingDisk], TracingDisk]:
 
 
 def stored(recording: Path) -> set[tuple[str, int]]:
-    """Read back what is there: every file opens, every byte is what it was, nothing twice and no hole."""
-    found = set()
+    """Read all packets back and check files, payloads and sequence numbers: no duplicates, no gaps."""
+    packets = set()
     for stream in STREAMS:
         seqs: list[int] = []
         for path in chunk_paths(recording / stream):
@@ -116,35 +116,35 @@ def stored(recording: Path) -> set[tuple[str, int]]:
                     assert content == payload(stream, int(row["seq"]))
                     seqs.append(int(row["seq"]))
         assert seqs == list(range(len(seqs))), f"{stream}: not once, in order, without holes"
-        found |= {(stream, seq) for seq in seqs}
-    return found
+        packets |= {(stream, seq) for seq in seqs}
+    return packets
 
 
-def cut(disk: TracingDisk, recording: Path, left: Path, behind: int, seed: int) -> set[tuple[str, int]]:
-    """Rebuild the disk as it may be after a cut; return what was acknowledged before it."""
-    left.mkdir()
-    remains(disk.log[:behind], recording, left, choices(seed))
+def cut(disk: TracingDisk, recording: Path, remaining: Path, behind: int, seed: int) -> set[tuple[str, int]]:
+    """Rebuild a possible disk after a power cut; return the packets acknowledged before it."""
+    remaining.mkdir()
+    remains(disk.log[:behind], recording, remaining, choices(seed))
     return set().union(*(entry.data for entry in disk.log[:behind] if entry.what == "acknowledged"))
 
 
 def check_every_cut(disk: TracingDisk, recording: Path, tmp_path: Path) -> int:
     for behind in range(len(disk.log) + 1):
         for seed in SEEDS:
-            left = tmp_path / f"cut-{behind}-{seed}"
-            acknowledged = cut(disk, recording, left, behind, seed)
-            missing = acknowledged - stored(left)
+            remaining = tmp_path / f"cut-{behind}-{seed}"
+            acknowledged = cut(disk, recording, remaining, behind, seed)
+            missing = acknowledged - stored(remaining)
             assert not missing, f"cut behind call {behind}: acknowledged and not there: {sorted(missing)}"
     return (len(disk.log) + 1) * len(SEEDS)
 
 
-def test_at_no_moment_is_something_acknowledged_that_is_not_on_the_disk(trace, plan, tmp_path):
+def test_nothing_is_acknowledged_before_it_is_on_disk(trace, plan, tmp_path):
     disk = trace(TracingDisk())
     assert stored(Path(plan.path)) == {(stream, seq) for stream in STREAMS for seq in range(COUNT)}
     assert check_every_cut(disk, Path(plan.path), tmp_path) > 500
 
 
 class NoFolderSync(TracingDisk):
-    """A disk whose folders are never synced: what a drainer that forgets it would leave."""
+    """A disk whose folder syncs are ignored, like those of a drainer that omits them."""
 
     def sync_folder(self, path: Path) -> None:
         if path.name != "pv":
@@ -152,7 +152,7 @@ class NoFolderSync(TracingDisk):
 
 
 class LateSync(TracingDisk):
-    """A disk that syncs nothing: what a drainer that acknowledges before fsync would leave."""
+    """A disk that ignores all syncs, like those of a drainer that acknowledges before fsync."""
 
     def sync(self, handle: int) -> None:
         pass
@@ -166,22 +166,24 @@ def test_a_drainer_that_does_not_sync_is_caught(trace, plan, tmp_path, kind):
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_a_recording_goes_on_after_a_cut_and_its_ledger_names_the_tail(trace, plan, client, tmp_path, number):
+def test_a_recording_continues_after_a_power_cut_and_its_ledger_names_the_tail(
+    trace, plan, client, tmp_path, number
+):
     disk = trace(TracingDisk())
     chance = random.Random(number)
     written = next(n for n, entry in enumerate(disk.log) if entry.what == "sync_folder")
-    left = tmp_path / "left"
+    remaining = tmp_path / "left"
     behind = chance.randrange(written + 1, len(disk.log) + 1)
-    acknowledged = cut(disk, Path(plan.path), left, behind, number)
-    again = replace(plan, uuid=f"after-{number}", path=str(left))
+    acknowledged = cut(disk, Path(plan.path), remaining, behind, number)
+    again = replace(plan, uuid=f"after-{number}", path=str(remaining))
     end = COUNT - FORGOTTEN if number % 2 else COUNT
     for stream in STREAMS:
         waiting = min({seq for seq in range(COUNT) if (stream, seq) not in acknowledged}, default=COUNT)
-        # The queue's own file may also be older than the last acknowledgement: those come a second time.
+        # The queue's own file may be older than the last acknowledgement: these packets are read again.
         queue_packets(client, again, stream, range(max(0, waiting - 10 * (number % 3)), max(end, waiting)))
     drain(again)
     close_recording(again, Outcome(reason="recovered"), None)
-    answer = verify(left)
+    answer = verify(remaining)
     assert (answer["status"], answer["corrupt"]) == ("WARN", [])
     for stream in STREAMS:
         facts = answer["streams"][stream]
@@ -190,4 +192,4 @@ def test_a_recording_goes_on_after_a_cut_and_its_ledger_names_the_tail(trace, pl
         assert (facts["duplicates"], facts["missing"]) == (0, [])
         assert [gap["cause"] for gap in facts["gaps"]] == ["restart"], "the tail has a name"
         assert facts["gaps"][0]["start_ticks"] == (facts["stored"] - 1) * 480_000
-    assert stored(left) >= acknowledged
+    assert stored(remaining) >= acknowledged

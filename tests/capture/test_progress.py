@@ -1,4 +1,4 @@
-"""What goes wrong while recording reaches the operator."""
+"""Problems during a recording are shown to the operator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kitchensync.storage.names import LOGS
 
 @pytest.fixture
 def supervisor(server, plan) -> Iterator[Supervisor]:
-    """A supervisor that nobody told to begin."""
+    """Return a supervisor that was not started."""
     plan.save(Path(plan.work) / "plan.json")
     (Path(plan.path) / LOGS).mkdir()
     supervisor = Supervisor(plan, server, [])
@@ -32,15 +32,17 @@ def test_a_drainer_that_cannot_store_is_shown(supervisor, plan, monkeypatch, cap
     health = HealthSender(plan.health, "drainer 0")
     with RecordingProgress("take", None, enabled=True) as shown:
         for problem, expected in (
-            (NO_SPACE, []),  # the disk guard's line says that
+            (NO_SPACE, []),  # reported by the disk guard instead
             ("[Errno 5] Input/output error", ["[Errno 5] Input/output error; its packets stay in the queue"]),
             ("", []),
         ):
             health.send(streams={}, problem=problem)
             supervisor.board.update(5_000)
-            assert [one.removeprefix("a drainer cannot go on: ") for one in supervisor.problems()] == expected
+            assert [
+                problem.removeprefix("a drainer cannot go on: ") for problem in supervisor.problems()
+            ] == expected
             monkeypatch.setattr(shown, "_shown_s", 0.0)
             shown.update(supervisor)
-            told = capsys.readouterr().err
-            assert ("its packets stay" in told) == bool(expected)
+            printed = capsys.readouterr().err
+            assert ("its packets stay" in printed) == bool(expected)
     health.close()

@@ -1,4 +1,4 @@
-"""The queue against a real server: each packet once, in order, forgotten only when acknowledged."""
+"""The queue with a real server: each packet once, in order, deleted only after its acknowledgement."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_packet_comes_out_as_it_went_in(client):
 
 
 def test_small_packets_share_an_entry_and_come_out_as_they_went_in(client):
-    """Large ones, and ones behind a number that was lost, begin another; poses are as long as they are."""
+    """Large packets and those after a gap begin a new entry; poses may have any length."""
     chance = random.Random(1)
     numbers = [*range(100), 150, *range(152, 300)]
     sizes = [chance.choice([0, 10, 1000, 30_000, 65_536, 65_537, 200_000]) for _ in numbers]
@@ -58,10 +58,10 @@ def test_small_packets_share_an_entry_and_come_out_as_they_went_in(client):
 
 
 def out_of(client, packets):
-    """Take packets out, compare what is said of them, and return each beside its body and the length of its pose."""
+    """Read packets, compare their metadata, and return each with its body and the length of its pose."""
     taken = QueueReader(client, "u", ["s"], "drainer-0").fresh(count=1000, block_ms=100)["s"]
-    said = [(one.seq, one.device_ticks, one.host_ns, one.connection) for one in taken]
-    assert said == [packet[:4] for packet in packets]
+    rows = [(packet.seq, packet.device_ticks, packet.host_ns, packet.connection) for packet in taken]
+    assert rows == [packet[:4] for packet in packets]
     return [(got, packet.body, packet.pose_bytes) for got, packet in zip(taken, packets, strict=True)]
 
 
@@ -79,19 +79,19 @@ def test_an_entry_stays_until_all_of_its_packets_are_acknowledged(client):
     assert again.waiting() == 0
 
 
-def test_a_reading_says_whether_it_left_some(client):
-    """By entries, however many packets are in them."""
-    writer = QueueWriter(client, "u", "s", 7, together=2)
+def test_a_read_reports_whether_there_is_more(client):
+    """The count is one of entries, not of packets."""
+    writer = QueueWriter(client, "u", "s", 7, entry_packets=2)
     writer.put([QueuedPacket(seq, seq, seq, 1, b"x", 0) for seq in range(10)], NEVER)
     reader = QueueReader(client, "u", ["s"], "drainer-0")
-    read = [(len(reader.fresh(count=3, block_ms=1).get("s", [])), reader.left_more) for _ in range(3)]
+    read = [(len(reader.fresh(count=3, block_ms=1).get("s", [])), reader.has_more) for _ in range(3)]
     assert read == [(6, True), (4, False), (0, False)]
 
 
 @pytest.mark.parametrize(
     ("meta", "body"), [(struct.pack("<qqIII", 5, 6, 1, 0, 4), b"short"), (b"", b""), (bytes(27), b"")]
 )
-def test_an_entry_that_is_not_as_long_as_it_says_is_none_of_ours(client, meta, body):
+def test_an_entry_with_a_wrong_length_is_rejected(client, meta, body):
     client.xadd(stream_key("u", "s"), {"n": meta, "b": body}, id="7-9")
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     assert reader.fresh(count=10, block_ms=100) == {}
@@ -106,8 +106,8 @@ def test_a_repeated_put_is_stored_once(client):
 
 
 @pytest.mark.parametrize(("first", "second", "taken_for"), [(7, 8, 8), (1000, 400, 1001)])
-def test_a_new_run_of_the_producer_goes_on_counting(client, first, second, taken_for):
-    """Also one that begins after the wall clock was set back."""
+def test_a_restarted_producer_continues_the_numbering(client, first, second, taken_for):
+    """This also holds after the wall clock was set back."""
     put(QueueWriter(client, "u", "s", first), 0, 1)
     again = QueueWriter(client, "u", "s", second)
     assert again.next_sequence() == 2
@@ -118,14 +118,14 @@ def test_a_new_run_of_the_producer_goes_on_counting(client, first, second, taken
     assert [(packet.epoch_ms, packet.seq) for packet in packets] == runs
 
 
-def test_the_count_goes_on_even_when_everything_was_acknowledged(client):
+def test_the_numbering_continues_after_everything_was_acknowledged(client):
     put(QueueWriter(client, "u", "s", 7), 0, 1)
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     reader.acknowledge("s", reader.fresh(count=10, block_ms=100)["s"], None)
     assert QueueWriter(client, "u", "s", 8).next_sequence() == 2
 
 
-def test_what_was_taken_and_not_acknowledged_comes_back_to_the_same_consumer(client):
+def test_unacknowledged_packets_are_read_again_by_the_same_consumer(client):
     put(QueueWriter(client, "u", "s", 7), *range(600))
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     taken = []
@@ -139,16 +139,16 @@ def test_what_was_taken_and_not_acknowledged_comes_back_to_the_same_consumer(cli
 
 
 def kill(server) -> None:
-    """Kill the server as a crash would, and start it again over its append-only file."""
+    """Kill the server and start it again with its append-only file."""
     os.kill(server.process.pid, signal.SIGKILL)
     server.process.wait()
     assert not server.is_up()
 
 
 def forget_the_newest(server, bytes_to_forget: int) -> None:
-    """Cut the append-only file: what a crash of the whole computer may do to what was not synced.
+    """Truncate the append-only file, as a crash of the computer may do with data that was not synced.
 
-    The file may be shorter than that: a server waits with writing while a slow disk still syncs.
+    The file may be shorter than that: a server postpones writes while a slow disk syncs.
     """
     (newest,) = server.folder.glob("appendonlydir/*.incr.aof")
     os.truncate(newest, max(newest.stat().st_size - bytes_to_forget, 0))
@@ -170,7 +170,7 @@ def test_nothing_is_lost_when_the_server_is_killed(server, client):
     assert seqs_in(server) == list(range(101))
 
 
-def test_a_server_that_forgot_its_newest_packets_is_given_them_again(server, client):
+def test_a_server_that_lost_its_newest_packets_gets_them_again(server, client):
     losses = []
     writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
     put(writer, *range(100))
@@ -184,7 +184,7 @@ def test_a_server_that_forgot_its_newest_packets_is_given_them_again(server, cli
     assert losses == []
 
 
-def test_what_was_forgotten_and_is_no_longer_here_is_told(server, client, monkeypatch):
+def test_lost_packets_that_are_no_longer_kept_are_reported(server, client, monkeypatch):
     losses = []
     monkeypatch.setattr(stream_entries, "KEEP_BYTES", 60)
     writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
@@ -195,9 +195,9 @@ def test_what_was_forgotten_and_is_no_longer_here_is_told(server, client, monkey
     server.start()
     put(writer, 100)
     writer.pipe.close()
-    found = seqs_in(server)
+    seqs = seqs_in(server)
     ((first, last),) = losses
-    assert sorted([*found, *range(first, last + 1)]) == list(range(101))
+    assert sorted([*seqs, *range(first, last + 1)]) == list(range(101))
     assert last - first > 5
 
 
@@ -207,12 +207,12 @@ def test_many_packets_at_once_are_stored_in_order_small_and_large(client):
     packets = [QueuedPacket(n, n, n, 1, memoryview(body), 0) for n, body in enumerate(bodies)]
     assert writer.put(packets, NEVER) == len(packets)
     reader = QueueReader(client, "u", ["s"], "drainer-0")
-    found = reader.fresh(count=1000, block_ms=100)["s"]
-    assert [bytes(packet.payload) for packet in found] == bodies
+    stored = reader.fresh(count=1000, block_ms=100)["s"]
+    assert [bytes(packet.payload) for packet in stored] == bodies
     writer.pipe.close()
 
 
-def test_a_full_queue_gives_back_the_packet_instead_of_dropping_others(client):
+def test_a_full_queue_refuses_the_packet_instead_of_dropping_others(client):
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     assert reader.fresh(count=1, block_ms=1) == {}
     client.config_set("maxmemory", "3mb")
@@ -236,7 +236,7 @@ def test_the_server_listens_on_its_private_socket_only(server, client):
 
 
 @pytest.mark.slow
-def test_a_producer_that_starts_while_the_server_does_waits_for_it(server, client):
+def test_a_producer_waits_for_a_server_that_is_starting(server, client):
     put(QueueWriter(client, "u", "s", 7), 0, 1, 2)
     wait_until_synced(client)
     server.process.kill()

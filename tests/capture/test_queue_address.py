@@ -1,4 +1,4 @@
-"""Where packets may travel: on this computer, or sealed and to somebody who knows us."""
+"""Allowed queue addresses: on this computer, or with TLS and a password."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from kitchensync.capture.queue.address import check_address
         "rediss://queue.lab:6380?username=cook&password=secret",
     ],
 )
-def test_addresses_that_are_taken(url):
+def test_addresses_that_are_accepted(url):
     assert check_address(url) == url
 
 
 @pytest.mark.parametrize(
-    ("url", "said"),
+    ("url", "message"),
     [
-        ("redis://queue.lab:6379", "wants TLS and a user"),
-        ("redis://cook:secret@192.168.1.9", "wants TLS and a user"),
-        ("rediss://queue.lab", "wants TLS and a user"),
-        ("rediss://:secret@queue.lab", "wants TLS and a user"),
+        ("redis://queue.lab:6379", "needs TLS and a user"),
+        ("redis://cook:secret@192.168.1.9", "needs TLS and a user"),
+        ("rediss://queue.lab", "needs TLS and a user"),
+        ("rediss://:secret@queue.lab", "needs TLS and a user"),
         ("http://127.0.0.1", "is no address"),
         ("127.0.0.1:6379", "is no address"),
         ("redis://127.0.0.1:port", "is no address"),
         ("unix://", "is no address"),
     ],
 )
-def test_addresses_that_are_refused(url, said):
-    with pytest.raises(BadQueueAddress, match=said) as told:
+def test_addresses_that_are_refused(url, message):
+    with pytest.raises(BadQueueAddress, match=message) as caught:
         check_address(url)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(caught.value)
 
 
-def test_what_is_shown_of_an_address():
+def test_addresses_are_shown_without_passwords():
     assert without_password("rediss://cook:p@ss@queue.lab:1/2?password=x") == "rediss://queue.lab:1/2"
     assert without_password("unix:///tmp/a@b/queue") == "unix:///tmp/a@b/queue"
     assert without_password("ks:{u:hololens/pv}:packets") == "ks:{u:hololens/pv}:packets"

@@ -1,4 +1,4 @@
-"""A queue server of yours is tried before anything is made: whatever a recording asks of it, in one line."""
+"""An external queue server is checked before a recording is created; refusals are one line."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ pytestmark = pytest.mark.slow
 def free_port(host: str) -> int:
     """Return a free port whose cluster bus (ten thousand higher) is free as well."""
     for port in range(21_000, 45_000, 97):
-        with socket.socket() as one, socket.socket() as other, contextlib.suppress(OSError):
-            one.bind((host, port))
+        with socket.socket() as first, socket.socket() as other, contextlib.suppress(OSError):
+            first.bind((host, port))
             other.bind((host, port + 10_000))
             return port
     pytest.skip("no free port")
@@ -36,7 +36,7 @@ def free_port(host: str) -> int:
 
 @contextlib.contextmanager
 def valkey(folder: Path, host: str, *options: str) -> Iterator[str]:
-    """Run a real server with these options for as long as the block lasts; yield its address."""
+    """Run a real server with these options during the block; yield its address."""
     port = free_port(host)
     command = [str(queue_binary()), "--bind", host, "--port", str(port), "--dir", str(folder), "--save", ""]
     process = subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL)
@@ -56,13 +56,13 @@ def keys_left(url: str) -> list[bytes]:
 
 
 def refused(url: str) -> str:
-    with pytest.raises(QueueUnavailable) as told:
+    with pytest.raises(QueueUnavailable) as caught:
         check_server(url)
-    assert "\n" not in str(told.value)
-    return str(told.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
-def test_a_server_that_does_all_is_left_as_it_was(tmp_path, loopback_host):
+def test_a_suitable_server_is_left_unchanged(tmp_path, loopback_host):
     with valkey(tmp_path, loopback_host) as url:
         with connect(url) as client:
             client.set("somebody's", "1")
@@ -71,7 +71,7 @@ def test_a_server_that_does_all_is_left_as_it_was(tmp_path, loopback_host):
 
 
 @pytest.mark.parametrize("slots", ["all on this node", "none yet"])
-def test_a_cluster_is_refused_before_anything_is_made(slots, tmp_path, loopback_host):
+def test_a_cluster_is_refused_before_anything_is_created(slots, tmp_path, loopback_host):
     home = tmp_path / "server"
     home.mkdir()
     with valkey(home, loopback_host, "--cluster-enabled", "yes") as url:
@@ -86,31 +86,31 @@ def test_a_cluster_is_refused_before_anything_is_made(slots, tmp_path, loopback_
         assert "cluster" in line
         assert url.removesuffix("/0") in line
         assert not (tmp_path / "data").exists()
-        with connect(url) as client:  # one that hides what it is
+        with connect(url) as client:  # a server that hides its configuration
             client.execute_command("ACL SETUSER", "cook", "on", ">secret", "~*", "&*", "+@all", "-info")
         assert "cluster" in refused(url.replace("redis://", "redis://cook:secret@"))
         assert keys_left(url) == []
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         (["--maxmemory", "16mb"], "memory"),
         (["--maxmemory", "1gb", "--maxmemory-policy", "allkeys-lru"], "maxmemory-policy"),
         (["--rename-command", "XREADGROUP", ""], "XREADGROUP"),
         (["--min-replicas-to-write", "1"], "replicas"),
     ],
-    ids=["small", "throws away", "old", "wants replicas"],
+    ids=["small", "evicts", "old", "wants replicas"],
 )
-def test_what_a_server_cannot_do_is_named(options, words, tmp_path, loopback_host):
+def test_missing_server_features_are_named(options, message, tmp_path, loopback_host):
     with valkey(tmp_path, loopback_host, *options) as url:
-        assert words.lower() in refused(url).lower()
+        assert message.lower() in refused(url).lower()
         with contextlib.suppress(redis.ResponseError):
             assert keys_left(url) == []
 
 
 @pytest.mark.parametrize("rule", ["-xack", "-info -xdel", "resetkeys ~other:*", "-@stream"])
-def test_a_user_who_may_not_do_all_is_refused(rule, tmp_path, loopback_host):
+def test_a_user_without_all_permissions_is_refused(rule, tmp_path, loopback_host):
     with valkey(tmp_path, loopback_host) as url:
         with connect(url) as client:
             client.execute_command("ACL SETUSER", "cook", "on", ">secret", "~*", "&*", "+@all", *rule.split())
@@ -129,7 +129,7 @@ def test_a_password_is_not_shown(loopback_host, monkeypatch):
 
 @contextlib.contextmanager
 def answering(host: str, answer: bytes) -> Iterator[str]:
-    """Give the same answer to whatever is asked for as long as the block lasts; yield the address."""
+    """Give the same answer to every command during the block; yield the address."""
 
     class Same(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -158,7 +158,7 @@ def answering(host: str, answer: bytes) -> Iterator[str]:
         *(b"-MOVED\r\n", b"-ASK x\r\n", bytes(range(256))),
     ],
 )
-def test_what_is_no_redis_is_refused_in_one_line(answer, loopback_host, monkeypatch):
+def test_a_server_that_is_not_redis_is_refused_in_one_line(answer, loopback_host, monkeypatch):
     monkeypatch.setattr(dry_run, "RUNNING_READY_S", 0.2)
     with answering(loopback_host, answer) as url:
         assert url in refused(url)

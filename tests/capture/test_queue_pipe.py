@@ -1,4 +1,4 @@
-"""Several streams in one send: each packet once, a hole named, everything again for a server that forgets."""
+"""Several streams in one write: each packet once, gaps reported, everything again after the server lost data."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ NEVER = lambda: False  # noqa: E731
 FOR_EVER_S = 1e6
 
 
-def held(pipe: QueuePipe, limit_s: float = FOR_EVER_S) -> threading.Thread:
-    """Stay, until what was given is synced, in a thread of its own."""
-    staying = threading.Thread(target=pipe.hold, args=(limit_s,), daemon=True)
-    staying.start()
-    return staying
+def wait_in_thread(pipe: QueuePipe, limit_s: float = FOR_EVER_S) -> threading.Thread:
+    """Wait in a thread until all packets are synced."""
+    thread = threading.Thread(target=pipe.wait_for_sync, args=(limit_s,), daemon=True)
+    thread.start()
+    return thread
 
 
-def ended(staying: threading.Thread) -> None:
-    until(lambda: not staying.is_alive(), "the end of the stay")
+def check_ended(thread: threading.Thread) -> None:
+    until(lambda: not thread.is_alive(), "the end of the wait")
 
 
-class Kept:
-    """A writer that only notes what it is given."""
+class NotingWriter:
+    """A writer that only notes its calls."""
 
     sure_of = 0
 
@@ -70,8 +70,8 @@ def packets(*seqs: int, size: int = 20) -> list[QueuedPacket]:
         ("nynn", 2, [(5, 5), (7, 8)], [6]),
     ],
 )
-def test_a_packet_that_found_no_room_before_one_that_did_is_named(answers, done, lost, kept):
-    writer = Kept()
+def test_a_packet_lost_before_a_queued_one_is_reported(answers, done, lost, kept):
+    writer = NotingWriter()
     batch = Batch(writer, packets(5, 6, 7, 8))
     batch.settle([answer == "y" for answer in answers])
     assert (batch.done, batch.lost(), writer.kept) == (done, lost, kept)
@@ -91,7 +91,7 @@ def test_streams_that_share_a_pipe_keep_their_order_and_bytes(client):
         )
     reader = QueueReader(client, "u", list(writers), "drainer-0")
     got = reader.fresh(count=1000, block_ms=100)
-    assert {name: [packet.seq for packet in found] for name, found in got.items()} == {
+    assert {name: [packet.seq for packet in packets] for name, packets in got.items()} == {
         "a": list(range(300)),
         "b": list(range(300)),
         "c": [0, 1, 2],
@@ -102,7 +102,7 @@ def test_streams_that_share_a_pipe_keep_their_order_and_bytes(client):
 
 
 @pytest.mark.slow
-def test_a_connection_that_is_cut_in_the_middle_costs_nothing(client):
+def test_a_connection_cut_in_the_middle_loses_nothing(client):
     pipe = QueuePipe(client)
     writers = [QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("a", "b")]
 
@@ -139,7 +139,7 @@ def test_the_server_works_between_begin_and_finish(client):
 @pytest.mark.slow
 def test_a_cut_between_begin_and_finish_stores_everything_once(client):
     pipe = QueuePipe(client)
-    writer = QueueWriter(client, "u", "a", 7, pipe=pipe, together=4)
+    writer = QueueWriter(client, "u", "a", 7, pipe=pipe, entry_packets=4)
     for first in range(0, 1000, 50):
         batch = Batch(writer, packets(*range(first, first + 50)))
         pipe.begin([batch])
@@ -151,25 +151,25 @@ def test_a_cut_between_begin_and_finish_stores_everything_once(client):
     pipe.close()
 
 
-def test_a_server_killed_while_we_stay_is_given_again_what_it_forgot(server, client, tmp_path):
+def test_a_server_killed_during_the_wait_for_sync_gets_its_lost_packets_again(server, client, tmp_path):
     pipe = QueuePipe(client)
     writers = {name: QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("a", "b")}
     pipe.put([Batch(writer, packets(*range(100))) for writer in writers.values()], NEVER)
     pipe.put([Batch(writers["a"], packets(*range(100, 200)))], NEVER)
     server.process.send_signal(signal.SIGSTOP)
-    staying = held(pipe)
+    thread = wait_in_thread(pipe)
     server.process.kill()
     server.process.wait()
-    shutil.rmtree(tmp_path / "appendonlydir")  # more than it may forget
+    shutil.rmtree(tmp_path / "appendonlydir")  # more than it can lose normally
     server.start()
-    ended(staying)
+    check_ended(thread)
     assert {name: len(numbers_in_queue(client, "u", name)) for name in writers} == {"a": 200, "b": 100}
     pipe.close()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["in order", "keeps no file", "gone", "nothing given"])
-def test_nobody_stays_longer_than_it_takes(server, client, way):
+def test_the_wait_for_sync_ends_as_early_as_possible(server, client, way):
     pipe = QueuePipe(client)
     if way != "nothing given":
         pipe.put([Batch(QueueWriter(client, "u", "a", 7, pipe=pipe), packets(*range(100)))], NEVER)
@@ -177,12 +177,12 @@ def test_nobody_stays_longer_than_it_takes(server, client, way):
         server.give_up_persistence()
     if way == "gone":
         server.stop()
-    ended(held(pipe, 0.5 if way == "gone" else FOR_EVER_S))
+    check_ended(wait_in_thread(pipe, 0.5 if way == "gone" else FOR_EVER_S))
     pipe.close()
 
 
-def test_after_a_cut_we_stay_for_what_was_written_before_it(client):
-    """The server lives on with packets of a connection that is gone, and may still be killed before it syncs."""
+def test_after_a_reconnect_packets_written_before_it_are_synced_too(client):
+    """Packets of a closed connection are in the server, which may still be killed before it syncs."""
     client.config_set("appendfsync", "no")
     pipe = QueuePipe(client)
     writer = QueueWriter(client, "u", "a", 7, pipe=pipe)
@@ -190,15 +190,15 @@ def test_after_a_cut_we_stay_for_what_was_written_before_it(client):
     client.client_kill_filter(_type="normal", skipme=True)
     pipe.put([Batch(writer, packets(0))], NEVER)
     begin_s = time.monotonic()
-    pipe.hold(0.5)
+    pipe.wait_for_sync(0.5)
     assert time.monotonic() - begin_s >= 0.5
     client.config_set("appendfsync", "everysec")
-    ended(held(pipe))
+    check_ended(wait_in_thread(pipe))
     until(lambda: client.keys() == [stream_key("u", "a").encode()], "the end of the mark")
     pipe.close()
 
 
-def test_a_queue_without_memory_left_still_forgets_what_is_sealed(client, tmp_path):
+def test_a_queue_without_free_memory_still_drops_sealed_packets(client, tmp_path):
     reader = QueueReader(client, "u", ["s"], "drainer-0")
     writer = QueueWriter(client, "u", "s", 7)
     assert writer.put(packets(*range(100), size=50_000), NEVER) == 100
@@ -212,7 +212,7 @@ def test_a_queue_without_memory_left_still_forgets_what_is_sealed(client, tmp_pa
     reader.close()
 
 
-def test_a_stream_that_is_quiet_is_looked_at_once_in_a_while(client, monkeypatch):
+def test_a_quiet_stream_is_checked_from_time_to_time(client, monkeypatch):
     now_s = [1.0]
     monkeypatch.setattr(stream_entries, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
     pipe = QueuePipe(client)
@@ -232,8 +232,8 @@ def test_a_stream_that_is_quiet_is_looked_at_once_in_a_while(client, monkeypatch
     pipe.close()
 
 
-def test_a_stream_that_is_quiet_when_the_server_forgets_is_given_again_with_the_others(client):
-    """Its device may have ended it: nobody would ask for its newest packets any more."""
+def test_a_stream_that_is_quiet_when_the_server_loses_data_is_queued_again_too(client):
+    """Its device may have ended it: no later packet would trigger the check of its newest ones."""
     pipe = QueuePipe(client)
     writers = [QueueWriter(client, "u", name, 7, pipe=pipe) for name in ("quiet", "other")]
     pipe.put([Batch(writer, packets(*range(10))) for writer in writers], NEVER)

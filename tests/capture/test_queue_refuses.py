@@ -1,4 +1,4 @@
-"""A queue server that answers and refuses writes: named in its own words, waited for, and no disk is blamed."""
+"""A queue server that refuses writes: its message is shown, writes are retried, and no disk is blamed."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def test_packets_wait_for_a_server_that_refuses_and_are_stored_once(refusing, ki
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", REFUSALS)
-def test_a_server_that_refuses_is_noticed_and_its_time_is_counted(refusing, kind, monkeypatch):
+def test_a_refusing_server_is_detected_and_its_time_measured(refusing, kind, monkeypatch):
     monkeypatch.setattr(alarms, "PERIOD_S", 0.02)
     watch = QueueWatch(refusing.url)
     watch.start()
     refusing.refuse(kind)
-    until(lambda: watch.refusal.startswith(kind), "its words")
-    until(lambda: watch.waits_s > 0, "its time")
+    until(lambda: watch.refusal.startswith(kind), "the message of the server")
+    until(lambda: watch.waits_s > 0, "the measured time")
     assert watch.silent_s == 0.0
     refusing.heal(kind)
     until(lambda: watch.refusal == "", "its recovery")
@@ -77,14 +77,14 @@ def test_a_server_that_refuses_is_noticed_and_its_time_is_counted(refusing, kind
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", REFUSALS)
-def test_nothing_is_recorded_over_a_server_that_refuses(refusing, kind):
+def test_nothing_is_recorded_with_a_refusing_server(refusing, kind):
     refusing.refuse(kind)
     with pytest.raises(QueueUnavailable, match=kind if kind != "OOM" else "memory"):
         check_server(refusing.url)
 
 
 class Source(StreamSource):
-    """One that sends nothing."""
+    """A source without packets."""
 
     stream = SensorStream("s", nominal_hz=50)
 
@@ -101,7 +101,7 @@ class Notes:
 
 
 @pytest.mark.parametrize(
-    ("words", "has_own_queue", "kind"),
+    ("message", "has_own_queue", "kind"),
     [
         ("OOM command not allowed", True, QueueLossNote),
         (FULL_DISK, False, QueueLossNote),
@@ -109,27 +109,29 @@ class Notes:
         ("", False, DeclaredLossNote),
     ],
 )
-def test_a_loss_is_the_queues_where_its_server_refused(client, words, has_own_queue, kind):
+def test_a_loss_is_attributed_to_the_queue_if_its_server_refused(client, message, has_own_queue, kind):
     notes, writer = Notes(), QueueWriter(client, "u", "s", 7)
     taken = StreamRecorder("s", Source(), writer, notes, Streams(), has_own_queue=has_own_queue)
-    writer.pipe.refusal = words
+    writer.pipe.refusal = message
     taken.queued(packets(0, 1, 2), [(1, 2)])
     (loss,) = notes.losses
-    assert loss == kind(first_seq=1, last_seq=2, why=words or None)
-    assert words in taken.state.problem
+    assert loss == kind(first_seq=1, last_seq=2, why=message or None)
+    assert message in taken.state.problem
     assert read_note(written(loss, "s", 5).line().encode()) == written(loss, "s", 5)
 
 
 @pytest.mark.slow
 @pytest.mark.system
 @pytest.mark.timeout(400)
-def test_a_recording_goes_on_when_its_server_writes_again(tmp_path, monkeypatch):
-    """All four ways, one after the other, in one recording; all is accounted for, and no disk is full."""
+def test_a_recording_continues_when_its_server_accepts_writes_again(tmp_path, monkeypatch):
+    """All four kinds of refusal in one recording; every packet is accounted for, and no disk is reported full."""
     monitor = RecordingMonitor()
 
-    def found() -> list[dict[str, Any]]:
-        views = monitor.look("take")
-        return [one for view in views for one in view["findings"] if one["rule"] == "queue_refuses"]
+    def refusals() -> list[dict[str, Any]]:
+        views = monitor.views("take")
+        return [
+            finding for view in views for finding in view["findings"] if finding["rule"] == "queue_refuses"
+        ]
 
     def stored() -> dict[str, int]:
         return {name: facts.get("stored", 0) for name, facts in taking.state()["streams"].items()}
@@ -147,12 +149,12 @@ def test_a_recording_goes_on_when_its_server_writes_again(tmp_path, monkeypatch)
             for kind in REFUSALS:
                 before = stored()
                 server.refuse(kind)
-                said = until(found, kind)
-                assert f"the queue server refuses writes: {kind}" in said[0]["operator"]
-                assert said[0]["severity"] == ALARM
+                alarms = until(refusals, kind)
+                assert f"the queue server refuses writes: {kind}" in alarms[0]["operator"]
+                assert alarms[0]["severity"] == ALARM
                 assert taking.state()["phase"] == "recording"
                 server.heal(kind)
-                until(lambda: not found(), f"the end of {kind}")
+                until(lambda: not refusals(), f"the end of {kind}")
                 until(go_on, "packets that are stored again")
             assert taking.state()["restarts"] == []
             taking.process.send_signal(signal.SIGINT)
@@ -164,5 +166,5 @@ def test_a_recording_goes_on_when_its_server_writes_again(tmp_path, monkeypatch)
         assert (facts["received"], facts["duplicates"]) == (facts["stored"] + missing, 0), name
         assert not {gap["cause"] for gap in facts["gaps"]} & {"no_space", "declared_loss"}, name
     assert not any("disk" in reason for reason in answer["reasons"])
-    said = [note for note in answer["notes"] if "the queue server refused writes for a while" in note]
-    assert all(any(f": {kind}" in note for note in said) for kind in REFUSALS), said
+    notes = [note for note in answer["notes"] if "the queue server refused writes for a while" in note]
+    assert all(any(f": {kind}" in note for note in notes) for kind in REFUSALS), notes

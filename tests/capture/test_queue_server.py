@@ -1,4 +1,4 @@
-"""The server that we start: how it is set up, and how large its file may become."""
+"""Our own queue server: its configuration and the size of its file."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from queue_contents import numbers_in_queue
 from kitchensync.capture.errors import QueueUnavailable
 from kitchensync.capture.queue.queue_connection import connect, wait_until_ready
 from kitchensync.capture.queue.queue_writer import QueueWriter
-from kitchensync.capture.queue.server import LEAST_FILE_BYTES, MOST_FILE_BYTES, QueueServer
+from kitchensync.capture.queue.server import MAX_FILE_BYTES, MIN_FILE_BYTES, QueueServer
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 
 Usage = namedtuple("Usage", "total used free")
 
 
 def test_it_syncs_every_second_never_evicts_and_compresses_nothing(client):
-    told = client.config_get()
-    wanted = {
+    config = client.config_get()
+    expected = {
         "appendonly": "yes",
         "appendfsync": "everysec",
         "no-appendfsync-on-rewrite": "no",
@@ -28,7 +28,7 @@ def test_it_syncs_every_second_never_evicts_and_compresses_nothing(client):
         "rdbcompression": "no",
         "rdbchecksum": "yes",
     }
-    assert {name: told[name] for name in wanted} == wanted
+    assert {name: config[name] for name in expected} == expected
 
 
 def test_no_log_of_the_server_keeps_pieces_of_packets(client):
@@ -41,16 +41,16 @@ def test_no_log_of_the_server_keeps_pieces_of_packets(client):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("free", "least"),
-    [(80 << 20, LEAST_FILE_BYTES), (1 << 30, 128 << 20), (50 << 30, MOST_FILE_BYTES)],
+    [(80 << 20, MIN_FILE_BYTES), (1 << 30, 128 << 20), (50 << 30, MAX_FILE_BYTES)],
 )
-def test_the_append_only_file_stays_small_where_the_disk_is(tmp_path, short_folder, monkeypatch, free, least):
+def test_the_append_only_file_stays_small_on_a_small_disk(tmp_path, short_folder, monkeypatch, free, least):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(free, 0, free))
     server = QueueServer(tmp_path, short_folder / "q")
     server.start()
     try:
         with connect(server.url) as client:
-            told = client.config_get("auto-aof-rewrite-min-size")
-        assert int(told["auto-aof-rewrite-min-size"]) == least
+            config = client.config_get("auto-aof-rewrite-min-size")
+        assert int(config["auto-aof-rewrite-min-size"]) == least
     finally:
         server.stop()
 

@@ -1,4 +1,4 @@
-"""Streams that somebody deletes from the queue while it is used: given again, stored once, a loss named once."""
+"""Streams deleted from a queue in use: packets are queued again and stored once, a loss is reported once."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def destroy_groups(client: redis.Redis) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("vanish", [delete, flush, destroy_groups])
-def test_a_drainer_goes_on_and_stores_every_packet_once(client, plan, vanish, monkeypatch):
-    monkeypatch.setattr(stream_entries, "KEEP_S", 1e6)  # however busy the computer is
+def test_a_restarted_drainer_stores_every_packet_once(client, plan, vanish, monkeypatch):
+    monkeypatch.setattr(stream_entries, "KEEP_S", 1e6)  # even on a busy computer
     writer = QueueWriter(client, plan.uuid, STREAM, 7)
     drainer = Drainer(plan, 0)
     draining = threading.Thread(target=drainer.run, daemon=True)
@@ -70,8 +70,8 @@ def test_a_drainer_goes_on_and_stores_every_packet_once(client, plan, vanish, mo
     assert client.xlen(stream_key(plan.uuid, STREAM)) == 0
 
 
-def test_what_is_given_again_twice_is_there_once(client, monkeypatch):
-    """Each packet in one entry only: a server refuses an entry twice, not a packet in another one."""
+def test_packets_queued_again_twice_are_stored_once(client, monkeypatch):
+    """Each packet must be in one entry only: a server refuses a repeated entry, but not a repeated packet."""
     monkeypatch.setattr(stream_entries, "KEEP_S", 1e6)
     writer = QueueWriter(client, "u", "s", 7)
     for first in range(0, 40, 10):
@@ -83,7 +83,7 @@ def test_what_is_given_again_twice_is_there_once(client, monkeypatch):
     assert numbers_in_queue(client, "u", "s") == list(range(41))
 
 
-def test_what_is_no_longer_here_is_told_once(client, monkeypatch):
+def test_packets_that_cannot_be_queued_again_are_reported_once(client, monkeypatch):
     monkeypatch.setattr(stream_entries, "KEEP_BYTES", 60)
     losses: list[tuple[int, int]] = []
     writer = QueueWriter(client, "u", "s", 7, lambda *loss: losses.append(loss))
@@ -95,15 +95,15 @@ def test_what_is_no_longer_here_is_told_once(client, monkeypatch):
     flush(client)
     put(writer, 100)
     assert losses[1][0] == last + 1
-    found = seqs_of(QueueReader(client, "u", ["s"], "drainer-0"))
-    assert sorted([*found, *(seq for loss in losses for seq in range(loss[0], loss[1] + 1))]) == list(
+    seqs = seqs_of(QueueReader(client, "u", ["s"], "drainer-0"))
+    assert sorted([*seqs, *(seq for loss in losses for seq in range(loss[0], loss[1] + 1))]) == list(
         range(101)
     )
 
 
-def test_a_quiet_stream_is_made_anew_by_its_drainer_and_goes_on_counting(client, monkeypatch):
-    """Its producer looks before it puts anything again; one that was started anew counts on."""
-    monkeypatch.setattr(queue_reader, "GIVEN_AGAIN_NS", 0)
+def test_a_quiet_stream_is_recreated_by_its_drainer_and_continues_its_numbering(client, monkeypatch):
+    """Its producer checks the queue before it writes again; a restarted one continues the numbering."""
+    monkeypatch.setattr(queue_reader, "RESEND_NS", 0)
     writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
     put(writer, 0, 1)
     assert seqs_of(reader) == [0, 1]
@@ -117,8 +117,8 @@ def test_a_quiet_stream_is_made_anew_by_its_drainer_and_goes_on_counting(client,
     assert seqs_of(reader) == [2, 3]
 
 
-def test_a_stream_that_vanished_is_left_to_its_producer_at_first(client, monkeypatch):
-    monkeypatch.setattr(queue_reader, "GIVEN_AGAIN_NS", 10**18)
+def test_a_vanished_stream_is_first_left_to_its_producer(client, monkeypatch):
+    monkeypatch.setattr(queue_reader, "RESEND_NS", 10**18)
     writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
     put(writer, 0)
     assert (seqs_of(reader), reader.vanished_ns) == ([0], 0)
@@ -131,9 +131,7 @@ def test_a_stream_that_vanished_is_left_to_its_producer_at_first(client, monkeyp
     assert seqs_of(reader) == [0, 1, 2]
 
 
-def test_a_stream_that_vanishes_while_another_is_waited_for_is_left_to_its_producer_as_well(
-    client, monkeypatch
-):
+def test_a_stream_that_vanishes_during_the_wait_for_another_is_left_to_its_producer_too(client, monkeypatch):
     now_ns = [host_ns()]
     monkeypatch.setattr(queue_reader, "host_ns", lambda: now_ns[0])
     quiet, busy = (QueueWriter(client, "u", name, 7) for name in ("quiet", "s"))
@@ -145,7 +143,7 @@ def test_a_stream_that_vanishes_while_another_is_waited_for_is_left_to_its_produ
     assert seqs_of(reader) == []
     put(busy, 1, 2)
     client.delete(stream_key("u", "s"))
-    now_ns[0] += queue_reader.GIVEN_AGAIN_NS
+    now_ns[0] += queue_reader.RESEND_NS
     assert seqs_of(reader) == []
     assert client.exists(stream_key("u", "quiet"))
     assert not client.exists(stream_key("u", "s"))
@@ -153,9 +151,9 @@ def test_a_stream_that_vanishes_while_another_is_waited_for_is_left_to_its_produ
     assert seqs_of(reader) == [0, 1, 2, 3]
 
 
-def test_a_stream_that_vanishes_as_soon_as_it_is_made_is_made_once_more(client, monkeypatch):
+def test_a_stream_that_vanishes_right_after_its_creation_is_created_again(client, monkeypatch):
     reader = QueueReader(client, "u", ["s"], "drainer-0")
-    make, made = reader._make_missing, []
+    make, made = reader._create_missing, []
 
     def make_in_vain_at_first(patience_ns: int) -> bool:
         made.append(make(patience_ns))
@@ -163,21 +161,21 @@ def test_a_stream_that_vanishes_as_soon_as_it_is_made_is_made_once_more(client, 
             flush(client)
         return made[-1]
 
-    monkeypatch.setattr(reader, "_make_missing", make_in_vain_at_first)
+    monkeypatch.setattr(reader, "_create_missing", make_in_vain_at_first)
     assert reader.unfinished() == {}
     assert len(made) == 2
 
 
-def test_at_the_end_what_vanished_is_given_again(client):
+def test_vanished_packets_are_queued_again_at_the_end(client):
     writer = QueueWriter(client, "u", "s", 7)
     put(writer, *range(10))
     flush(client)
-    writer.pipe.hold(60)
+    writer.pipe.wait_for_sync(60)
     assert numbers_in_queue(client, "u", "s") == list(range(10))
 
 
-def test_a_drainer_waits_where_there_is_no_memory_to_make_a_stream_anew(client, monkeypatch):
-    monkeypatch.setattr(queue_reader, "GIVEN_AGAIN_NS", 0)
+def test_a_drainer_waits_until_there_is_memory_to_recreate_a_stream(client, monkeypatch):
+    monkeypatch.setattr(queue_reader, "RESEND_NS", 0)
     writer, reader = QueueWriter(client, "u", "s", 7), QueueReader(client, "u", ["s"], "drainer-0")
     put(writer, 0)
     assert seqs_of(reader) == [0]
@@ -195,17 +193,15 @@ def test_a_drainer_waits_where_there_is_no_memory_to_make_a_stream_anew(client, 
 @pytest.mark.slow
 @pytest.mark.system
 @pytest.mark.timeout(300)
-def test_a_recording_whose_queue_server_somebody_changes_says_so_and_accounts_for_everything(
-    tmp_path, monkeypatch
-):
+def test_a_changed_queue_server_is_reported_and_every_packet_accounted_for(tmp_path, monkeypatch):
     monitor = RecordingMonitor()
 
     def is_said(rule: str) -> bool:
-        views = monitor.look("take")
+        views = monitor.views("take")
         return any(
-            found["rule"] == rule and view["health"] == "problem"
+            finding["rule"] == rule and view["health"] == "problem"
             for view in views
-            for found in view["findings"]
+            for finding in view["findings"]
         )
 
     with simulator(tmp_path, 3, 600) as kitchen:
@@ -218,7 +214,7 @@ def test_a_recording_whose_queue_server_somebody_changes_says_so_and_accounts_fo
                 until(lambda: is_said("queue_evicts"), "the policy")
                 client.config_set("maxmemory-policy", "noeviction")
                 flush(client)
-            until(lambda: is_said("queue_vanished"), "the streams that are gone")
+            until(lambda: is_said("queue_vanished"), "the missing streams")
             recording.process.send_signal(signal.SIGINT)
             answer = json.loads(recording.output())
     assert answer["status"] != "PASS"

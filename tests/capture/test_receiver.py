@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 
 class Pair(StreamClient):
-    """A client whose other end is here."""
+    """A client whose peer is this test."""
 
     def __init__(self, short: str, stall_timeout_s: float) -> None:
         super().__init__(headset_stream(short), "pair", b"", stall_timeout_s=stall_timeout_s)
@@ -35,7 +35,7 @@ class Pair(StreamClient):
 
 
 class Stream:
-    """Counts what is queued."""
+    """A stream that counts its queued packets."""
 
     def __init__(self, client, pipe: QueuePipe, name: str) -> None:
         self.writer = QueueWriter(client, "u", name, 7, pipe=pipe)
@@ -65,7 +65,7 @@ class Stream:
 
 
 class Clock:
-    """Stands until it is moved: nobody is silent because the computer is busy."""
+    """A clock that the test moves, so that a busy computer makes no stream silent."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -75,7 +75,7 @@ class Clock:
 
 
 class HeldPoll:
-    """Waits as told, but once as a process does that was held: it comes back late and has seen nothing."""
+    """Waits as requested, but once like a suspended process: it returns late and without events."""
 
     def __init__(self, poll: select.epoll, clock: Clock) -> None:
         self._poll, self._clock, self.hold_s = poll, clock, 0.0
@@ -95,41 +95,41 @@ class HeldPoll:
 
 
 class WatchedPipe(QueuePipe):
-    """Tells when it is given something."""
+    """A pipe that sets an event when it gets packets."""
 
     def __init__(self, client) -> None:
         super().__init__(client)
-        self.given = threading.Event()
+        self.has_packets = threading.Event()
 
     def begin(self, batches) -> None:
-        self.given.set()
+        self.has_packets.set()
         super().begin(batches)
 
 
-class PollTold:
-    """Has nothing, and keeps how long it was told to wait."""
+class NotingPoll:
+    """Returns no events and keeps the requested waiting times."""
 
     def __init__(self) -> None:
-        self.told_s: list[float] = []
+        self.timeouts_s: list[float] = []
 
     def poll(self, timeout: float):
-        self.told_s.append(timeout)
+        self.timeouts_s.append(timeout)
         return []
 
 
-def test_while_packets_gather_nothing_wakes_us_but_the_rest_of_one_that_is_half_here(server, client):
+def test_while_packets_are_collected_only_the_rest_of_a_partial_packet_wakes_the_receiver(server, client):
     receiver = Receiver(QueuePipe(client))
-    receiver._poll = poll = PollTold()
+    receiver._poll = poll = NotingPoll()
     receiver._ready(0.001)
     receiver._waiting[7] = object()
     receiver._ready(0.001)
     receiver._coming.add(8)
     receiver._ready(0.001)
-    assert poll.told_s == [0.001, 0.0, 0.001]
+    assert poll.timeouts_s == [0.001, 0.0, 0.001]
     os.close(receiver._wake)
 
 
-def test_half_a_packet_is_known_as_such(server, client):
+def test_half_a_packet_is_recognized(server, client):
     pipe = QueuePipe(client)
     receiver, end, stream = Receiver(pipe), Pair("gyroscope", 60.0), Stream(client, pipe, "one")
     thread = threading.Thread(target=stream.receive, args=(receiver, end), daemon=True)
@@ -152,8 +152,8 @@ def test_half_a_packet_is_known_as_such(server, client):
     pipe.close()
 
 
-def test_nobody_is_taken_for_silent_while_we_were_held(server, client):
-    """The packets of that time lie in the socket."""
+def test_no_stream_counts_as_silent_while_we_were_suspended(server, client):
+    """The packets of that time are in the socket."""
     pipe, clock = QueuePipe(client), Clock()
     receiver = Receiver(pipe, 0.0, clock)
     receiver._poll = poll = HeldPoll(receiver._poll, clock)
@@ -170,7 +170,7 @@ def test_nobody_is_taken_for_silent_while_we_were_held(server, client):
     poll.goes_on.set()
     until(lambda: stream.count == 5 or stream.error is not None, "the packets of that time")
     assert stream.error is None
-    assert not receiver.held_by_queue
+    assert not receiver.queue_stalls
     end.device.close()
     thread.join(60)
     receiver.stop()
@@ -179,8 +179,8 @@ def test_nobody_is_taken_for_silent_while_we_were_held(server, client):
     pipe.close()
 
 
-def test_nobody_is_taken_for_silent_while_the_queue_lets_us_wait(server, client):
-    """What came in that time waits in the sockets: to close them would lose it."""
+def test_no_stream_counts_as_silent_while_the_queue_blocks_us(server, client):
+    """The packets of that time are in the sockets: closing these would lose them."""
     pipe, clock = WatchedPipe(client), Clock()
     receiver = Receiver(pipe, 0.0, clock)
     large, small = Pair("pv", 60.0), Pair("gyroscope", 0.6)
@@ -196,9 +196,9 @@ def test_nobody_is_taken_for_silent_while_the_queue_lets_us_wait(server, client)
     until(lambda: streams[1].count == 1, "the first packet")
     os.kill(server.process.pid, signal.SIGSTOP)
     try:
-        pipe.given.clear()
+        pipe.has_packets.clear()
         large.device.sendall(large.frame(0, 900_000))
-        assert pipe.given.wait(60)
+        assert pipe.has_packets.wait(60)
         for number in range(1, 30):
             small.device.sendall(small.frame(number, 100))
         clock.now_s += 1.5
@@ -209,8 +209,8 @@ def test_nobody_is_taken_for_silent_while_the_queue_lets_us_wait(server, client)
         "the packets of that time",
     )
     assert [stream.error for stream in streams] == [None, None]
-    held_s = [(end - start) / 1e9 for start, end in receiver.held_by_queue]
-    assert held_s == [pytest.approx(1.5)], "it is known that the queue let us wait"
+    held_s = [(end - start) / 1e9 for start, end in receiver.queue_stalls]
+    assert held_s == [pytest.approx(1.5)], "the wait for the queue is known"
     for end in (large, small):
         end.device.close()
     for thread in threads:

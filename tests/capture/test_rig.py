@@ -1,4 +1,4 @@
-"""A rig file: what it says, what it is refused for, and settings that hold for one headset alone."""
+"""Rig files: their content, refusals, and settings of single headsets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_each_headset_has_the_settings_of_the_rig_and_its_own(tmp_path: Path) ->
     assert STREAMS["depth_ahat"].describe(Profile(**second.profile))["codec"] == "h265"
 
 
-def test_what_is_asked_for_on_the_command_line_holds_for_all(tmp_path: Path) -> None:
+def test_command_line_options_apply_to_all_headsets(tmp_path: Path) -> None:
     assert {headset.profile["link"] for headset in order(tmp_path, TWO, link="wifi").headsets} == {"wifi"}
 
 
@@ -62,7 +62,7 @@ def test_what_is_asked_for_on_the_command_line_holds_for_all(tmp_path: Path) -> 
         ("[hololens]\nb = 5\n", "[hololens]"),
     ],
 )
-def test_what_a_table_of_a_headset_is_refused_for(tmp_path: Path, table: str, named: str) -> None:
+def test_wrong_headset_tables_are_refused(tmp_path: Path, table: str, named: str) -> None:
     text = '[hololens]\na = "127.0.0.1"\n' + table if table.startswith("[hololens.b]") else table
     with pytest.raises(BadRig) as refused:
         order(tmp_path, text)
@@ -70,7 +70,7 @@ def test_what_a_table_of_a_headset_is_refused_for(tmp_path: Path, table: str, na
     assert "\n" not in str(refused.value)
 
 
-def test_the_rig_file_that_is_written_names_all_there_is_and_can_be_read(tmp_path: Path) -> None:
+def test_the_written_rig_file_names_every_setting_and_can_be_read(tmp_path: Path) -> None:
     text = template("192.168.1.20", "http://10.0.0.2:8080")
     written = order(tmp_path, text)
     assert written.headsets[0].streams == list(DEFAULT_SET)
@@ -81,11 +81,11 @@ def test_the_rig_file_that_is_written_names_all_there_is_and_can_be_read(tmp_pat
     named = {line.partition(" = ")[0] for line in uncommented}
     assert named == {name for name in Profile.model_fields if name != "link"}
     whole = order(tmp_path, "\n".join(uncommented) + "\n" + text)
-    assert Profile(**whole.headsets[0].profile) == Profile(), "the comments show what holds without them"
+    assert Profile(**whole.headsets[0].profile) == Profile(), "the comments show the default values"
     assert all(name in text for name in STREAMS)
 
 
-def test_the_example_of_a_second_headset_in_the_written_file_is_right(tmp_path: Path) -> None:
+def test_the_example_of_a_second_headset_in_the_rig_file_is_valid(tmp_path: Path) -> None:
     text = template("192.168.1.20", "http://10.0.0.2:8080")
     example = text[text.index("# [hololens.hololens-b]") : text.index("[gopro]")]
     uncommented = "\n".join(line.removeprefix("# ") for line in example.splitlines())
@@ -134,7 +134,7 @@ def test_a_key_that_is_written_twice_is_refused_with_its_line(tmp_path: Path, te
         order(tmp_path, text)
 
 
-def test_the_published_schema_takes_what_the_program_takes() -> None:
+def test_the_published_schema_accepts_what_the_program_accepts() -> None:
     jsonschema.validate(tomllib.loads(TWO), SCHEMA)
     jsonschema.validate(tomllib.loads(template("192.168.1.20", "http://10.0.0.2:8080")), SCHEMA)
     jsonschema.validate({"pv_focus_mm": 170, "sensor": {"scale": {"kind": "json_lines", "rate": 5}}}, SCHEMA)

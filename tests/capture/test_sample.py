@@ -1,4 +1,4 @@
-"""A sample: small, whole, aligned, with steps; a recording like any other."""
+"""The sample is small, complete and aligned, has steps, and is a normal recording."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ MOST_BYTES = 6_000_000
 
 
 def test_a_sample_is_small_aligned_and_has_steps(tmp_path: Path) -> None:
-    said = answer("sample", tmp_path / "sample")
-    path = Path(said["path"])
-    assert [one.name for one in tmp_path.iterdir()] == ["sample"]
-    assert sum(one.stat().st_size for one in path.rglob("*") if one.is_file()) == said["bytes"] < MOST_BYTES
+    sample = answer("sample", tmp_path / "sample")
+    path = Path(sample["path"])
+    assert [file.name for file in tmp_path.iterdir()] == ["sample"]
+    assert (
+        sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) == sample["bytes"] < MOST_BYTES
+    )
     assert answer("verify", path, "--deep")["status"] == "PASS"
     (line,) = answer("list", tmp_path)["recordings"]
     assert (line["recipe"], line["person"], line["alignment"]) == ("sandwich", "virtual-1", "aligned")
@@ -42,13 +44,13 @@ def test_a_sample_is_small_aligned_and_has_steps(tmp_path: Path) -> None:
     assert "--force" not in answer("sample", tmp_path / "used", code=1)["reason"]
 
 
-def test_a_sample_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_sample_leaves_nothing(tmp_path: Path) -> None:
     command = [COMMAND, "sample", str(tmp_path / "data/sample")]
     own = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, env=own, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and not [*tmp_path.glob("kitchensync-sample-*/record.log")]:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate()
-    assert (process.returncode, "stopped by Ctrl-C" in told) == (1, True), told
+        _, output = process.communicate()
+    assert (process.returncode, "stopped by Ctrl-C" in output) == (1, True), output
     assert [*tmp_path.rglob("*")] == [tmp_path / "data"]

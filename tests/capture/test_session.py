@@ -1,4 +1,4 @@
-"""A recording that cannot be made is refused before anything is touched."""
+"""An impossible recording is refused before anything is changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kitchensync.storage.installation.key import own_key
 
 
 @pytest.mark.parametrize("closed", ["data", "data/.kitchensync"])
-def test_a_folder_of_another_user_is_refused_by_its_name(tmp_path, monkeypatch, closed):
+def test_a_folder_of_another_user_is_refused_and_named(tmp_path, monkeypatch, closed):
     folder = tmp_path / closed
     folder.mkdir(parents=True)
     real = os.access
@@ -37,8 +37,8 @@ def test_a_folder_of_another_user_is_refused_by_its_name(tmp_path, monkeypatch, 
         ({"hololens": {}, "gopro": {"virtual": True}}, False),
     ],
 )
-def test_a_recording_is_virtual_where_every_device_says_that_it_is(tmp_path, devices, virtual):
-    """One real device is enough: somebody may be in it."""
+def test_a_recording_is_virtual_if_every_device_is(tmp_path, devices, virtual):
+    """One real device is enough: a person may be recorded."""
     order = RecordingRequest("take", tmp_path, [], {})
     plan = Plan("take", "u", str(tmp_path), "", "", "", [])
     manifest = first_manifest(order, plan, devices)
@@ -46,10 +46,10 @@ def test_a_recording_is_virtual_where_every_device_says_that_it_is(tmp_path, dev
     assert (why_not(manifest, Purpose.RELEASE_RAW) == "") is virtual
 
 
-def test_recording_beside_the_key_of_another_installation_does_not_make_it_ours(
+def test_recording_beside_the_key_of_another_installation_does_not_adopt_it(
     tmp_path, short_folder, monkeypatch
 ):
-    """It may have come with received recordings, and with a list of what to destroy."""
+    """The key may have come with received recordings, and with a list of data to destroy."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     (tmp_path / "_app").mkdir()
     (tmp_path / "_app" / "app.key").write_bytes(bytes(range(32)))

@@ -1,4 +1,4 @@
-"""A stream that cannot be stored is set aside: the others are stored, its packets wait, none is declared lost."""
+"""A stream that cannot be stored is set aside: the others are stored, its packets stay queued, none is lost."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ GOOD, BAD = "hololens/gyroscope", "hololens/pv"
 
 
 def drain(plan) -> dict[str, str]:
-    """Run a drainer to its end; return what it says that it set aside."""
+    """Run a drainer to its end; return the streams that it set aside."""
     drainer = Drainer(plan, 0)
-    said: list[dict] = []
-    drainer._health.send = lambda **state: said.append(state)
+    states: list[dict] = []
+    drainer._health.send = lambda **state: states.append(state)
     drainer.end()
     drainer.run()
-    assert said[-1]["done"]
-    assert GOOD in said[-1]["streams"]
-    return said[-1]["aside"]
+    assert states[-1]["done"]
+    assert GOOD in states[-1]["streams"]
+    return states[-1]["aside"]
 
 
 def cannot_seal(monkeypatch) -> None:
@@ -59,7 +59,7 @@ def cannot_seal(monkeypatch) -> None:
 
 @pytest.fixture
 def queued(server, plan):
-    """A plan of two streams whose packets are all in the queue."""
+    """Return the plan of two streams whose packets are all in the queue."""
     write_json(
         Path(plan.path) / MANIFEST,
         {
@@ -98,7 +98,7 @@ def test_a_last_chunk_that_does_not_open_leaves_the_others_alone(queued, client)
     assert damaged.read_bytes() == b"no HDF5"
 
 
-def test_an_entry_that_is_none_of_ours_leaves_the_others_alone(queued, client):
+def test_a_foreign_entry_does_not_affect_other_streams(queued, client):
     client.xadd(stream_key(queued.uuid, BAD), {"strange": "1"}, id="9-1000")
     assert BAD in drain(queued)
     assert stored(Path(queued.path), GOOD) == list(range(QUEUED))
@@ -106,7 +106,7 @@ def test_an_entry_that_is_none_of_ours_leaves_the_others_alone(queued, client):
 
 
 @pytest.mark.slow
-def test_on_a_server_of_yours_the_keys_stay_until_they_are_stored(queued, client, monkeypatch, short_folder):
+def test_on_an_external_server_keys_stay_until_they_are_stored(queued, client, monkeypatch, short_folder):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     recording = Path(queued.path)
     queued = replace(queued, runtime=str(short_folder / "gone"), work=str(recording.parent / WORK / "take"))
@@ -122,7 +122,7 @@ def test_on_a_server_of_yours_the_keys_stay_until_they_are_stored(queued, client
     assert verify(recording)["status"] == "FAIL"
     assert holds_packets(queued, None)
     done = recover_all(recording.parent)
-    assert done.left == []
+    assert done.failures == []
     assert stored(recording, BAD) == list(range(QUEUED))
     assert client.dbsize() == 0
     manifest = read_manifest(recording)
@@ -132,7 +132,7 @@ def test_on_a_server_of_yours_the_keys_stay_until_they_are_stored(queued, client
 
 
 @pytest.mark.slow
-def test_one_that_cannot_be_recovered_does_not_hold_up_the_others(tmp_path, short_folder, monkeypatch):
+def test_a_failed_recovery_does_not_stop_the_others(tmp_path, short_folder, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     data = tmp_path / "data"
     for name in ("broken", "fine", "lost"):
@@ -141,7 +141,7 @@ def test_one_that_cannot_be_recovered_does_not_hold_up_the_others(tmp_path, shor
     (data / "lost").rename(tmp_path / "elsewhere")
     done = recover_all(data)
     assert done.paths == [data / "fine"]
-    broken, lost = done.left
+    broken, lost = done.failures
     assert str(data / WORK / "broken") in broken
     assert str(data / WORK / "lost") in lost
     assert (data / WORK / "lost" / "appendonlydir").is_dir()
@@ -152,7 +152,9 @@ def test_one_that_cannot_be_recovered_does_not_hold_up_the_others(tmp_path, shor
     assert not (data / WORK / "lost").exists()
 
 
-def test_a_new_recording_of_the_same_name_is_not_taken_for_the_lost_one(tmp_path, short_folder, monkeypatch):
+def test_a_new_recording_of_the_same_name_is_not_mistaken_for_the_lost_one(
+    tmp_path, short_folder, monkeypatch
+):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_folder))
     data = tmp_path / "data"
     leave_an_orphan(data, short_folder)
@@ -165,7 +167,7 @@ def test_a_new_recording_of_the_same_name_is_not_taken_for_the_lost_one(tmp_path
     assert load_plan(data / WORK / "take" / "plan.json").path == str(data / "take")
 
 
-def test_files_that_were_given_back_are_written_anew_where_there_is_room(server, plan, client):
+def test_released_queue_files_are_written_again_if_there_is_room(server, plan, client):
     server.give_up_persistence()
     put_without_file(server, plan)
     assert server.keep_files()
@@ -205,7 +207,7 @@ finally:
 
 
 @pytest.mark.slow
-def test_files_for_which_there_is_no_room_are_not_taken_for_kept(tmp_path, short_folder):
+def test_queue_files_without_room_are_not_reported_as_kept(tmp_path, short_folder):
     script = tmp_path / "no_room.py"
     script.write_text(NO_ROOM.format(disk=str(tmp_path / "disk"), short=str(short_folder)))
     done = in_small_disk(tmp_path, f"{sys.executable} {script}", megabytes=16)
@@ -214,28 +216,28 @@ def test_files_for_which_there_is_no_room_are_not_taken_for_kept(tmp_path, short
 
 @pytest.fixture
 def trouble(server, plan) -> Iterator[StorageTrouble]:
-    """What the supervisor of a plan looks at."""
+    """Return the trouble state of a plan's supervisor."""
     board = HealthBoard(plan.health)
     yield StorageTrouble(plan, board)
     board.close()
 
 
-def test_a_queue_that_fills_up_with_what_waits_ends_the_recording(trouble, client, plan, server):
+def test_a_queue_filled_by_waiting_packets_ends_the_recording(trouble, client, plan, server):
     client.config_set("maxmemory", int(client.info("memory")["used_memory"] * 1.1))
-    assert not trouble.fills_queue(), "packets are being stored: producers wait, as ever"
+    assert not trouble.fills_queue(), "packets are being stored: producers wait as usual"
     trouble._board.states["drainer 0"] = {"aside": {BAD: "planted"}}
     assert trouble.fills_queue()
-    assert any(BAD in line and "planted" in line for line in trouble.words())
+    assert any(BAD in line and "planted" in line for line in trouble.problems())
 
 
-def test_a_folder_that_is_put_back_is_no_trouble_any_more(trouble, plan):
+def test_a_folder_that_was_put_back_is_no_longer_a_problem(trouble, plan):
     recording = Path(plan.path)
     (recording / MANIFEST).write_text("{}")
-    trouble.look()
+    trouble.update()
     recording.rename(recording.with_name("away"))
-    trouble.look()
+    trouble.update()
     assert trouble.is_gone
-    assert any("is gone" in line for line in trouble.words())
+    assert any("is gone" in line for line in trouble.problems())
     recording.with_name("away").rename(recording)
-    trouble.look()
-    assert (trouble.words(), trouble.hopeless_s()) == ([], 0.0)
+    trouble.update()
+    assert (trouble.problems(), trouble.hopeless_s()) == ([], 0.0)

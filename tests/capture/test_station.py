@@ -1,4 +1,4 @@
-"""What the tablet and the desk are told of a running recording."""
+"""Reports on a running recording for the tablet and the desk."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from kitchensync.storage.manifest import write_json
 PV = told_state(host_ns())["streams"]["hololens/pv"]
 
 
-def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, **changes: Any) -> dict[str, Any]:
-    """The report of a recording that tells this of itself."""
+def report_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, **changes: Any) -> dict[str, Any]:
+    """Return the report of a recording whose state has these changes."""
     station = Station(tmp_path)
     for stream in changes.get("streams", {}).values():
-        stream["last_host_ns"] = host_ns()  # the module was read long ago
+        stream["last_host_ns"] = host_ns()  # the module was imported long before
     monkeypatch.setattr(station, "_state", lambda recording: told_state(host_ns(), **changes))
     return station.report("take-1")
 
 
 @pytest.mark.parametrize(
-    ("changes", "words", "alarm"),
+    ("changes", "message", "alarm"),
     [
         ({"last_host_ns": PV["last_host_ns"] - 9 * SECOND}, "hololens/pv: nothing has come for", "headset"),
         (
@@ -37,28 +37,30 @@ def told(monkeypatch: pytest.MonkeyPatch, tmp_path: Any, **changes: Any) -> dict
         ({"problem": "no room", "losses": 3}, "3 packets found no room", "recording"),
     ],
 )
-def test_a_stream_in_trouble_is_told_to_both(monkeypatch, tmp_path, changes, words, alarm):
-    report = told(monkeypatch, tmp_path, **changes)
+def test_a_stream_with_a_problem_is_reported_to_operator_and_cook(
+    monkeypatch, tmp_path, changes, message, alarm
+):
+    report = report_of(monkeypatch, tmp_path, **changes)
     assert (report["health"], report["alarm"]) == ("problem", alarm)
-    assert [reason for reason in report["reasons"] if words in reason]
-    assert [said for said in report["cook"] if "Please tell the operator" in said]
+    assert [reason for reason in report["reasons"] if message in reason]
+    assert [line for line in report["cook"] if "Please tell the operator" in line]
 
 
-def test_the_cook_is_told_once_however_many_streams_are_gone(monkeypatch, tmp_path):
+def test_the_cook_gets_one_message_for_any_number_of_missing_streams(monkeypatch, tmp_path):
     gone = {name: PV | {"state": "refused", "problem": "refused"} for name in ("hololens/pv", "hololens/eye")}
-    report = told(monkeypatch, tmp_path, streams=gone)
+    report = report_of(monkeypatch, tmp_path, streams=gone)
     assert (len(report["reasons"]), len(report["cook"])) == (2, 1)
 
 
 @pytest.mark.parametrize("state", ["streaming", "slow by the device"])
-def test_a_stream_that_does_as_it_may_is_no_problem(monkeypatch, tmp_path, state):
+def test_a_stream_within_its_limits_is_not_a_problem(monkeypatch, tmp_path, state):
     streams = {"hololens/depth_ahat": PV | {"state": state, "last_host_ns": host_ns()}}
-    report = told(monkeypatch, tmp_path, streams=streams)
+    report = report_of(monkeypatch, tmp_path, streams=streams)
     assert (report["health"], report["reasons"], report["cook"]) == ("recording", [], [])
 
 
-def test_a_warning_is_told_to_the_operator_alone_and_lights_no_alarm(monkeypatch, tmp_path):
-    report = told(monkeypatch, tmp_path, battery_percent=12)
+def test_a_warning_is_shown_to_the_operator_only_and_is_no_alarm(monkeypatch, tmp_path):
+    report = report_of(monkeypatch, tmp_path, battery_percent=12)
     assert (report["health"], report["reasons"], report["cook"]) == (
         "recording",
         ["gopro: battery at 12 %"],
@@ -68,17 +70,17 @@ def test_a_warning_is_told_to_the_operator_alone_and_lights_no_alarm(monkeypatch
 
 def test_a_camera_with_a_problem_is_an_alarm(monkeypatch, tmp_path):
     camera = {"problem": "it does not record", "battery_percent": None, "minutes_left": None}
-    assert told(monkeypatch, tmp_path, cameras={"gopro": camera})["alarm"] == "camera"
+    assert report_of(monkeypatch, tmp_path, cameras={"gopro": camera})["alarm"] == "camera"
 
 
-def left_behind(tmp_path, **said):
+def left_behind(tmp_path, **fields):
     folder = tmp_path / "take-1"
     folder.mkdir()
-    write_json(folder / "recording.json", {"schema": "recording/1", "recording": "take-1", **said})
+    write_json(folder / "recording.json", {"schema": "recording/1", "recording": "take-1", **fields})
     return Station(tmp_path).report("take-1")
 
 
-def test_a_recorder_that_is_gone_is_a_problem_and_no_end(tmp_path):
+def test_a_dead_recorder_is_a_problem_and_not_an_end(tmp_path):
     assert not runtime_folder(tmp_path / "take-1").exists()
     report = left_behind(tmp_path, state="recording")
     assert (report["health"], report["alarm"]) == ("problem", "stopped")
@@ -95,8 +97,8 @@ def test_a_recorder_that_is_gone_is_a_problem_and_no_end(tmp_path):
         ("ended_by_device", "stopped"),
     ],
 )
-def test_an_end_that_nobody_asked_for_is_an_alarm(monkeypatch, tmp_path, why, alarm):
-    ending = told(monkeypatch, tmp_path, phase="stopping", stop_asked=why)
+def test_an_unrequested_end_is_an_alarm(monkeypatch, tmp_path, why, alarm):
+    ending = report_of(monkeypatch, tmp_path, phase="stopping", stop_asked=why)
     assert (ending["health"], ending["alarm"]) == ("stopped", alarm)
     report = left_behind(tmp_path, state="complete", stopped={"host_ns": 1, "utc_ns": 1, "reason": why})
     assert (report["health"], report["alarm"], bool(report["reasons"])) == ("stopped", alarm, bool(alarm))

@@ -1,4 +1,4 @@
-"""A fault is not an end: what a stream makes of a peer that closes between two packets."""
+"""A connection closed between two packets: faults and ends of streams are distinguished."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Notes:
 
 
 class Setup(HeadsetSetup):
-    """Without orders and constants: the fake headset takes none."""
+    """A device without commands and constants, which the fake headset does not support."""
 
     def before_stream(self, stream) -> None:
         pass
@@ -56,7 +56,7 @@ class Setup(HeadsetSetup):
 
 @dataclass
 class Clip:
-    """Two streams of a fake headset on their way into a real queue."""
+    """Two streams of a fake headset recorded into a real queue."""
 
     headset: FakeHeadset
     ledger: Notes
@@ -68,7 +68,7 @@ class Clip:
     def wait(self, what: Callable[[], bool]) -> None:
         end_s = time.monotonic() + 60
         while not what():
-            assert time.monotonic() < end_s, [one.state for one in self.recorders.values()]
+            assert time.monotonic() < end_s, [recorder.state for recorder in self.recorders.values()]
             time.sleep(0.02)
 
     def wait_for_packets(self, name: str) -> None:
@@ -115,7 +115,7 @@ def test_streams_that_the_device_closes_while_it_still_answers_are_ended(take):
     assert [take.ledger.end(name).get("cause") for name in PORTS] == [None, None]
 
 
-def test_a_device_that_answers_nowhere_has_not_ended_its_streams_and_is_used_when_it_comes_back(take):
+def test_an_unreachable_device_has_not_ended_its_streams_and_is_used_again_later(take):
     take.headset.close()
     for name in PORTS:
         take.wait(lambda name=name: "does not answer" in take.state(name).fault)
@@ -143,7 +143,7 @@ def test_a_device_that_never_comes_back_is_lost_until_the_stop(take):
         assert end["closed_host_ns"] >= before_ns > take.state(name).last_host_ns
 
 
-def test_a_port_that_dies_while_another_goes_on_is_lost_until_the_device_ends_the_other(take, monkeypatch):
+def test_a_dead_port_counts_as_lost_until_the_device_ends_the_other_stream(take, monkeypatch):
     monkeypatch.setattr(stream_end, "OUTLIVED_NS", SECOND)
     take.headset.close("gyroscope")
     take.wait(lambda: "go on" in take.state("gyroscope").fault)
@@ -158,7 +158,7 @@ def test_a_port_that_dies_while_another_goes_on_is_lost_until_the_device_ends_th
     assert lost["closed_host_ns"] == closed_ns > take.state("gyroscope").last_host_ns + SECOND
 
 
-def test_an_app_that_was_started_again_has_not_ended_its_streams(take):
+def test_a_restarted_app_has_not_ended_its_streams(take):
     take.headset.utc_offset = 9
     take.headset.close(*PORTS)
     take.wait(lambda: all("started again" in take.state(name).fault for name in PORTS))
@@ -167,7 +167,7 @@ def test_an_app_that_was_started_again_has_not_ended_its_streams(take):
         take.wait_for_packets(name)
 
 
-def test_a_stop_right_after_the_device_ended_its_streams_is_no_loss(take):
+def test_a_stop_right_after_the_device_ended_its_streams_is_not_a_loss(take):
     take.headset.close(*PORTS)
     take.wait(lambda: all(take.state(name).away for name in PORTS))
     take.stop()
@@ -185,11 +185,13 @@ def state(last_s: float, ticks_s: float, **more: Any) -> StreamState:
     [
         (105.1, 1005.1, True),
         (104.9, 1004.9, False),
-        (130.0, 1000.2, False),  # a slow computer: it came late and was sent in time
-        (100.1, 1030.0, False),  # stamps that jumped
+        (130.0, 1000.2, False),  # a slow computer: sent in time, received late
+        (100.1, 1030.0, False),  # a jump of the timestamps
     ],
 )
-def test_who_outlives_a_closed_stream_did_so_by_arrival_and_by_stamps(other_host_s, other_ticks_s, expected):
+def test_outliving_a_closed_stream_needs_later_arrivals_and_later_timestamps(
+    other_host_s, other_ticks_s, expected
+):
     streams = Streams()
     streams.add("closed", state(100.0, 1000.0, away="network"))
     streams.add("other", state(other_host_s, other_ticks_s, state="streaming"))
@@ -197,7 +199,7 @@ def test_who_outlives_a_closed_stream_did_so_by_arrival_and_by_stamps(other_host
     assert streams.others_come("closed")
 
 
-def test_nothing_is_over_while_a_stream_comes_or_none_was_ended_by_the_device():
+def test_streams_are_over_only_if_none_comes_and_the_device_ended_one():
     streams = Streams()
     streams.add("lost", state(1, 1, away="network"))
     streams.add("ended", state(9, 9, ended=BY_DEVICE, away="network", closed_host_ns=9 * SECOND))
@@ -223,7 +225,7 @@ def test_a_stream_that_is_silent_when_it_is_stopped_is_lost():
         (StreamUnreachable("h", 3807, "gyroscope", why="asleep"), 2.0),
     ],
 )
-def test_an_app_that_is_away_is_asked_more_often_than_a_host_that_does_not_answer(error, longest_s):
+def test_a_missing_app_is_retried_more_often_than_an_unreachable_host(error, longest_s):
     class Refusing(StreamSource):
         stream = headset_stream("gyroscope")
 

@@ -1,4 +1,4 @@
-"""What is said of a stream's rate and stamps: pure, from numbers alone."""
+"""Conditions of a stream computed from its rate and timestamps."""
 
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ S = 1_000_000_000
 
 
 def conditions(hz_by_second: list[float], nominal_hz: float, *, adaptive: bool) -> list[str]:
-    """Look every quarter second at a stream that sends at these rates, second after second."""
-    watch, received, last_ns, seen = RateWatch(nominal_hz, adaptive=adaptive), 0.0, 0, []
+    """Update the watch every quarter second; return the condition of each second of a stream with these rates."""
+    watch, received, last_ns, per_second = RateWatch(nominal_hz, adaptive=adaptive), 0.0, 0, []
     for second, hz in enumerate(hz_by_second):
         for quarter in range(4):
             now_ns = (second * 4 + quarter + 1) * S // 4
             received += hz / 4
             last_ns = now_ns if hz else last_ns
-            watch.look(now_ns, int(received), last_ns)
-        seen.append(watch.condition)
-    return seen
+            watch.update(now_ns, int(received), last_ns)
+        per_second.append(watch.condition)
+    return per_second
 
 
-def test_a_steady_stream_streams() -> None:
+def test_a_steady_stream_is_streaming() -> None:
     assert set(conditions([30.0] * 20, 30.0, adaptive=False)) == {STREAMING}
 
 
 def test_a_slow_stream_is_named_and_recovers() -> None:
-    seen = conditions([30.0] * 8 + [15.0] * 10 + [30.0] * 10, 30.0, adaptive=False)
-    assert seen[17] == RATE_LOW
-    assert seen[-1] == STREAMING
+    per_second = conditions([30.0] * 8 + [15.0] * 10 + [30.0] * 10, 30.0, adaptive=False)
+    assert per_second[17] == RATE_LOW
+    assert per_second[-1] == STREAMING
 
 
-def test_depth_slows_down_by_itself() -> None:
+def test_depth_slowed_by_the_device_is_not_an_error() -> None:
     assert conditions([45.0] * 8 + [5.0] * 10, 45.0, adaptive=True)[-1] == SLOW_BY_ITSELF
 
 
 def test_silence_is_a_stall_and_ends() -> None:
-    seen = conditions([30.0] * 8 + [0.0] * 4 + [30.0] * 4, 30.0, adaptive=False)
-    assert STALLED in seen[8:12]
-    assert seen[-1] == STREAMING
+    per_second = conditions([30.0] * 8 + [0.0] * 4 + [30.0] * 4, 30.0, adaptive=False)
+    assert STALLED in per_second[8:12]
+    assert per_second[-1] == STREAMING
 
 
 def test_a_slow_sensor_is_not_stalled_between_its_packets() -> None:
     watch = RateWatch(0.5, adaptive=False)
-    assert watch.look(3 * S, 1, 1 * S) is None
+    assert watch.update(3 * S, 1, 1 * S) is None
 
 
-def test_stamps() -> None:
+def test_suspicious_timestamps_are_flagged() -> None:
     watch = StampWatch()
     assert watch.flag(100, 0) is None
     assert watch.flag(330_100, S // 30) is None
@@ -72,8 +72,8 @@ def test_stamps() -> None:
 POSE, NO_POSE = np.eye(4, dtype="<f4").tobytes(), bytes(64)
 
 
-def head(*, known: bool) -> bytes:
-    return int(known).to_bytes(4, "little") + bytes(1932)
+def head(*, is_known: bool) -> bytes:
+    return int(is_known).to_bytes(4, "little") + bytes(1932)
 
 
 def batch(*rates: float) -> bytes:
@@ -83,32 +83,34 @@ def batch(*rates: float) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("name", "pose_bytes", "lost", "known"),
+    ("name", "pose_bytes", "without_head", "with_head"),
     [
-        ("spatial_input", 0, head(known=False), head(known=True)),
+        ("spatial_input", 0, head(is_known=False), head(is_known=True)),
         ("pv", 64, b"picture" + NO_POSE, b"picture" + POSE),
     ],
 )
-def test_a_head_that_is_not_known_is_seen(name: str, pose_bytes: int, lost: bytes, known: bytes) -> None:
+def test_an_untracked_head_is_detected(
+    name: str, pose_bytes: int, without_head: bytes, with_head: bytes
+) -> None:
     knows = head_check(STREAMS[name], pose_bytes)
     assert knows is not None
-    assert [knows(memoryview(body)) for body in (known, lost, known)] == [True, False, True]
+    assert [knows(memoryview(body)) for body in (with_head, without_head, with_head)] == [True, False, True]
 
 
 @pytest.mark.parametrize("name", ["microphone", "vlc_leftfront", "eye_tracking", "gyroscope"])
-def test_other_streams_are_not_asked_for_the_head(name: str) -> None:
+def test_other_streams_have_no_head_check(name: str) -> None:
     assert head_check(STREAMS[name], 64) is None
 
 
-def test_since_when_something_holds() -> None:
-    began, seen = 0, []
+def test_start_of_a_condition() -> None:
+    began, starts_ns = 0, []
     for second, holds in enumerate([False, True, True, False, True]):
         began = since(began, second * S + 1, holds=holds)
-        seen.append(began)
-    assert seen == [0, S + 1, S + 1, 0, 4 * S + 1]
+        starts_ns.append(began)
+    assert starts_ns == [0, S + 1, S + 1, 0, 4 * S + 1]
 
 
-def test_a_gyroscope_that_repeats_one_value_is_seen() -> None:
+def test_a_gyroscope_that_repeats_one_value_is_detected() -> None:
     watch = RepeatedSamples()
     batches = [batch(1, 2), batch(2, 2), batch(2, 2), b"", batch(2, 3), batch(3, 3), bytes(7)]
     assert [watch.repeats(body) for body in batches] == [False, True, True, False, False, True, False]

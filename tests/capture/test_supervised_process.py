@@ -1,4 +1,4 @@
-"""Child processes that are kept alive, forked from a server that has imported everything, or started anew."""
+"""Supervised child processes, forked from a server that has imported everything or started by `subprocess`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from forking import BEGIN, apart
+from forking import BEGIN, run_script
 from waiting import until
 
 pytestmark = [
@@ -18,21 +18,21 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("is_forked", [True, False])
-def test_a_process_is_our_child_in_a_session_of_its_own_and_shares_the_lock(tmp_path, is_forked):
+def test_a_process_is_a_child_in_its_own_session_and_shares_the_lock(tmp_path, is_forked):
     script = f"""
 import os, signal
 with ForkServer(COMMAND, work) as server:
     reader, hold = os.pipe()
-    worker = start(server if {is_forked} else ForkServer(COMMAND), "some words", hold=hold)
+    worker = start(server if {is_forked} else ForkServer(COMMAND), "an argument", hold=hold)
     os.close(hold)
     os.set_blocking(reader, False)
-    about = f"some words {is_forked} True {{os.getpid()}} b''"
-    assert said(1) == [about], said(1)
+    expected = f"an argument {is_forked} True {{os.getpid()}} b''"
+    assert log_lines(1) == [expected], log_lines(1)
     assert isinstance(worker.process, ForkedProcess) == {is_forked}
     try:
         os.read(reader, 1)
     except BlockingIOError:
-        pass  # somebody holds the other end
+        pass  # another process holds the other end
     else:
         raise AssertionError
     assert worker.returncode() is None
@@ -41,47 +41,47 @@ with ForkServer(COMMAND, work) as server:
     assert os.read(reader, 1) == b"", "the server does not hold it"
     worker.hold = None
     worker.restart()
-    assert said(2)[1] == about
+    assert log_lines(2)[1] == expected
     worker.end()
     assert worker.process.wait() == -signal.SIGTERM
 """
-    apart(script, tmp_path)
+    run_script(script, tmp_path)
 
 
 @pytest.mark.parametrize("is_forked", [True, False])
-def test_what_a_process_writes_belongs_to_whom_we_let_it_now(tmp_path, is_forked):
+def test_a_process_gets_the_current_umask(tmp_path, is_forked):
     script = f"""
 import os
 with ForkServer(COMMAND, work) as server:
     os.umask(0o027)
     worker = start(server if {is_forked} else ForkServer(COMMAND), "one")
-    said(1)
+    log_lines(1)
     status = open(f"/proc/{{worker.process.pid}}/status").read()
     assert "Umask:\\t0027" in status, status
     worker.kill()
 """
-    apart(script, tmp_path)
+    run_script(script, tmp_path)
 
 
-def test_a_fork_has_nothing_open_that_is_only_ours(tmp_path):
+def test_a_fork_inherits_none_of_the_parents_own_handles(tmp_path):
     script = """
 import os
 ours, _ = os.pipe()
 with ForkServer(COMMAND, work) as server:
     later, _ = os.pipe()
     worker = start(server, "one")
-    said(1)
+    log_lines(1)
     for pid, least in ((server._server.pid, 4), (worker.process.pid, 3)):
         handles = [os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")]
         assert len(handles) == least, handles
         assert not any(name.startswith("pipe:") for name in handles), handles
     worker.kill()
 """
-    apart(script, tmp_path)
+    run_script(script, tmp_path)
 
 
 @pytest.mark.parametrize("closed", ["0", "1", "2", "0, 1", "0, 1, 2"])
-def test_what_is_closed_of_the_standard_handles_is_no_trouble(tmp_path, closed):
+def test_closed_standard_handles_do_no_harm(tmp_path, closed):
     script = f"""
 import os, sys
 for handle in ({closed},):
@@ -91,46 +91,46 @@ for handle in ({closed},):
 with ForkServer(COMMAND, work) as server:
     dead, ended, worker = start(server, "die"), start(server, "end"), start(server, "one")
     assert [dead.process.wait(), ended.process.wait()] == [1, 0]
-    until(lambda: {{"why", "True"}} <= set(open("log").read().split()), "what both say")
+    until(lambda: {{"why", "True"}} <= set(open("log").read().split()), "the output of both")
     worker.kill()
 """
-    apart(script, tmp_path)
+    run_script(script, tmp_path)
 
 
-def test_ctrl_c_before_the_server_is_apart_does_not_reach_it(tmp_path):
+def test_ctrl_c_before_the_server_is_detached_does_not_reach_it(tmp_path):
     script = """
 import os, signal
-apart = fork_server.end_with_parent
-def struck(*number):
+end_with_parent = fork_server.end_with_parent
+def interrupted(*number):
     os.kill(os.getpid(), signal.SIGINT)
-    apart(*number)
-fork_server.end_with_parent = struck
+    end_with_parent(*number)
+fork_server.end_with_parent = interrupted
 with ForkServer(COMMAND, work) as server:
     worker = start(server, "one")
-    assert said(1)[0].split()[:2] == ["one", "True"]
+    assert log_lines(1)[0].split()[:2] == ["one", "True"]
     worker.kill()
 """
-    apart(script, tmp_path)
+    run_script(script, tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_what_a_server_forked_outlives_it_and_the_next_is_started_anew(tmp_path, number):
+def test_forked_processes_outlive_the_server_and_the_next_uses_subprocess(tmp_path, number):
     script = f"""
 import os
 with ForkServer(COMMAND, work) as server:
     before = children()
     workers = [start(server, "one")]
-    said(1)
+    log_lines(1)
     fork_server.LIMIT_S = 0.2
     os.kill(server._server.pid, {int(number)})
     workers.append(start(server, "two"))
-    assert said(2)[1].split()[:2] == ["two", "False"]
+    assert log_lines(2)[1].split()[:2] == ["two", "False"]
     assert workers[0].returncode() is None
-    assert len(children() - before) == 2, "nothing was forked as well"
+    assert len(children() - before) == 2, "nothing was forked in addition"
     for worker in workers:
         worker.kill()
 """
-    apart(script, tmp_path)
+    run_script(script, tmp_path)
 
 
 CANNOT_FORK = {
@@ -142,7 +142,7 @@ os.fork = fails
 """,
     "no process left later": """
 import os
-fork_server.LIMIT_S = 3600.0  # it says so at once
+fork_server.LIMIT_S = 3600.0  # it answers immediately
 fork, parent = os.fork, os.getpid()
 os.fork = lambda: fork() if parent in (os.getpid(), os.getppid()) else 1 / 0
 """,
@@ -155,43 +155,43 @@ fork_server.LIMIT_S = 0.2
 
 
 @pytest.mark.parametrize("why", CANNOT_FORK)
-def test_a_process_is_started_anew_where_none_can_be_forked(tmp_path, why):
+def test_a_process_is_started_with_subprocess_if_forking_is_impossible(tmp_path, why):
     script = f"""
 {CANNOT_FORK[why]}
 with ForkServer(COMMAND, work) as server:
     worker = start(server, "one")
-    assert said(1)[0].split()[:2] == ["one", "False"], said(1)
+    assert log_lines(1)[0].split()[:2] == ["one", "False"], log_lines(1)
     worker.kill()
 """
-    apart(script, tmp_path)
+    run_script(script, tmp_path)
 
 
-def test_one_server_ends_and_another_goes_on(tmp_path):
+def test_two_servers_are_independent(tmp_path):
     script = """
 import signal
 with ForkServer(COMMAND, work) as server:
     with ForkServer(COMMAND, work) as other:
         first = start(other, "one")
-        said(1)
+        log_lines(1)
     worker = start(server, "two")
-    assert said(2)[1].split()[:2] == ["two", "True"]
+    assert log_lines(2)[1].split()[:2] == ["two", "True"]
     worker.process.kill()
     assert worker.process.wait() == -signal.SIGKILL
     first.kill()
 """
-    apart(script, tmp_path)
+    run_script(script, tmp_path)
 
 
 def ignore_ends() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
 
-def test_where_ends_of_children_are_ignored_nothing_is_forked(tmp_path):
+def test_nothing_is_forked_while_sigchld_is_ignored(tmp_path):
     script = """
 with ForkServer(COMMAND, work) as server:
     print(type(server.start(["die"], 2, None)).__name__)
 """
-    assert apart(script, tmp_path, preexec_fn=ignore_ends).split() == ["Popen"]
+    assert run_script(script, tmp_path, preexec_fn=ignore_ends).split() == ["Popen"]
     script = """
 import signal, sys
 from kitchensync.cli import main
@@ -201,11 +201,11 @@ try:
 finally:
     print(signal.getsignal(signal.SIGCHLD).name)
 """
-    said = apart(script, tmp_path, preexec_fn=ignore_ends)
-    assert said.split()[-1] == "SIG_DFL", "our commands learn of their children's ends all the same"
+    output = run_script(script, tmp_path, preexec_fn=ignore_ends)
+    assert output.split()[-1] == "SIG_DFL", "our commands get the exit codes of their children anyway"
 
 
-def test_the_server_ends_with_its_parent_and_leaves_nothing(tmp_path):
+def test_the_server_ends_with_its_parent_and_leaves_no_process(tmp_path):
     script = """
 import os, signal
 server = ForkServer(COMMAND, work).__enter__()
@@ -222,11 +222,11 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("is_forked", [True, False])
-def test_one_that_keeps_dying_is_given_up(tmp_path, is_forked):
+def test_a_process_that_keeps_dying_is_given_up(tmp_path, is_forked):
     script = f"""
 from kitchensync.capture.errors import ProcessKeepsDying
 from kitchensync.capture.process import supervised_process
-supervised_process.DEATHS_WINDOW_S = 3600.0  # a busy computer takes long to start six
+supervised_process.DEATHS_WINDOW_S = 3600.0  # starting six takes long on a busy computer
 with ForkServer(COMMAND, work) as server:
     worker = start(server if {is_forked} else ForkServer(COMMAND), "die")
     for _ in range(supervised_process.MAX_DEATHS):
@@ -238,4 +238,4 @@ with ForkServer(COMMAND, work) as server:
     except ProcessKeepsDying as error:
         print(error)
 """
-    assert "why" in apart(script, tmp_path)
+    assert "why" in run_script(script, tmp_path)

@@ -1,4 +1,4 @@
-"""The end of a recording, when the drainers empty the queue: a queue server that dies then, a drainer that hangs."""
+"""The end of a recording, when drainers empty the queue: with a dying queue server and a hanging drainer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MANIFEST_OF_BOTH = {
 
 @pytest.fixture
 def ending(server, client, plan) -> Iterator[Supervisor]:
-    """A supervisor that is to store what the queue holds."""
+    """Return a supervisor that drains the queue."""
     writer = QueueWriter(client, plan.uuid, STREAM, 7)
     assert writer.put([QueuedPacket(n, n, n, 1, b"%06d" % n, 0) for n in range(COUNT)], lambda: True) == COUNT
     writer.pipe.close()
@@ -73,9 +73,13 @@ kitchensync.storage.chunks.chunk_writer.layout_image = crash
 """A fault below Python: no exception tells of it."""
 
 
-def test_a_drainer_that_keeps_dying_keeps_no_other_from_its_end(ending, client, plan, monkeypatch, tmp_path):
+def test_a_drainer_that_keeps_dying_does_not_keep_the_others_from_ending(
+    ending, client, plan, monkeypatch, tmp_path
+):
     monkeypatch.setattr(worker_module, "MAX_DEATHS", 1)
-    monkeypatch.setattr(worker_module, "DEATHS_WINDOW_S", 3600.0)  # a busy computer takes long to start two
+    monkeypatch.setattr(
+        worker_module, "DEATHS_WINDOW_S", 3600.0
+    )  # starting two takes long on a busy computer
     (tmp_path / "sitecustomize.py").write_text(CRASH)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     two = replace(plan, drainers=2)
@@ -104,16 +108,16 @@ def test_a_queue_server_that_dies_at_the_end_is_started_again(ending, server, pl
     server.process.wait()
     ending.drain()
     assert stored(plan.path, STREAM) == list(range(COUNT))
-    assert [one["process"] for one in ending.outcome.restarts] == ["queue server"]
+    assert [restart["process"] for restart in ending.outcome.restarts] == ["queue server"]
     assert not [text for text in ending.outcome.problems if "not everything" in text]
 
 
-def test_a_recovery_does_not_wait_for_producers_that_it_never_started(ending):
+def test_a_recovery_does_not_wait_for_producers_it_never_started(ending):
     assert ending.children.producers
     assert ending.children.busy_producers() == []
 
 
-def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan, monkeypatch):
+def test_a_hanging_drainer_is_replaced_and_requests_are_answered(ending, plan, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(supervisor_module, "DrainProgress", lambda: DrainProgress(lambda: now[0]))
     (drainer,) = ending.children.drainers
@@ -136,14 +140,14 @@ def test_a_drainer_that_hangs_is_replaced_and_who_asks_is_answered(ending, plan,
     ending.drain()
     asking.join()
     assert stored(plan.path, STREAM) == list(range(COUNT))
-    assert [one["exit"] for one in ending.outcome.restarts] == [-9]
+    assert [restart["exit"] for restart in ending.outcome.restarts] == [-9]
     assert [answer and answer["phase"] for answer in answers] == ["stopping"]
 
 
-def test_a_recording_that_ends_out_of_order_closes_the_shutters(server, plan, tmp_path, monkeypatch):
-    """The queue server does not come up again, say: nobody would stop the camera before its card is full."""
+def test_an_error_at_the_end_of_a_recording_still_closes_the_shutters(server, plan, tmp_path, monkeypatch):
+    """For example the queue server cannot be restarted; the camera would record until its card is full."""
     monkeypatch.setattr(camera_clip, "measure_clock", lambda camera: None)
-    monkeypatch.setattr(supervisor_module, "LAST_WORD_S", 60.0)
+    monkeypatch.setattr(supervisor_module, "KILL_AFTER_S", 60.0)
     (Path(plan.path) / LOGS).mkdir()
     with virtual_camera(tmp_path / "sim") as (_, url):
         take = CameraRecorder("gopro", url, Path(plan.path) / "gopro")

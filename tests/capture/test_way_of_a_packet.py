@@ -1,4 +1,4 @@
-"""The way of a gyroscope packet, followed through the real pieces: the page that tells of it names every module."""
+"""A gyroscope packet followed through the real modules: the page about its path names every one of them."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ NAME = "hololens/gyroscope"
 MOST = 20
 
 
-def told() -> list[str]:
-    """The modules of the page's numbered list, in order."""
+def page_modules() -> list[str]:
+    """Return the modules of the page's numbered list, in order."""
     text = PAGE.read_text(encoding="utf-8").partition("## A gyroscope packet, module by module")[2]
     return re.findall(r"^\d+\. `([\w/]+\.py)`", text.partition("\n## ")[0], re.MULTILINE)
 
 
 class Pair(StreamSource):
-    """The recorder's side of a socket whose other end is here."""
+    """The recorder's side of a socket whose peer is this test."""
 
     def __init__(self, receiver: Receiver) -> None:
         self.stream = headset_stream("gyroscope")
@@ -68,10 +68,10 @@ class Pair(StreamSource):
 
 @pytest.fixture
 def samples() -> np.ndarray:
-    found = np.zeros(315, imu.SAMPLE)
-    found["vinyl_ns"] = np.arange(315) * 147_000
-    found["soc_ticks"], found["xyz"] = 1_000_000, np.random.default_rng(5).normal(size=(315, 3))
-    return found
+    imu_samples = np.zeros(315, imu.SAMPLE)
+    imu_samples["vinyl_ns"] = np.arange(315) * 147_000
+    imu_samples["soc_ticks"], imu_samples["xyz"] = 1_000_000, np.random.default_rng(5).normal(size=(315, 3))
+    return imu_samples
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_every_module_that_holds_the_packet_is_on_the_page(server, client, plan,
         drainer.run()
         answer = verify(Path(plan.path))
     assert answer["streams"][NAME]["stored"] == 1
-    assert follower.modules == told()[:14], "in this order"
+    assert follower.modules == page_modules()[:14], "in this order"
 
 
 def test_every_module_that_holds_its_samples_is_on_the_page(tmp_path):
@@ -120,16 +120,16 @@ def test_every_module_that_holds_its_samples_is_on_the_page(tmp_path):
     with open_recording(tmp_path / "take") as recording, Follower(rows[300][1]) as follower:
         stream = recording[NAME]
         clock = inertial_clock(stream)
-        found = align_pair(gyroscope(stream, clock), camera)
-    assert found.verdict.status == "aligned"
-    before, names = told()[:14], told()
+        alignment = align_pair(gyroscope(stream, clock), camera)
+    assert alignment.verdict.status == "aligned"
+    before, names = page_modules()[:14], page_modules()
     assert [module for module in follower.modules if module not in before] == names[14:17], "in this order"
     last = ("align/gyro.py", "report/alignment.py", "report/page.py")
     assert names[17:] == [f"kitchensync/sync/{name}" for name in last]
 
 
-def test_the_way_is_short_and_every_module_is_there():
-    modules = told()
+def test_the_page_names_every_module_in_a_short_list():
+    modules = page_modules()
     assert 0 < len(modules) <= MOST
     assert len(set(modules)) == len(modules)
     assert [module for module in modules if not (ROOT / module).is_file()] == []

@@ -1,4 +1,4 @@
-"""Privacy pauses that are not stored, over a real queue: what the drainer seals, notes and lets go of."""
+"""Privacy pauses that are not stored, with a real queue: packets that the drainer seals, notes and drops."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def dropping(plan: Plan) -> Plan:
 
 
 def put(client, plan: Plan, seqs: range) -> None:
-    """Ten packets a second of both streams, many in an entry: a pause begins and ends within one."""
+    """Queue ten packets per second of both streams, so many per entry that a pause begins and ends within one."""
     times = {seq: seq * SECOND // 10 for seq in seqs}
     packets = [
         QueuedPacket(seq, at_ns // 100, at_ns, 1, b"%06d" % seq + bytes(26), 0)
@@ -54,29 +54,31 @@ def touch(plan: Plan, kind: str, at_s: float) -> None:
 
 
 def stored(plan: Plan, stream: str) -> list[list[int]]:
-    """The numbers in each chunk."""
-    found = []
+    """Return the sequence numbers of each chunk."""
+    seqs = []
     for path in chunk_paths(Path(plan.path) / stream):
         with Chunk(path) as chunk:
             assert chunk.damage() == []
-            found.append(chunk.index["seq"].tolist())
-    return found
+            seqs.append(chunk.index["seq"].tolist())
+    return seqs
 
 
 def withheld_of(plan: Plan) -> dict[str, list[list[int]]]:
     entries = read_manifest(Path(plan.path)).get("redactions", [])
     return {
-        name: [one["seq"] for one in chunks] for entry in entries for name, chunks in entry["streams"].items()
+        name: [chunk["seq"] for chunk in chunks]
+        for entry in entries
+        for name, chunks in entry["streams"].items()
     }
 
 
-def test_pictures_of_a_pause_are_never_stored_and_chunks_end_at_both_ends(dropping: Plan, client) -> None:
+def test_frames_of_a_pause_are_never_stored_and_chunks_end_at_its_limits(dropping: Plan, client) -> None:
     put(client, dropping, range(200))
     touch(dropping, "pause", 5.0)
     touch(dropping, "resume", 9.0)
     drain(dropping)
-    assert stored(dropping, PV) == [list(range(48)), list(range(101, 200))], "a second behind it too"
-    assert stored(dropping, GYROSCOPE) == [list(range(200))], "motion is neither seen nor heard"
+    assert stored(dropping, PV) == [list(range(48)), list(range(101, 200))], "also the second after it"
+    assert stored(dropping, GYROSCOPE) == [list(range(200))], "motion is neither video nor sound"
     assert withheld_of(dropping) == {PV: [[48, 100]]}
     assert QueueReader(client, dropping.uuid, [PV, GYROSCOPE], "drainer-0").waiting() == 0
     content = b"".join(path.read_bytes() for path in (Path(dropping.path) / PV).iterdir())
@@ -104,9 +106,7 @@ def test_a_pause_that_begins_while_it_records_cuts_the_open_chunk(dropping: Plan
     assert numbers == list(range(48, 81))
 
 
-def test_a_death_after_the_note_stores_nothing_and_notes_nothing_twice(
-    dropping: Plan, client, monkeypatch
-) -> None:
+def test_a_crash_after_the_note_stores_and_notes_nothing_twice(dropping: Plan, client, monkeypatch) -> None:
     put(client, dropping, range(100))
     touch(dropping, "pause", 4.0)
     real = withheld.Withheld.note
@@ -125,16 +125,16 @@ def test_a_death_after_the_note_stores_nothing_and_notes_nothing_twice(
     assert QueueReader(client, dropping.uuid, [PV], "drainer-0").waiting() == 0
 
 
-def test_the_balance_names_the_gap(dropping: Plan, client) -> None:
+def test_the_balance_names_the_privacy_gap(dropping: Plan, client) -> None:
     put(client, dropping, range(200))
     touch(dropping, "pause", 5.0)
     touch(dropping, "resume", 9.0)
     drain(dropping)
     index = StoredPackets(PV, Path(dropping.path) / PV, {}).index
     findings = Findings()
-    said = balance(PV, Contents(index, "", 0), read_manifest(Path(dropping.path)), [], findings, [])
-    assert said["received"] == said["stored"] + 53 == 200
-    assert [gap["cause"] for gap in said["gaps"]] == ["privacy"]
+    counts = balance(PV, Contents(index, "", 0), read_manifest(Path(dropping.path)), [], findings, [])
+    assert counts["received"] == counts["stored"] + 53 == 200
+    assert [gap["cause"] for gap in counts["gaps"]] == ["privacy"]
     assert findings.status == "WARN"
 
 

@@ -1,4 +1,4 @@
-"""The zone of the place of recording, and the change of clocks that is near."""
+"""The time zone of the recording and its next offset change."""
 
 from __future__ import annotations
 

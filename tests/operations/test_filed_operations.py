@@ -1,4 +1,4 @@
-"""What a tablet filed into a recording, when the recording came from elsewhere."""
+"""Operations of a tablet in recordings that came from elsewhere."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ EDIT = {"error_id": "p1", "device": "t"}
 def filed(folder: Path, kind: str, body: dict[str, Any], **more: Any) -> Path:
     log = EventLog(folder, "tablet")
     log.append("recipe", host_ns=1, uncertainty_ns=0, body=RECIPE, op_id="op0")
-    given = {"host_ns": 2, "uncertainty_ns": 0, "op_id": "op1"} | more
-    log.append(kind, body=body, **given)
+    fields = {"host_ns": 2, "uncertainty_ns": 0, "op_id": "op1"} | more
+    log.append(kind, body=body, **fields)
     return folder
 
 
@@ -55,7 +55,7 @@ BODIES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("number", range(len(BODIES)))
-def test_a_body_of_other_types_is_a_damaged_line(tmp_path: Path, number: int) -> None:
+def test_body_with_wrong_types_is_a_damaged_line(tmp_path: Path, number: int) -> None:
     with pytest.raises(BadEventLog, match=r"tablet.jsonl, line 2"):
         list(filed_operations(filed(tmp_path, *BODIES[number])))
 
@@ -69,7 +69,7 @@ EVENTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("number", range(len(EVENTS)))
-def test_an_event_that_cannot_be_compared_or_computed_with_is_one_too(tmp_path: Path, number: int) -> None:
+def test_an_event_with_unusable_values_is_a_damaged_line(tmp_path: Path, number: int) -> None:
     filed(tmp_path, "undo", **({"body": {"undoes": "op0"}} | EVENTS[number]))
     with pytest.raises(BadEventLog, match="line 2"):
         read_events(tmp_path)
@@ -79,11 +79,12 @@ def test_numbers_that_an_error_may_lack_can_be_null(tmp_path: Path) -> None:
     fields = {"node": None, "before": None, "at": None, "corrected_by": None}
     state = reduce_log(filed_operations(filed(tmp_path, "edit_error", EDIT | {"fields": fields})))
     assert plan_of(state).order == (1, 2, 3)
-    assert [one.node for one in entries_of(state, lambda _: FilmPlace(0.0, 0.0), lambda _: 0)] == [1, 2, 3]
+    entries = entries_of(state, lambda _: FilmPlace(0.0, 0.0), lambda _: 0)
+    assert [entry.node for entry in entries] == [1, 2, 3]
 
 
-def test_an_undo_of_several_that_was_taken_back_takes_nothing_back(tmp_path: Path) -> None:
-    """Filed as the app does: its own log and what is read from the folder reduce to the same."""
+def test_an_undone_undo_of_several_operations_undoes_nothing(tmp_path: Path) -> None:
+    """Operations are filed as by the app: its own log and the folder reduce to the same state."""
     log = [operation("r", "recording", RECIPE)]
     log += [operation("a", "done", {"node": 1}), operation("b", "done", {"node": 2})]
     log += [operation("u", "undo", {"undoes": ["a", "b"]}), operation("v", "undo", {"undoes": ["u"]})]

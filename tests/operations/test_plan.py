@@ -1,4 +1,4 @@
-"""What a plan makes of a recipe: told by hand, and the same on the server and on the tablet."""
+"""Plans of recipes compared with results by hand; server and tablet agree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RNG = random.Random(7)
 
 
 def planned(*errors: dict[str, Any], **frozen: Any) -> PlannedSteps:
-    """The plan of a recording of the steps 4, 7, 9, 12 with these errors, planned one after the other."""
+    """Return the plan of a recording of the steps 4, 7, 9, 12 with these errors, planned in this order."""
     body = recording_body(language="de", **frozen)
     ops = [operation(RNG, 1, "recording", body, device="server", seen=0)]
     for n, fields in enumerate(errors, start=2):
@@ -32,14 +32,14 @@ def planned(*errors: dict[str, Any], **frozen: Any) -> PlannedSteps:
     return plan_of(reduce_log(ops))
 
 
-def test_planned_words_stand_in_the_place_of_the_step_in_their_own_language() -> None:
+def test_the_planned_text_replaces_the_step_s_text_in_its_own_language() -> None:
     plan = planned({"node": 7, "categories": [1], "text": "Stir 8", "language": "en"})
     assert (plan.order, plan.left_out) == ((4, 7, 9, 12), ())
     assert (plan.steps[7].words, plan.steps[7].language, plan.steps[7].is_planned) == ("Stir 8", "en", True)
     assert (plan.steps[4].words, plan.steps[4].language, plan.steps[4].is_planned) == ("Stir 4", "de", False)
 
 
-def test_what_else_is_planned_at_a_step_follows_in_brackets() -> None:
+def test_other_planned_errors_of_a_step_follow_in_brackets() -> None:
     plan = planned(
         {"node": 7, "categories": [1], "text": "Stir 8", "description": "8 instead of 7"},
         {"node": 7, "categories": [4], "description": "with a fork"},
@@ -48,7 +48,7 @@ def test_what_else_is_planned_at_a_step_follows_in_brackets() -> None:
     assert plan.steps[7].words == "Stir 7 at once (8 instead of 7; with a fork)"
 
 
-def test_a_step_is_moved_or_left_out_and_said_nowhere_else() -> None:
+def test_a_moved_or_omitted_step_is_not_also_noted_in_its_text() -> None:
     plan = planned(
         {"node": 12, "categories": [2], "before": 7, "description": "too early"},
         {"node": 4, "categories": [6], "description": "Leave it out"},
@@ -59,13 +59,13 @@ def test_a_step_is_moved_or_left_out_and_said_nowhere_else() -> None:
     assert (nowhere.order, nowhere.steps[12].words) == ((4, 7, 9, 12), "Stir 12 (too early)")
 
 
-def test_a_script_has_its_order_already_and_what_is_removed_is_not_planned() -> None:
+def test_a_script_keeps_its_order_and_removed_errors_are_not_planned() -> None:
     stated = {"error_id": new_id(1), "fields": {"node": 9, "categories": [2], "description": "Do 9 first"}}
     plan = planned({"node": 4, "categories": [6], "removed": True}, order=[9, 7, 12], planned=[stated])
     assert (plan.order, plan.left_out, plan.steps[9].words) == ((9, 7, 12), (4,), "Stir 9")
 
 
-def test_steps_are_listed_as_cooked_and_keep_the_number_they_were_shown_with() -> None:
+def test_steps_are_listed_in_cooking_order_with_their_shown_numbers() -> None:
     ops = [operation(RNG, 1, "recording", recording_body(order=[4, 7, 9]), device="server", seen=0)]
     for n, (kind, node) in enumerate((("start", 9), ("done", 9), ("done", 12), ("start", 4)), start=2):
         ops.append(
@@ -75,8 +75,8 @@ def test_steps_are_listed_as_cooked_and_keep_the_number_they_were_shown_with() -
     assert list(numbered_steps(state, plan_of(state)).items()) == [(9, 3), (12, None), (4, 1), (7, 2)]
 
 
-def test_the_tablet_plans_as_the_server_does() -> None:
-    """Random histories; the share that changes words, order or steps is what makes the comparison say something."""
+def test_tablet_and_server_plan_alike() -> None:
+    """Compare random histories; enough of them must change texts, order or steps to be meaningful."""
     states = [reduce_log(history(seed, length=60)) for seed in range(300)]
     code = (
         f"import {{ numberedSteps, planOf }} from '{(CORE / 'plan.js').as_uri()}';"
@@ -87,15 +87,15 @@ def test_the_tablet_plans_as_the_server_does() -> None:
     )
     theirs = json.loads(javascript.run(code, json.dumps(states)))
     changed = {"words": 0, "order": 0, "left_out": 0, "listed": 0}
-    for state, found in zip(states, theirs, strict=True):
+    for state, answer in zip(states, theirs, strict=True):
         plan = plan_of(state)
-        assert (found["order"], found["left"]) == (list(plan.order), list(plan.left_out))
+        assert (answer["order"], answer["left"]) == (list(plan.order), list(plan.left_out))
         numbers = numbered_steps(state, plan)
-        assert found["numbers"] == [list(item) for item in numbers.items()]
+        assert answer["numbers"] == [list(item) for item in numbers.items()]
         changed["listed"] += list(numbers) != [*plan.order, *plan.left_out]
         for node, step in plan.steps.items():
             same = {"words": step.words, "language": step.language, "planned": step.is_planned}
-            assert found["steps"][str(node)] == same
+            assert answer["steps"][str(node)] == same
             changed["words"] += step.is_planned
         kept = [node for node in state["recording"]["order"] if node not in plan.left_out]
         changed["order"] += kept != list(plan.order)
@@ -103,7 +103,7 @@ def test_the_tablet_plans_as_the_server_does() -> None:
     assert min(changed.values()) > 30, changed
 
 
-def test_the_tablet_finds_the_durations_that_the_server_finds() -> None:
+def test_tablet_and_server_compute_the_same_durations() -> None:
     texts = [
         step.text
         for path in (ROOT / "kitchensync" / "examples" / "recipes").glob("*.json")

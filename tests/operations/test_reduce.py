@@ -1,4 +1,4 @@
-"""What operations add up to: told by hand, and the same on the server and on the tablet."""
+"""States reduced from operations compared with results by hand; server and tablet agree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RNG = random.Random(1)
 
 
 def log(*kinds: tuple[str, dict[str, Any]], **more: Any) -> list[dict[str, Any]]:
-    """A log of one device that knows all it did; one second between touches."""
+    """Return the log of one device that has seen all its operations, one per second."""
     first = operation(RNG, 1, "recording", recording_body(), device="server", seen=0, host_ns=0)
     rest = [
         operation(RNG, n, kind, body, device="tablet", seen=n - 1, host_ns=n * 10**9, **more)
@@ -55,11 +55,11 @@ def test_a_paused_step_goes_on_in_the_same_run() -> None:
     assert step == {"state": "done", "runs": [{"start": 2 * 10**9, "end": 7 * 10**9, "holds": holds}]}
     assert reduce_log(ops[:3])["steps"]["4"]["state"] == "held"
     assert reduce_log([*ops[:3], undo(ops[2])])["steps"]["4"]["state"] == "open"
-    left = reduce_log([*ops[:3], *log(("skip", {"node": 4}))[1:]])["steps"]["4"]
-    assert left == {"state": "skipped", "runs": []}
+    step = reduce_log([*ops[:3], *log(("skip", {"node": 4}))[1:]])["steps"]["4"]
+    assert step == {"state": "skipped", "runs": []}
 
 
-def test_an_undo_takes_back_and_can_be_taken_back() -> None:
+def test_an_undo_can_be_undone() -> None:
     ops = log(("start", {"node": 4}), ("done", {"node": 4}))
     taken = undo(ops[-1])
     assert reduce_log([*ops, taken])["steps"]["4"]["state"] == "open"
@@ -67,7 +67,7 @@ def test_an_undo_takes_back_and_can_be_taken_back() -> None:
     assert reduce_log([*ops, taken, taken])["steps"]["4"]["state"] == "open"
 
 
-def test_what_one_touch_did_is_undone_together() -> None:
+def test_operations_of_one_touch_are_undone_together() -> None:
     ops = log(("start", {"node": 4}), ("done", {"node": 4}))
     ops += log(("start", {"node": 7, "with_op": ops[-1]["op_id"]}))[1:]
     assert reduce_log(ops)["last"] == [ops[-2]["op_id"], ops[-1]["op_id"]]
@@ -80,22 +80,22 @@ def edits(seen: tuple[int, int]) -> dict[str, Any]:
         body = {"error_id": error_id, "fields": {"text": text}}
         stamp = {"device": device, "seen": seen[number], "host_ns": (9 - number) * 10**9}
         ops.append(operation(RNG, 3 + number, "edit_error", body, **stamp))
-    found: dict[str, Any] = reduce_log(ops)["errors"][error_id]
-    return found
+    error: dict[str, Any] = reduce_log(ops)["errors"][error_id]
+    return error
 
 
-def test_two_devices_that_did_not_know_of_each_other_make_a_conflict_and_the_later_touch_is_shown() -> None:
+def test_concurrent_edits_make_a_conflict_and_the_later_one_is_shown() -> None:
     error = edits(seen=(2, 2))
     assert error["text"] == "ten seconds"
     assert [version["value"] for version in error["conflicts"]["text"]] == ["an hour", "ten seconds"]
     assert {version["device"] for version in error["conflicts"]["text"]} == {"tablet", "desk"}
 
 
-def test_a_device_that_saw_the_other_version_makes_none() -> None:
+def test_a_device_that_saw_the_other_version_makes_no_conflict() -> None:
     assert edits(seen=(2, 3))["conflicts"] == {}
 
 
-def test_who_sees_both_versions_and_chooses_ends_the_conflict() -> None:
+def test_an_edit_after_both_versions_ends_the_conflict() -> None:
     error_id = new_id(5)
     ops = log(("plan_error", {"error_id": error_id, "fields": {"node": 4, "categories": [3]}}))
     for n, device, seen, text in ((3, "tablet", 2, "a"), (4, "desk", 2, "b"), (5, "tablet", 4, "c")):
@@ -103,7 +103,7 @@ def test_who_sees_both_versions_and_chooses_ends_the_conflict() -> None:
         stamp = {"device": device, "seen": seen, "host_ns": (9 - n) * 10**9}
         ops.append(operation(RNG, n, "edit_error", body, **stamp))
     error = reduce_log(ops)["errors"][error_id]
-    assert (error["text"], error["conflicts"]) == ("c", {})  # though its touch was the earliest of the three
+    assert (error["text"], error["conflicts"]) == ("c", {})  # although it was entered first
 
 
 def test_the_last_tablet_that_took_a_recording_holds_it() -> None:
@@ -113,7 +113,7 @@ def test_the_last_tablet_that_took_a_recording_holds_it() -> None:
     assert reduce_log([*ops, operation(RNG, 10, "release", {}, device="server", seen=3)])["holder"] is None
 
 
-def test_a_privacy_pause_lasts_until_somebody_goes_on() -> None:
+def test_a_privacy_pause_lasts_until_it_is_ended() -> None:
     ops = log(("pause", {}), ("pause", {}), ("resume", {}), ("resume", {}), ("pause", {}))
     assert reduce_log(ops)["pauses"] == [
         {"start": 2 * 10**9, "end": 4 * 10**9},
@@ -121,7 +121,7 @@ def test_a_privacy_pause_lasts_until_somebody_goes_on() -> None:
     ]
 
 
-def test_what_was_taken_back_can_be_done_again_until_something_new_happens() -> None:
+def test_an_undone_operation_can_be_redone_until_a_new_one() -> None:
     ops = log(("start", {"node": 4}), ("done", {"node": 4}))
     first = undo(ops[-1])
     second = undo(ops[-2])
@@ -131,13 +131,13 @@ def test_what_was_taken_back_can_be_done_again_until_something_new_happens() -> 
     assert reduce_log([*again, *log(("start", {"node": 7}))[1:]])["redo"] == []
 
 
-def test_a_plan_that_was_taken_back_is_not_done_again_while_cooking() -> None:
+def test_an_undone_plan_is_not_redone_while_cooking() -> None:
     ops = log(("plan_error", {"error_id": new_id(5), "fields": {"node": 4, "categories": [1]}}))
     state = reduce_log([*ops, undo(ops[-1])])
     assert (state["errors"], state["redo"]) == ({}, [])
 
 
-def test_undo_while_cooking_reaches_neither_plans_nor_reviews_nor_the_desk() -> None:
+def test_undo_while_cooking_does_not_affect_plans_reviews_or_the_desk() -> None:
     plan = {"error_id": new_id(5), "fields": {"node": 4, "categories": [1]}}
     planned = log(("plan_error", plan), ("prepared", {}), ("checked", {"version": "1"}))
     assert reduce_log(planned)["last"] == []
@@ -150,19 +150,20 @@ def test_undo_while_cooking_reaches_neither_plans_nor_reviews_nor_the_desk() -> 
     assert reduce_log([*cooked, undo(cooked[-1])])["last"] == []
 
 
-def test_what_the_devices_refused_changed_nothing() -> None:
-    def asked(action: str, *reasons: str) -> tuple[str, dict[str, Any]]:
+def test_requests_that_devices_refused_change_nothing() -> None:
+    def request(action: str, *reasons: str) -> tuple[str, dict[str, Any]]:
         return "capture", {"action": action, "folder": "soup_1", "reasons": list(reasons)}
 
-    assert reduce_log(log(asked("start", "headset: unreachable")))["capture"] is None
-    running = log(asked("start"), asked("stop", "soup_1 is not running"))
+    assert reduce_log(log(request("start", "headset: unreachable")))["capture"] is None
+    running = log(request("start"), request("stop", "soup_1 is not running"))
     assert reduce_log(running)["capture"]["action"] == "start"
     assert (
-        reduce_log(log(asked("start"), asked("stop", "busy"), asked("stop")))["capture"]["action"] == "stop"
+        reduce_log(log(request("start"), request("stop", "busy"), request("stop")))["capture"]["action"]
+        == "stop"
     )
 
 
-def test_a_withdrawal_can_be_taken_back_by_its_own_operation() -> None:
+def test_a_withdrawal_can_be_undone_by_its_own_operation() -> None:
     ops = log(("prepared", {}), ("withdraw", {}), ("withdraw", {}), ("keep", {}))
     assert [reduce_log(ops[: count + 1])["phase"] for count in range(1, 5)] == [
         "checklist",
@@ -176,9 +177,7 @@ def test_a_withdrawal_can_be_taken_back_by_its_own_operation() -> None:
 def test_a_withdrawn_recording_stays_withdrawn() -> None:
     ops = log(("consent", {"version": "1", "accepted": False}), ("withdraw", {}), ("finish", {}))
     assert reduce_log(ops)["phase"] == "withdrawn"
-    state = reduce_log(
-        [*ops, *(undo(op) for op in ops)]
-    )  # not what was chosen, nor an answer, nor a withdrawal
+    state = reduce_log([*ops, *(undo(op) for op in ops)])  # but not a choice, an answer or a withdrawal
     assert (state["phase"], state["consent"]["accepted"]) == ("withdrawn", False)
     assert state["recording"] is not None
 
@@ -197,11 +196,11 @@ def test_undone_operations_leave_no_trace(seed: int) -> None:
     taken = [op for op in ops[1:] if op["n"] and op["n"] % 3 == 0 and op["kind"] in UNDOABLE]
     without = [op for op in ops if op not in taken]
     fold_of_all = reduce_log([*ops, *(undo(op) for op in taken)])
-    other = {"count": 0, "redo": []}  # what was taken back could be done again
+    other = {"count": 0, "redo": []}  # undone operations could be redone
     assert {**fold_of_all, **other} == {**reduce_log(without), **other}
 
 
-def test_the_tablet_folds_as_the_server_does() -> None:
+def test_tablet_and_server_reduce_operations_alike() -> None:
     histories = [history(seed, length=60) for seed in range(200)]
     code = (
         f"import {{ reduceLog }} from '{REDUCE_JS.as_uri()}';"

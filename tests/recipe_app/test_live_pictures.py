@@ -55,7 +55,7 @@ def shown(jpeg: bytes) -> np.ndarray:
 
 def test_the_picture_is_the_last_one_that_was_sealed(take: Path) -> None:
     pictures = NewestPictures(take)
-    found = {name: (host_ns, shown(jpeg)) for name, host_ns, jpeg in pictures.look(NAMES)}
+    found = {name: (host_ns, shown(jpeg)) for name, host_ns, jpeg in pictures.new_frames(NAMES)}
     assert found.keys() == NAMES
     luma = cv2.resize(cv2.cvtColor(found[PV][1], cv2.COLOR_BGR2GRAY), (640, 360))
     assert number_in(luma) == len(PV_S) - 1
@@ -71,32 +71,32 @@ def test_the_picture_is_the_last_one_that_was_sealed(take: Path) -> None:
 
 def test_a_stream_is_decoded_again_when_it_has_something_new(take: Path) -> None:
     pictures = NewestPictures(take)
-    assert {name for name, *_ in pictures.look(NAMES)} == NAMES
-    assert list(pictures.look(NAMES)) == []
+    assert {name for name, *_ in pictures.new_frames(NAMES)} == NAMES
+    assert list(pictures.new_frames(NAMES)) == []
     with open_recording(take) as opened:
         stream = opened[DEPTH]
         last = stream.index[-1]
         more = Packet(int(last["seq"]) + 1, 1, int(last["device_ticks"]) + 10**6, int(last["host_ns"]) + 1, 1,
                       stream.payload(len(stream) - 1), b"\0" * 64)  # fmt: skip
     seal(take / DEPTH, 3, [more], {})
-    assert {name for name, *_ in pictures.look(NAMES)} == {DEPTH}
+    assert {name for name, *_ in pictures.new_frames(NAMES)} == {DEPTH}
 
 
 def test_a_damaged_stream_keeps_no_other_from_being_shown(take: Path) -> None:
     newest = sorted((take / PV).glob("*.h5"))[-1]
     newest.write_bytes(newest.read_bytes()[:300])
-    assert {name for name, *_ in NewestPictures(take).look(NAMES)} == {DEPTH}
+    assert {name for name, *_ in NewestPictures(take).new_frames(NAMES)} == {DEPTH}
 
 
 def test_nothing_of_a_privacy_pause_is_shown_and_nothing_after_a_withdrawal(take: Path) -> None:
     with open_recording(take) as opened:
         first_ns = int(opened[PV].index["host_ns"][0])
     EventLog(take, "tablet").append("pause", host_ns=first_ns, uncertainty_ns=0, body={})
-    assert list(NewestPictures(take).look(NAMES)) == []
+    assert list(NewestPictures(take).new_frames(NAMES)) == []
     with edit_manifest(take) as manifest:
         manifest["withdrawn"] = {"host_ns": 1}
     with pytest.raises(Withdrawn):
-        list(NewestPictures(take).look(NAMES))
+        list(NewestPictures(take).new_frames(NAMES))
 
 
 @pytest.fixture

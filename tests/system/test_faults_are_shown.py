@@ -29,14 +29,14 @@ FAULTS = {
     "duplicate_stamps:accelerometer+600": (
         "stamps_untrue",
         "hololens/accelerometer",
-        "do not go forward",
+        "jump or go backwards",
     ),
     "gopro_overheat": ("camera_problem", "gopro", "overheating"),
 }
 """fault -> the rule that tells of it, of what, in which words."""
 ON_THE_WAY = {"stream_reconnecting", "stream_refused", "stream_silent", "rate_low"}
 """Said of a stream that has a fault, before or after the words above."""
-DRAINER = ("process_restarted", "drainer 0", "died and was started again")
+DRAINER = ("process_restarted", "drainer 0", "died and was restarted")
 WAIT_S = 120
 HELD_NS = 10**9
 
@@ -63,7 +63,7 @@ class Seen:
         end_s = time.monotonic() + WAIT_S
         while not is_so():
             assert time.monotonic() < end_s, (self.first.keys(), self.newest)
-            for look in self.monitor.look("take"):
+            for look in self.monitor.views("take"):
                 self.newest = look
                 for finding in look["findings"]:
                     self.first.setdefault((finding["rule"], finding["subject"]), (finding, look))

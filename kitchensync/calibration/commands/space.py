@@ -1,4 +1,4 @@
-"""The commands `cloud`, `mesh` and `overlay`: a recording seen in one space."""
+"""The commands `cloud`, `mesh` and `overlay`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Command = Callable[..., Any]
 
 
 def _common(command: Command) -> Command:
-    """Add what all three take."""
+    """Add the options of all three commands."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
         click.option(
@@ -47,18 +47,18 @@ def _data(command: Command) -> Command:
 
 
 def _out(what: str, ending: str) -> Callable[[Command], Command]:
-    """Declare `--out` and `--force`; the default lies in this folder and is named after the recording."""
+    """Declare `--out` and `--force`; the default is in the current folder and named after the recording."""
 
-    def name(given: dict[str, Any]) -> str:
-        stem = Path(given["camera"]).stem if "camera" in given else ending.partition(".")[0]
-        return f"{given['recording'].resolve().name}-{stem}{Path(ending).suffix}"
+    def name(params: dict[str, Any]) -> str:
+        stem = Path(params["camera"]).stem if "camera" in params else ending.partition(".")[0]
+        return f"{params['recording'].resolve().name}-{stem}{Path(ending).suffix}"
 
-    words = f"{what}  [default: <recording>-{ending}]"
-    return output_file("out", "--out", default_name=name, help=words)
+    help_text = f"{what}  [default: <recording>-{ending}]"
+    return output_file("out", "--out", default_name=name, help=help_text)
 
 
-def _voxel_mm(least: float, default: float, what: str) -> Callable[[Command], Command]:
-    size = click.FloatRange(min=least)
+def _voxel_mm(minimum: float, default: float, what: str) -> Callable[[Command], Command]:
+    size = click.FloatRange(min=minimum)
     return click.option(
         "--voxel-mm", type=size, default=default, show_default=True, help=f"Side of a {what} in millimetres."
     )
@@ -77,7 +77,7 @@ def _depth(command: Command) -> Command:
 @click.option(
     "--cameras",
     metavar="A,B,...",
-    help="Which give colour: pv, gopro, a film's name, none.  [default: all that can]",
+    help="Cameras for colour: pv, gopro, a video's name, none.  [default: all that can]",
 )
 @_voxel_mm(1.0, 10.0, "cube")
 @_data
@@ -95,9 +95,9 @@ def cloud(
 ) -> None:
     """Write all depth of RECORDING as one coloured point cloud in world coordinates.
 
-    Each cube of the room becomes a point at the mean of what was measured in it; cubes that a single depth pixel fell
-    into are left out. Colour comes from the pictures nearest in time, where nothing is in front of a point. Work that
-    was cut off goes on where it was.
+    Each cube of the room becomes a point at the mean of the measurements in it; cubes with a single measurement are
+    left out. Colour comes from the frames nearest in time in which the point is not hidden. An interrupted run is
+    resumed.
 
     \b
     Example:
@@ -106,28 +106,24 @@ def cloud(
     """
     from kitchensync.calibration.space.cloud import CloudRequest, make_cloud
 
-    names = (
-        None
-        if cameras is None
-        else tuple(n.strip() for n in cameras.split(",") if n.strip() not in ("", "none"))
-    )
-    wanted = CloudRequest(depth, names, voxel_mm / 1e3, start_s, seconds)
-    with Bar(out.name, unit="pictures") as bar:
+    names = None
+    if cameras is not None:
+        names = tuple(name.strip() for name in cameras.split(",") if name.strip() not in ("", "none"))
+    request = CloudRequest(depth, names, voxel_mm / 1e3, start_s, seconds)
+    with Bar(out.name, unit="frames") as bar:
         answer = make_cloud(
-            recording, out, data or recording.absolute().parent, wanted, bar.show, force=force
+            recording, out, data or recording.absolute().parent, request, bar.show, force=force
         )
     if as_json:
         click.echo(json.dumps(answer))
         return
-    colours = (
-        f"{answer['coloured']:.0%} coloured by {', '.join(answer['cameras'])}"
-        if answer["cameras"]
-        else "no colours"
-    )
-    click.echo(f"{out}  {answer['points']} points of {answer['pictures']} pictures, {colours}")
+    colours = "no colours"
+    if answer["cameras"]:
+        colours = f"{answer['coloured']:.0%} coloured by {', '.join(answer['cameras'])}"
+    click.echo(f"{out}  {answer['points']} points from {answer['pictures']} frames, {colours}")
     for name, why in answer["cameras_left_out"].items():
-        click.echo(f"  {name} gives no colour: {why}")
-    _left_out(answer)
+        click.echo(f"  no colour from {name}: {why}")
+    _show_left_out(answer)
 
 
 @click.command()
@@ -147,8 +143,8 @@ def mesh(
 ) -> None:
     """Fuse the depth of RECORDING into a mesh of its kitchen.
 
-    Far depth (Long Throw) sees the room; near depth (AHAT) is taken without the pixels that wrapped. Needs Open3D,
-    the extra `calib`. Work that was cut off goes on where it was.
+    Far depth (Long Throw) covers the room; near depth (AHAT) is used without pixels that wrapped around. Needs
+    Open3D, the extra `calib`. An interrupted run is resumed.
 
     \b
     Example:
@@ -156,14 +152,14 @@ def mesh(
     """
     from kitchensync.calibration.space.mesh import MeshRequest, make_mesh
 
-    wanted = MeshRequest(depth, voxel_mm / 1e3, start_s, seconds)
-    with Bar(out.name, unit="pictures") as bar:
-        answer = make_mesh(recording, out, wanted, bar.show, force=force)
+    request = MeshRequest(depth, voxel_mm / 1e3, start_s, seconds)
+    with Bar(out.name, unit="frames") as bar:
+        answer = make_mesh(recording, out, request, bar.show, force=force)
     if as_json:
         click.echo(json.dumps(answer))
         return
-    click.echo(f"{out}  {answer['triangles']} triangles of {answer['pictures']} pictures")
-    _left_out(answer)
+    click.echo(f"{out}  {answer['triangles']} triangles from {answer['pictures']} frames")
+    _show_left_out(answer)
 
 
 @click.command()
@@ -173,7 +169,7 @@ def mesh(
     "--camera",
     default="pv",
     show_default=True,
-    help="pv, gopro, or the name of a film where there are several.",
+    help="pv, gopro, or the name of a video if there are several.",
 )
 @click.option(
     "--depth", metavar="STREAM", help="Depth stream, or none.  [default: far depth, else near depth]"
@@ -183,7 +179,7 @@ def mesh(
     type=click.IntRange(min=0),
     default=1280,
     show_default=True,
-    help="Width of the film in pixels; 0 keeps the camera's own.",
+    help="Width of the video in pixels; 0 keeps the camera's own.",
 )
 @_data
 def overlay(
@@ -200,9 +196,9 @@ def overlay(
 ) -> None:
     """Draw hands, gaze and the outlines of objects into a camera's video of RECORDING.
 
-    Joints are full where the camera sees them and hollow where depth shows something in front. The ring is
-    what the eyes look at, with a dot where depth gives its distance. A GoPro wants `sync`, `calibrate gopro`
-    and `calibrate rig` before. Work that was cut off goes on where it was.
+    Visible joints are filled; joints that depth shows to be hidden are hollow. The ring is the point that the eyes
+    look at, with a dot if depth gives its distance. A GoPro needs `sync`, `calibrate gopro` and `calibrate rig`
+    before. An interrupted run is resumed.
 
     \b
     Example:
@@ -210,27 +206,27 @@ def overlay(
     """
     from kitchensync.calibration.space.overlay import OverlayRequest, make_overlay
 
-    wanted = OverlayRequest(camera, depth, start_s, seconds, width or None)
-    with Bar(out.name, unit="pictures") as bar:
+    request = OverlayRequest(camera, depth, start_s, seconds, width or None)
+    with Bar(out.name, unit="frames") as bar:
         answer = make_overlay(
-            recording, out, data or recording.absolute().parent, wanted, bar.show, force=force
+            recording, out, data or recording.absolute().parent, request, bar.show, force=force
         )
     if as_json:
         click.echo(json.dumps(answer))
         return
-    click.echo(f"{out}  {answer['pictures']} pictures of {answer['camera']}")
+    click.echo(f"{out}  {answer['pictures']} frames of {answer['camera']}")
     if answer["drawn_now"]["unplaced"]:
-        click.echo(f"  {answer['drawn_now']['unplaced']} without a known pose are left as they were")
+        click.echo(f"  {answer['drawn_now']['unplaced']} of them without a known pose are not changed")
 
 
-def _left_out(answer: dict[str, Any]) -> None:
-    words = {
+def _show_left_out(answer: dict[str, Any]) -> None:
+    reasons = {
         "untracked": "without a pose",
         "other_world": "of another world frame",
         "undecodable": "not decoded",
     }
-    for key, why in words.items():
+    for key, why in reasons.items():
         if answer["left_out"][key]:
-            click.echo(f"  {answer['left_out'][key]} pictures left out: {why}")
+            click.echo(f"  {answer['left_out'][key]} frames left out: {why}")
     if answer["wrapped_pixels"]:
         click.echo(f"  {answer['wrapped_pixels']} near-depth pixels left out: they wrapped")

@@ -17,7 +17,7 @@ from kitchensync.storage.options.output_options import output_file
     "save",
     "--save",
     metavar="FILE.rrd",
-    help="Write FILE.rrd instead of opening the viewer: for a computer without a screen.",
+    help="Write FILE.rrd instead of opening the viewer, on a computer without a screen.",
 )
 @click.option(
     "--from-s", type=click.FloatRange(min=0), default=0.0, help="Show the session from this second on."
@@ -28,21 +28,21 @@ from kitchensync.storage.options.output_options import output_file
     type=click.FloatRange(min=0.1),
     default=5.0,
     show_default=True,
-    help="How many pictures of each camera are shown a second.",
+    help="Number of frames of each camera shown per second.",
 )
 @click.option(
     "--width",
     type=click.IntRange(min=64),
     default=640,
     show_default=True,
-    help="Width of the pictures shown, in pixels.",
+    help="Width of the shown frames in pixels.",
 )
 @click.option(
     "--clouds-per-second",
     type=click.FloatRange(min=0.1),
     default=1.0,
     show_default=True,
-    help="How many depth clouds are shown a second.",
+    help="Number of depth clouds shown per second.",
 )
 def view(
     recording: Path,
@@ -54,10 +54,10 @@ def view(
     width: int,
     clouds_per_second: float,
 ) -> None:
-    """Open a recording in Rerun: pictures, depth, poses, hands, gaze, sensors and events on one timeline.
+    """Open a recording in Rerun: video, depth, poses, hands, gaze, sensors and events on one timeline.
 
-    Session time counts from the first packet of the headset. Cameras are shown once the recording is synchronized,
-    and in space once lens and mount are calibrated. Needs the extra `view`.
+    Session time counts from the first packet of the headset. Cameras are shown after `sync`, and with their poses
+    after lens and mount are calibrated. Needs the extra `view`.
 
     \b
     Example:
@@ -67,12 +67,12 @@ def view(
     from kitchensync.calibration.space.recording_view import view_recording
     from kitchensync.calibration.space.view_parts import ViewOptions
 
-    shown = ViewOptions(
+    options = ViewOptions(
         pictures_per_second, width, clouds_per_second, from_s, float("inf") if to_s is None else to_s
     )
-    with Bar(unit="s handed over") as bar:
+    with Bar(unit="s sent") as bar:
         left_out = view_recording(
-            recording, save, shown, lambda name, seconds: bar.show(seconds, words=name), force=force
+            recording, save, options, lambda name, seconds: bar.show(seconds, words=name), force=force
         )
     for why in left_out:
         click.echo(f"left out: {why}", err=True)

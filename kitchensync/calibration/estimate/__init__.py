@@ -1,1 +1,1 @@
-"""Lenses, mounts and inertial sensors estimated from observations. Pure."""
+"""Estimates of lenses, mounts and inertial sensors from observations. Pure functions."""

@@ -1,8 +1,8 @@
-"""Bundle adjustment: parameters that all views share, and a pose for each view, from pixels.
+"""Bundle adjustment of parameters shared by all views and a pose for each view.
 
-Levenberg-Marquardt on the reduced camera system (Triggs et al. 2000, section 6: the views' poses are eliminated by
-Schur complement), Huber weights, and the shared parameters' covariance by the delete-one-view jackknife: corners of
-one picture err together (blur, a bent board), so a view is the unit that is independent, not a corner.
+Levenberg-Marquardt on the reduced camera system (Triggs et al. 2000, section 6: the poses are eliminated by Schur
+complement) with Huber weights. The covariance of the shared parameters is from the delete-one-view jackknife: errors
+of corners in one frame are correlated (blur, a bent board), so views are independent but corners are not.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from kitchensync.shell.array_types import Floats
 Residuals = Callable[[Floats, Floats], Floats]
 """(shared (p,), poses (v, 4, 4)) -> pixels observed less predicted (n, 2), sorted by view; NaN = not predicted."""
 
-_MOST_STEPS = 60
+_MAX_STEPS = 60
 _STEP = 1e-6
 HUBER_PX = 1.5
-"Residuals beyond this weigh less: Huber 1964."
-_NOT_PREDICTED_PX = 100.0  # a corner that the model cannot see costs this much
+"""Residual from which on the weight decreases (Huber 1964)."""
+_NOT_PREDICTED_PX = 100.0  # residual of a corner outside the model's field of view
 
 
 @dataclass(frozen=True)
 class Adjusted:
-    """What an adjustment found."""
+    """Result of an adjustment."""
 
     shared: Floats
     "(p,)"
@@ -37,8 +37,8 @@ class Adjusted:
     "(v, 4, 4) camera from target, metres."
     covariance: Floats
     "(p, p) of `shared`, by leaving out one view at a time."
-    witnesses: ViewInformation
-    "What each view tells about `shared`: how well the covariance itself is known."
+    information: ViewInformation
+    "Information of each view about `shared`, from which the accuracy of the covariance follows."
     residuals: Floats
     "(n, 2) pixels."
     converged: bool
@@ -55,14 +55,13 @@ def adjust(
 ) -> Adjusted:
     """Fit shared parameters and poses to all residuals.
 
-    `view_of` (n,) is the view of each row, ascending; `scale` (p,) is the size of a step in each shared parameter
-    that
-    changes a picture by about a pixel, for differences and damping; without `robust` no residual is weighed down.
+    `view_of` (n,) is the view of each row, ascending. `scale` (p,) is the step of each shared parameter that moves
+    pixels by about one, for numerical derivatives and damping. Without `robust` all residuals have the same weight.
     """
     problem = _Problem(residuals, view_of, len(poses), scale, HUBER_PX if robust else np.inf)
     damping, converged = 1e-3, False
     cost = problem.cost(shared, poses)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         system = problem.linearized(shared, poses)
         for _ in range(12):
             new_shared, new_poses = system.stepped(shared, poses, damping)
@@ -79,14 +78,14 @@ def adjust(
             converged = True
             break
     system = problem.linearized(shared, poses)
-    informed, moved = system.without_each()
-    covariance = (len(poses) - 1) / len(poses) * moved.T @ moved
-    witnesses = ViewInformation(informed * np.outer(scale, scale), np.diag(scale))
-    return Adjusted(shared, poses, covariance, witnesses, problem.at(shared, poses), converged)
+    normal, moved = system.jackknife()
+    covariance = (len(poses) - 1) / len(poses) * moved.T @ moved  # of the delete-one jackknife
+    information = ViewInformation(normal * np.outer(scale, scale), np.diag(scale))
+    return Adjusted(shared, poses, covariance, information, problem.at(shared, poses), converged)
 
 
 class _Problem:
-    """Residuals with their derivatives."""
+    """Residuals and their derivatives."""
 
     def __init__(
         self, residuals: Residuals, view_of: npt.NDArray[np.intp], views: int, scale: Floats, huber_px: float
@@ -95,8 +94,8 @@ class _Problem:
         self.starts = np.searchsorted(view_of, np.arange(views))
 
     def at(self, shared: Floats, poses: Floats) -> Floats:
-        found = self._residuals(shared, poses)
-        return np.where(np.isfinite(found), found, _NOT_PREDICTED_PX)
+        residuals = self._residuals(shared, poses)
+        return np.where(np.isfinite(residuals), residuals, _NOT_PREDICTED_PX)
 
     def cost(self, shared: Floats, poses: Floats) -> float:
         """Return Huber's cost."""
@@ -118,7 +117,7 @@ class _Problem:
             step = np.zeros((len(poses), 6))
             step[:, i] = _STEP
             by_pose[:, :, i] = (
-                self.at(shared, moved_poses(poses, step)) - self.at(shared, moved_poses(poses, -step))
+                self.at(shared, stepped_poses(poses, step)) - self.at(shared, stepped_poses(poses, -step))
             ) / (2 * _STEP)
         size = np.linalg.norm(here, axis=1)
         weight = np.minimum(1.0, self._huber_px / np.maximum(size, 1e-12))
@@ -126,7 +125,7 @@ class _Problem:
 
 
 class _System:
-    """The normal equations at one point, the poses eliminated."""
+    """The normal equations at one point, with the poses eliminated."""
 
     def __init__(
         self, of: _Problem, here: Floats, by_shared: Floats, by_pose: Floats, weight: Floats
@@ -153,12 +152,12 @@ class _System:
         gradient = self.shared_gradient.sum(0) - np.einsum("vij,vik->jk", self.pose_shared, eased)[:, 0]
         step = -_solved(reduced, gradient, self.scale)
         pose_step = -(eased[:, :, 0] + np.einsum("vij,j->vi", carried, step))
-        return shared + step, moved_poses(poses, pose_step)
+        return shared + step, stepped_poses(poses, pose_step)
 
-    def without_each(self) -> tuple[Floats, Floats]:
-        """Return each view's information about the shared parameters (v, p, p) and how they move without it (v, p).
+    def jackknife(self) -> tuple[Floats, Floats]:
+        """Return each view's information about the shared parameters (v, p, p), and their change without it (v, p).
 
-        The moves are one Gauss-Newton step each, about their mean.
+        The changes are one Gauss-Newton step each, less their mean.
         """
         carried = np.linalg.solve(self.pose_pose + 1e-12 * np.eye(6), self.pose_shared)
         informed = self.shared_shared - np.einsum("vij,vik->vjk", self.pose_shared, carried)
@@ -171,14 +170,14 @@ class _System:
 
 
 def _solved(matrix: Floats, right: Floats, scale: Floats) -> Floats:
-    """Solve in units of `scale`, so that pixels and distortion coefficients can stand in one matrix."""
+    """Solve in units of `scale`, which conditions a matrix of pixels and distortion coefficients."""
     scaled = matrix * np.outer(scale, scale)
     solution: Floats = np.linalg.lstsq(scaled, right * scale, rcond=1e-14)[0] * scale
     return solution
 
 
-def moved_poses(poses: Floats, steps: Floats) -> Floats:
-    """Turn and shift poses (v, 4, 4) by `steps` (v, 6): a rotation vector in the camera frame, rad, then metres."""
+def stepped_poses(poses: Floats, steps: Floats) -> Floats:
+    """Change poses (v, 4, 4) by `steps` (v, 6): rotation vector in the camera frame (rad), then translation (m)."""
     turn = Rotation.from_rotvec(steps[:, :3]).as_matrix()
     result = poses.copy()
     result[:, :3, :3] = turn @ poses[:, :3, :3]

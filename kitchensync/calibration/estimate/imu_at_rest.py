@@ -1,4 +1,4 @@
-"""What an inertial sensor does at rest: bias, noise, and where down is.
+"""Bias, noise and the direction of gravity from an inertial sensor at rest.
 
 Allan deviation after IEEE Std 952-2020, annex C (overlapping estimator).
 """
@@ -16,7 +16,7 @@ from kitchensync.storage.geometry.errors import Refused
 GRAVITY_M_PER_S2 = 9.80665
 STILL_GYROSCOPE_RAD_PER_S = 0.02
 STILL_ACCELEROMETER_M_PER_S2 = 0.2
-SHORTEST_S = 10.0
+MIN_REST_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class AllanCurve:
 
     @property
     def white_noise(self) -> Floats:
-        """Density of white noise (3,): the deviation at one second on the line of slope -1/2 (unit/sqrt(Hz))."""
+        """Density of white noise (3,) in unit/sqrt(Hz): the deviation at one second on the line of slope -1/2."""
         early = self.tau_s <= max(0.3, 4 * self.tau_s[0])
         density: Floats = np.median(self.deviation[early] * np.sqrt(self.tau_s[early])[:, None], axis=0)
         return density
 
     @property
     def bias_instability(self) -> Floats:
-        """The lowest point of the curve (3,) over 0.664, in its unit: an upper limit for short recordings."""
+        """Minimum of the curve (3,) over 0.664, in the sensor's unit; an upper limit for short recordings."""
         lowest: Floats = self.deviation.min(0) / 0.664
         return lowest
 
@@ -58,38 +58,38 @@ def allan(samples: Floats, rate_hz: float, points: int = 40) -> AllanCurve:
 
 @dataclass(frozen=True)
 class Rest:
-    """A sensor that lay still."""
+    """Statistics of a sensor at rest."""
 
     start: int
     stop: int
-    "Samples [start, stop) of the longest still stretch."
+    "Samples [start, stop) of the longest rest."
     mean: Floats
-    "(3,) in the sensor's unit: a gyroscope's bias; for an accelerometer gravity and bias together."
+    "(3,) in the sensor's unit: the bias of a gyroscope; gravity plus bias of an accelerometer."
     sigma: Floats
-    "(3,) standard error of the mean, by batches of one second."
+    "(3,) standard error of the mean, from batches of one second."
     noise: Floats
     "(3,) standard deviation of single samples."
 
 
 def rest(samples: Floats, rate_hz: float, still_within: float) -> Rest:
-    """Find the longest stretch in which each second's spread stays below `still_within`, and describe it.
+    """Find the longest rest, in which the spread of each second stays below `still_within`, and describe it.
 
-    Raises Refused when it lasts less than ten seconds.
+    Raises Refused if it lasts less than ten seconds.
     """
     second = max(2, round(rate_hz))
     count = len(samples) // second
     if not count:
         raise Refused(
-            f"{len(samples)} samples are no second of rest: put the rig on a table and record longer"
+            f"{len(samples)} samples are less than a second: put the rig on a table and record longer"
         )
     blocks = samples[: count * second].reshape(count, second, -1)
     near = np.linalg.norm(blocks.mean(1) - np.median(blocks.mean(1), axis=0), axis=1) < still_within
     still = (np.linalg.norm(blocks.std(1), axis=1) < still_within) & near
     first, end = max(marked_runs(still), key=lambda run: run[1] - run[0], default=(0, 0))
-    if end - first < SHORTEST_S:
+    if end - first < MIN_REST_S:
         seconds = end - first
         raise Refused(
-            f"the sensor lay still for {seconds} s at most, {SHORTEST_S:.0f} s are needed: put the rig on a table"
+            f"the sensor lay still for {seconds} s at most, {MIN_REST_S:.0f} s are needed: put the rig on a table"
         )
     part = blocks[first:end]
     means = part.mean(1)
@@ -100,13 +100,13 @@ def rest(samples: Floats, rate_hz: float, still_within: float) -> Rest:
 
 
 def down(specific_force: Floats) -> tuple[Floats, float]:
-    """Return the unit vector (3,) that points down in the sensor's axes, and its length less gravity, m/s^2.
+    """Return the unit vector (3,) that points down in the sensor's axes, and the excess over gravity in m/s^2.
 
-    At rest an accelerometer feels the force that holds it up, so down is against its mean.
+    At rest an accelerometer measures the supporting force, which points up.
     """
     length = float(np.linalg.norm(specific_force))
     if not 0.5 * GRAVITY_M_PER_S2 < length < 1.5 * GRAVITY_M_PER_S2:
         raise Refused(
-            f"the accelerometer feels {length:.2f} m/s^2 at rest, which is not gravity: check its unit"
+            f"the accelerometer measures {length:.2f} m/s^2 at rest, which is not gravity: check its unit"
         )
     return -specific_force / length, length - GRAVITY_M_PER_S2

@@ -1,7 +1,7 @@
-"""Rotation between two devices on one head from their turning alone, and whether it stayed the same.
+"""Rotation between two devices on one head from their gyroscopes, and whether it stayed constant.
 
-Both gyroscopes feel one angular velocity, each in its own axes: `w_b = R w_a + bias`. R is Wahba's problem (Wahba
-1965), solved by singular values (Kabsch 1976, Markley 1988) about the means, which takes the biases out.
+Both gyroscopes measure the same angular velocity in their own axes: `w_b = R w_a + bias`. R solves Wahba's problem
+(Wahba 1965), here by singular values (Kabsch 1976, Markley 1988); subtracting the means removes the biases.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from itertools import pairwise
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.estimate.freedom import UncertaintyPart, ViewInformation, stated
+from kitchensync.calibration.estimate.freedom import UncertaintyPart, ViewInformation, stated_sigma
 from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.errors import Refused
 
 BLOCK_S = 5.0
-"Errors of neighbouring samples hang together; blocks of this length are left out one by one for the uncertainty."
+"Length of the blocks of the jackknife; errors of neighbouring samples are correlated."
 WINDOW_S, SHORT_WINDOW_S = 60.0, 30.0
-"A minute at a time; half a minute in recordings of less than four."
-LEAST_TURNING_RAD_PER_S = 0.03
-"Second largest spread of the angular velocity: turning about one axis alone leaves the rotation about it open."
+"Window of `check_mount`, and that in recordings shorter than four minutes."
+MIN_TURNING_RAD_PER_S = 0.03
+"Smallest spread of the angular velocity about a second axis; rotation about one axis does not determine the result."
 MOVED_DEG, MOVED_SIGMAS = 0.5, 4.0
 
 
@@ -34,44 +34,50 @@ class MotionRotation:
     covariance: Floats
     "(3, 3) of the rotation vector in b, rad^2, as estimated."
     sigma: Floats
-    "(3,) of the rotation vector, rad: two of them hold 95 %, widened by Student's quantile."
+    "(3,) of the rotation vector, rad, widened by Student's quantile: two sigmas contain 95 %."
     sigma_deg: float
     "The same about the worst axis, degrees."
     residual_rad_per_s: float
-    "RMS of what is left."
+    "RMS of the residuals."
 
 
-def rotation_from_motion(rate_hz: float, of_a: Floats, of_b: Floats) -> MotionRotation:
-    """Estimate the rotation from angular velocities (n, 3) rad/s of both, at the same instants `rate_hz` apart.
+def rotation_from_motion(rate_hz: float, rates_a: Floats, rates_b: Floats) -> MotionRotation:
+    """Estimate the rotation from angular velocities (n, 3) of both, in rad/s, sampled simultaneously at `rate_hz`.
 
-    Raises Refused when the head turned too little, or about one axis only.
+    Raises Refused if the head turned too little, or only about one axis.
     """
     block = max(1, round(BLOCK_S * rate_hz))
-    blocks = len(of_a) // block
+    blocks = len(rates_a) // block
     if blocks < 3:
-        raise Refused(f"{len(of_a) / rate_hz:.0f} s of motion, at least {3 * BLOCK_S:.0f} s are needed")
-    of_a, of_b = of_a[: blocks * block], of_b[: blocks * block]
-    spread = np.sqrt(np.linalg.eigvalsh(np.cov(of_a.T)))
-    if spread[1] < LEAST_TURNING_RAD_PER_S:
+        raise Refused(f"{len(rates_a) / rate_hz:.0f} s of motion, at least {3 * BLOCK_S:.0f} s are needed")
+    rates_a, rates_b = rates_a[: blocks * block], rates_b[: blocks * block]
+    spread = np.sqrt(np.linalg.eigvalsh(np.cov(rates_a.T)))  # ascending, so [1] is about a second axis
+    if spread[1] < MIN_TURNING_RAD_PER_S:
         raise Refused(
             f"the head turned about one axis only ({np.degrees(spread[1]):.1f} deg/s about others): nod and tilt it"
         )
-    moments = _moments(of_a, of_b, blocks)
-    whole = sum_of(moments)
-    turn = _kabsch(whole)
-    moved = np.stack([_difference(_kabsch(whole.without(one)), turn) for one in moments])
+    pairs = list(zip(np.split(rates_a, blocks), np.split(rates_b, blocks), strict=True))
+    sums_a, sums_b = np.array([a.sum(0) for a, _ in pairs]), np.array([b.sum(0) for _, b in pairs])
+    products = np.array([b.T @ a for a, b in pairs])
+    count, sum_a, sum_b, product = len(rates_a), sums_a.sum(0), sums_b.sum(0), products.sum(0)
+    turn = _kabsch(count, sum_a, sum_b, product)
+    without_block = [
+        _kabsch(count - block, sum_a - sums_a[i], sum_b - sums_b[i], product - products[i])
+        for i in range(blocks)
+    ]
+    moved = np.stack([_difference(other, turn) for other in without_block])
     moved -= moved.mean(0)
-    rest = (of_b - of_b.mean(0)) - (of_a - of_a.mean(0)) @ turn.T
+    residuals = (rates_b - rates_b.mean(0)) - (rates_a - rates_a.mean(0)) @ turn.T
     covariance = (blocks - 1) / blocks * moved.T @ moved
-    asked = np.concatenate((np.eye(3), np.linalg.eigh(covariance)[1][:, -1:].T))
-    freedom = _witnesses(of_a @ turn.T, blocks).freedom(asked)
-    *sigma, worst = stated(asked, [UncertaintyPart(covariance, freedom)])
-    rms = float(np.sqrt(np.mean(np.sum(rest**2, axis=1))))
+    contrasts = np.concatenate((np.eye(3), np.linalg.eigh(covariance)[1][:, -1:].T))
+    freedom = _information(rates_a @ turn.T, blocks).freedom(contrasts)
+    *sigma, worst = stated_sigma(contrasts, [UncertaintyPart(covariance, freedom)])
+    rms = float(np.sqrt(np.mean(np.sum(residuals**2, axis=1))))
     return MotionRotation(turn, covariance, np.array(sigma), float(np.degrees(worst)), rms)
 
 
-def _witnesses(turning: Floats, blocks: int) -> ViewInformation:
-    """Return what each block tells about the rotation vector and the bias, from angular velocities (n, 3) in b.
+def _information(turning: Floats, blocks: int) -> ViewInformation:
+    """Return each block's information about rotation vector and bias, from angular velocities (n, 3) in b.
 
     A small rotation d and a bias b change a sample w by `d x w + b`.
     """
@@ -82,60 +88,27 @@ def _witnesses(turning: Floats, blocks: int) -> ViewInformation:
     return ViewInformation(np.einsum("pbni,qbni->bpq", change, change, optimize=True), np.eye(3, 6))
 
 
-@dataclass(frozen=True)
-class _Moments:
-    """Sums over samples from which means and cross moments follow."""
-
-    count: int
-    sum_a: Floats
-    sum_b: Floats
-    cross: Floats
-
-    def without(self, other: _Moments) -> _Moments:
-        return _Moments(
-            self.count - other.count,
-            self.sum_a - other.sum_a,
-            self.sum_b - other.sum_b,
-            self.cross - other.cross,
-        )
-
-
-def sum_of(parts: list[_Moments]) -> _Moments:
-    """Add the moments of several blocks."""
-    return _Moments(
-        sum(part.count for part in parts),
-        np.sum([part.sum_a for part in parts], axis=0),
-        np.sum([part.sum_b for part in parts], axis=0),
-        np.sum([part.cross for part in parts], axis=0),
-    )
-
-
-def _moments(of_a: Floats, of_b: Floats, blocks: int) -> list[_Moments]:
-    pairs = zip(np.split(of_a, blocks), np.split(of_b, blocks), strict=True)
-    return [_Moments(len(a), a.sum(0), b.sum(0), b.T @ a) for a, b in pairs]
-
-
-def _kabsch(of: _Moments) -> Floats:
-    cross = of.cross - np.outer(of.sum_b, of.sum_a) / of.count
-    left, _, right = np.linalg.svd(cross)
-    flip = np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))])
-    turn: Floats = left @ flip @ right
+def _kabsch(count: int, sum_a: Floats, sum_b: Floats, product: Floats) -> Floats:
+    """Return the rotation (3, 3) from the sums (3,) of both rates and of their products (3, 3)."""
+    u, _, vt = np.linalg.svd(product - np.outer(sum_b, sum_a) / count)
+    flip = np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ vt))])  # a rotation even if a reflection fits better
+    turn: Floats = u @ flip @ vt
     return turn
 
 
-def _difference(one: Floats, other: Floats) -> Floats:
-    vector: Floats = Rotation.from_matrix(one @ other.T).as_rotvec()
+def _difference(rotation: Floats, reference: Floats) -> Floats:
+    vector: Floats = Rotation.from_matrix(rotation @ reference.T).as_rotvec()
     return vector
 
 
 @dataclass(frozen=True)
 class MountCheck:
-    """How the rotation between two devices went over a recording."""
+    """Rotation between two devices in each window of a recording."""
 
     middle_s: Floats
     "(w,) middle of each window."
     turned_deg: Floats
-    "(w,) angle from the rotation of the whole recording; NaN where the head turned too little."
+    "(w,) angle from the rotation of the whole recording; NaN if the head turned too little."
     sigma_deg: Floats
     "(w,)"
 
@@ -146,23 +119,25 @@ class MountCheck:
         return bool(np.any(self.turned_deg > limit))
 
 
-def check_mount(rate_hz: float, of_a: Floats, of_b: Floats, reference: Floats | None = None) -> MountCheck:
+def check_mount(
+    rate_hz: float, rates_a: Floats, rates_b: Floats, reference: Floats | None = None
+) -> MountCheck:
     """Compare the rotation of each window with `reference` (3, 3), or with that of the whole recording."""
     if reference is None:
-        reference = rotation_from_motion(rate_hz, of_a, of_b).b_from_a
-    window_s = WINDOW_S if len(of_a) >= 4 * WINDOW_S * rate_hz else SHORT_WINDOW_S
-    count = max(1, round(len(of_a) / (window_s * rate_hz)))
-    edges = np.linspace(0, len(of_a), count + 1).astype(int)
+        reference = rotation_from_motion(rate_hz, rates_a, rates_b).b_from_a
+    window_s = WINDOW_S if len(rates_a) >= 4 * WINDOW_S * rate_hz else SHORT_WINDOW_S
+    count = max(1, round(len(rates_a) / (window_s * rate_hz)))
+    edges = np.linspace(0, len(rates_a), count + 1).astype(int)
     middle, turned, sigma = [], [], []
     for start, stop in pairwise(edges):
         part = slice(start, stop)
         middle.append((start + stop) / 2 / rate_hz)
         try:
-            found = rotation_from_motion(rate_hz, of_a[part], of_b[part])
+            rotation = rotation_from_motion(rate_hz, rates_a[part], rates_b[part])
         except Refused:
             turned.append(np.nan)
             sigma.append(np.nan)
             continue
-        turned.append(np.degrees(np.linalg.norm(_difference(found.b_from_a, reference))))
-        sigma.append(found.sigma_deg)
+        turned.append(np.degrees(np.linalg.norm(_difference(rotation.b_from_a, reference))))
+        sigma.append(rotation.sigma_deg)
     return MountCheck(np.array(middle), np.array(turned), np.array(sigma))

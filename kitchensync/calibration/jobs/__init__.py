@@ -1,1 +1,1 @@
-"""One calibration from films and recordings to results on the disk."""
+"""Calibrations: read videos and recordings, estimate, write the results to disk."""

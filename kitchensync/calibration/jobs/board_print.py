@@ -1,4 +1,4 @@
-"""A board to print: PDF in true scale, with a ruler to check the print by."""
+"""Write a board as PDF in true scale, with a ruler to check the print."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RULER_MM = 100
 
 
 def print_board(board: Board, paper: str, path: Path, *, force: bool = False) -> None:
-    """Write the board as PDF. Raises OutputRefused; Refused for too small a paper, or without the PDF library."""
+    """Write the board as PDF. Raises OutputRefused; Refused if the paper is too small or fpdf2 is missing."""
     try:
         from fpdf import FPDF
     except ImportError as error:
@@ -45,7 +45,7 @@ def print_board(board: Board, paper: str, path: Path, *, force: bool = False) ->
 
 
 def black_rectangles(board: Board) -> list[tuple[float, float, float, float]]:
-    """Return all that is black as x, y, width, height in millimetres from the corner; runs of bits are joined."""
+    """Return the black rectangles (x, y, width, height) in millimetres from the corner; runs of bits are joined."""
     square, marker = board.square_m * 1e3, board.marker_m * 1e3
     bits = board.markers.markerSize + 2
     rim, bit = (square - marker) / 2, marker / bits
@@ -66,11 +66,11 @@ def black_rectangles(board: Board) -> list[tuple[float, float, float, float]]:
 
 def _runs(black: np.ndarray) -> list[tuple[int, int, int]]:
     """Return row, first column and length of each run of black bits."""
-    found = []
+    runs = []
     for row, bits in enumerate(black):
         edges = np.flatnonzero(np.diff(np.concatenate(([0], bits.astype(int), [0]))))
-        found += [(row, int(start), int(stop - start)) for start, stop in edges.reshape(-1, 2)]
-    return found
+        runs += [(row, int(start), int(stop - start)) for start, stop in edges.reshape(-1, 2)]
+    return runs
 
 
 def _ruler(pdf: object, board: Board, left: float, y: float) -> None:
@@ -79,5 +79,5 @@ def _ruler(pdf: object, board: Board, left: float, y: float) -> None:
     for mm in range(0, _RULER_MM + 1, 10):
         pdf.line(left + mm, y, left + mm, y + (3 if mm % 50 == 0 else 1.5))  # type: ignore[attr-defined]
     pdf.set_font("helvetica", size=7)  # type: ignore[attr-defined]
-    words = f"{board.words()}   print at 100 %; this line is {_RULER_MM} mm long, measure it"
-    pdf.text(left + _RULER_MM + 4, y + 2.5, words)  # type: ignore[attr-defined]
+    text = f"{board.text()}   print at 100 %; this line is {_RULER_MM} mm long, measure it"
+    pdf.text(left + _RULER_MM + 4, y + 2.5, text)  # type: ignore[attr-defined]

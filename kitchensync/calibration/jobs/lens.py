@@ -1,19 +1,21 @@
-"""From films of a board to a lens in a file: what `kitchensync calibrate gopro` does."""
+"""Calibrate a lens from videos of a board: `kitchensync calibrate gopro`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kitchensync.calibration.estimate.board import Board, BoardSeen, Detector
+from kitchensync.calibration.estimate.board import Board, BoardView, Detector
 from kitchensync.calibration.estimate.choice import choose
 from kitchensync.calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
-from kitchensync.calibration.jobs.board_films import BoardFilm, grey_frames, look_through
+from kitchensync.calibration.jobs.board_films import BoardFilm, grey_frames, search_board
 from kitchensync.calibration.jobs.board_pictures import coverage_picture, example_picture, write_png
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.copies.derived import will_write
@@ -21,12 +23,12 @@ from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.reading.calibration_results import folder_of, save, unused
 
 Progress = Callable[[str, float], None]
-"""Called with a file's name and the seconds of it that are done."""
+"""Called with a file's name and the seconds of it that are searched."""
 
 
 @dataclass(frozen=True)
 class LensAnswer:
-    """A lens, where it was put, and its picture."""
+    """A lens and the files with it."""
 
     answer: dict[str, Any]
     path: Path
@@ -36,28 +38,25 @@ class LensAnswer:
 def calibrate_lens(
     films: Sequence[Path], board: Board, kind: str, data: Path, progress: Progress | None = None
 ) -> LensAnswer:
-    """Estimate the lens that filmed a board and keep it in `data`; `kind` is "pinhole", "fisheye" or "auto".
+    """Estimate a lens from videos of a board and store it in `data`; `kind` is "pinhole", "fisheye" or "auto".
 
-    Raises Refused with the reason; an example picture then lies beside the camera's calibrations.
+    Raises Refused; an example picture is then written beside the camera's calibrations.
     """
     detector = Detector(board)
-    looked = [look_through(path, detector, _for_file(progress, path)) for path in films]
+    searched = [
+        search_board(path, detector, partial(progress, path.name) if progress else None) for path in films
+    ]
     try:
-        _check_films(looked)
-        candidates = [candidate for film in looked for candidate in film.candidates]
+        _check_films(searched)
+        candidates = [candidate for film in searched for candidate in film.candidates]
         if not candidates:
-            raise Refused(
-                _nothing(looked), next((name for film in looked for name in film.without_board), None)
-            )
+            example = next((name for film in searched for name in film.without_board), None)
+            raise Refused(_no_board(searched), example)
         views, left_out = choose(candidates, board)
-        found = _estimated(views, board, kind, left_out)
+        intrinsics = _estimate(views, board, kind, left_out)
     except Refused as refusal:
-        raise _with_picture(refusal, looked, detector, data) from refusal
-    return _kept(found, views, left_out, looked, detector, data)
-
-
-def _for_file(progress: Progress | None, path: Path) -> Callable[[float], None] | None:
-    return None if progress is None else lambda seconds: progress(path.name, seconds)
+        raise _with_picture(refusal, searched, detector, data) from refusal
+    return _save(intrinsics, views, left_out, searched, detector, data)
 
 
 def _check_films(films: Sequence[BoardFilm]) -> None:
@@ -66,43 +65,41 @@ def _check_films(films: Sequence[BoardFilm]) -> None:
         raise Refused(f"films of several cameras ({', '.join(sorted(serials))}): calibrate each by itself")
     modes = {film.mode for film in films}
     if len(modes) > 1:
-        odd = films[-1].candidates[0].seen.name if films[-1].candidates else None
+        odd = films[-1].candidates[0].view.name if films[-1].candidates else None
         raise Refused(
             f"films of several lens modes ({', '.join(sorted(modes))}): calibrate each by itself", odd
         )
 
 
-def _nothing(films: Sequence[BoardFilm]) -> str:
+def _no_board(films: Sequence[BoardFilm]) -> str:
     why = next(
         (film.why_without for film in films if "no board" not in film.why_without), films[0].why_without
     )
     return f"the board is in none of the pictures: {why or 'the films are empty'}"
 
 
-def _estimated(views: Sequence[BoardSeen], board: Board, kind: str, left_out: dict[str, str]) -> Intrinsics:
+def _estimate(views: Sequence[BoardView], board: Board, kind: str, left_out: dict[str, str]) -> Intrinsics:
     try:
         return estimate_best(views, board) if kind == "auto" else estimate(views, board, kind)
     except Refused as refusal:
-        kinds: dict[str, int] = {}
-        for why in left_out.values():
-            kinds[why] = kinds.get(why, 0) + 1
-        words = ", ".join(
-            f"{count} {why}" for why, count in sorted(kinds.items(), key=lambda item: -item[1])[:4]
-        )
-        reason = f"{refusal.reason} (pictures left out: {words})" if words else refusal.reason
+        counts = Counter(left_out.values()).most_common(4)
+        listed = ", ".join(f"{count} {why}" for why, count in counts)
+        reason = f"{refusal.reason} (pictures left out: {listed})" if listed else refusal.reason
         raise Refused(reason, refusal.example or next(iter(left_out), None)) from refusal
 
 
 def _with_picture(refusal: Refused, films: Sequence[BoardFilm], detector: Detector, data: Path) -> Refused:
-    """Write the picture that a refusal names, and name its file instead."""
+    """Write the example frame of a refusal as a picture; return the refusal with the picture's path."""
     for film in films:
         if refusal.example is None or not refusal.example.startswith(f"{film.path.name} "):
             continue
         at_s = float(refusal.example.removeprefix(f"{film.path.name} ").removesuffix(" s"))
         media = open_media(film.path)
-        wanted = min(range(len(media.frame_times_s)), key=lambda i: abs(float(media.frame_times_s[i]) - at_s))
+        nearest = min(
+            range(len(media.frame_times_s)), key=lambda i: abs(float(media.frame_times_s[i]) - at_s)
+        )
         for index, grey in grey_frames(media):
-            if index == wanted:
+            if index == nearest:
                 folder = folder_of(data, film.serial)
                 folder.mkdir(parents=True, exist_ok=True)
                 path = unused(folder / f"refused-{film.path.stem}-{at_s:.2f}s.png")
@@ -112,9 +109,9 @@ def _with_picture(refusal: Refused, films: Sequence[BoardFilm], detector: Detect
     return refusal
 
 
-def _kept(
-    found: Intrinsics,
-    views: Sequence[BoardSeen],
+def _save(
+    intrinsics: Intrinsics,
+    views: Sequence[BoardView],
     left_out: dict[str, str],
     films: Sequence[BoardFilm],
     detector: Detector,
@@ -123,30 +120,30 @@ def _kept(
     film = films[0]
     answer = {
         "device": film.model,
-        "board": detector.board.words(),
+        "board": detector.board.text(),
         "board_layout": detector.layout,
         "films": [entry.path.name for entry in films],
-        **lens_words(found),
+        **lens_facts(intrinsics),
     }
-    answer["left_out"] = left_out | found.left_out
-    path = save(data, film.serial, "lens", film.mode, _filmed(film), answer)
+    answer["left_out"] = left_out | intrinsics.left_out
+    path = save(data, film.serial, "lens", film.mode, _filming_time(film), answer)
     picture = path.with_suffix(".png")
-    write_png(picture, coverage_picture(found, views))
+    write_png(picture, coverage_picture(intrinsics, views))
     return LensAnswer(answer | {"serial": film.serial, "mode": film.mode}, path, picture)
 
 
-def _filmed(film: BoardFilm) -> datetime:
-    """When it was filmed as the file says; cameras that know no zone are taken at their word."""
+def _filming_time(film: BoardFilm) -> datetime:
+    """Return the creation time in the file, as UTC if it has no zone, or now if there is none."""
     try:
-        told = datetime.fromisoformat(film.filmed.replace("Z", "+00:00"))
+        created = datetime.fromisoformat(film.filmed.replace("Z", "+00:00"))
     except ValueError:
         return datetime.now(UTC)
-    return told if told.tzinfo else told.replace(tzinfo=UTC)
+    return created if created.tzinfo else created.replace(tzinfo=UTC)
 
 
-def lens_words(found: Intrinsics) -> dict[str, Any]:
+def lens_facts(intrinsics: Intrinsics) -> dict[str, Any]:
     """Return a lens as JSON."""
-    lens = found.lens
+    lens = intrinsics.lens
 
     def named(covariance: np.ndarray) -> dict[str, float]:
         return dict(zip(lens.names, np.sqrt(np.maximum(np.diag(covariance), 0)).tolist(), strict=True))
@@ -156,21 +153,21 @@ def lens_words(found: Intrinsics) -> dict[str, Any]:
         "width": lens.width,
         "height": lens.height,
         "parameters": dict(zip(lens.names, lens.parameters.tolist(), strict=True)),
-        "sigma": dict(zip(lens.names, found.sigma.tolist(), strict=True)),
+        "sigma": dict(zip(lens.names, intrinsics.sigma.tolist(), strict=True)),
         "sigma_parts": {
-            "statistical": named(found.covariance - found.systematic),
-            "systematic": named(found.systematic),
+            "statistical": named(intrinsics.covariance - intrinsics.systematic),
+            "systematic": named(intrinsics.systematic),
         },
-        "degrees_of_freedom": dict(zip(lens.names, found.freedom.round(2).tolist(), strict=True)),
-        "covariance": found.covariance.tolist(),
-        "systematic_covariance": found.systematic.tolist(),
-        "rms_px": round(found.rms_px, 4),
-        "held_out_px": round(found.held_out_px, 4),
+        "degrees_of_freedom": dict(zip(lens.names, intrinsics.freedom.round(2).tolist(), strict=True)),
+        "covariance": intrinsics.covariance.tolist(),
+        "systematic_covariance": intrinsics.systematic.tolist(),
+        "rms_px": round(intrinsics.rms_px, 4),
+        "held_out_px": round(intrinsics.held_out_px, 4),
         "picture_sigma_px": {
-            "median": round(float(np.nanmedian(found.picture_sigma_px)), 4),
-            "largest": round(float(np.nanmax(found.picture_sigma_px)), 4),
+            "median": round(float(np.nanmedian(intrinsics.picture_sigma_px)), 4),
+            "largest": round(float(np.nanmax(intrinsics.picture_sigma_px)), 4),
         },
-        "covered": round(found.covered, 3),
-        "used": list(found.used),
-        "left_out": found.left_out,
+        "covered": round(intrinsics.covered, 3),
+        "used": list(intrinsics.used),
+        "left_out": intrinsics.left_out,
     }

@@ -1,7 +1,7 @@
-"""The mount of every camera of a recording, checked and kept where the report finds it: `sync/mounts.json`.
+"""Check the mount of every camera of a recording and store the result for the report in `sync/mounts.json`.
 
-Three questions: did the camera stay where it was on the head, does it sit as it did when it was calibrated, and which
-lens and mount count for this recording (found by serial number, lens mode and date).
+It answers whether the camera moved on the head, whether its mount is as calibrated, and which lens and mount apply to
+the recording (by serial number, lens mode and date).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ KEPT = Path("sync") / "mounts.json"
 def check_recording(path: Path, data: Path | None = None) -> dict[str, Any]:
     """Check the mount of each camera of a recording by motion, minute by minute.
 
-    Calibrations are looked for in `data` (default: the folder of the recording). Raises Refused, NotAligned,
+    Calibrations are searched in `data` (default: the folder of the recording). Raises Refused, NotAligned,
     StorageError.
     """
     data = data or path.absolute().parent
     with open_recording(path) as recording:
-        mounts = [_checked(recording, alignment, data) for alignment in alignments(recording)]
+        mounts = [_check_camera(recording, alignment, data) for alignment in alignments(recording)]
         reasons = [mount["words"] for mount in mounts if mount["status"] != "PASS"]
         return {
             "schema": SCHEMA,
@@ -54,14 +54,11 @@ def check_recording(path: Path, data: Path | None = None) -> dict[str, Any]:
 
 
 def check_and_keep(path: Path, data: Path | None = None) -> dict[str, Any]:
-    """Check a recording, or say why that cannot be done, and keep the answer in its `sync/mounts.json`.
-
-    An earlier answer stands while its files cannot be read.
-    """
+    """Check a recording and store the answer, or why it failed, in its `sync/mounts.json`."""
     try:
         answer = check_recording(path, data)
     except Unusable as error:
-        return _failed(path, error)
+        return _failed(path, error)  # an earlier answer stays while the files cannot be read
     except (CalibrationError, SensorError, StorageError) as error:
         answer = _failed(path, error)
     if (path / FOLDER).is_dir():
@@ -75,19 +72,19 @@ def _failed(path: Path, error: Exception) -> dict[str, Any]:
 
 
 def refresh(path: Path) -> None:
-    """Check a recording unless the kept answer still rests on the same alignments and calibrations."""
+    """Check a recording unless its alignments and calibrations are the same as for the stored answer."""
     try:
         kept = load_json(path / KEPT)
         if kept["rests_on"] == rests_on(path, kept, None):
             return
     except (OSError, ValueError, KeyError, TypeError):
-        pass  # there is none, or it is broken: it is made anew below
+        pass  # it is missing or damaged
     if (path / FOLDER).is_dir():
         check_and_keep(path)
 
 
 def rests_on(path: Path, answer: dict[str, Any], data: Path | None) -> str:
-    """Return a digest of what an answer was made from: software, alignments, and the calibrations of its cameras."""
+    """Return a digest of the inputs of an answer: software, alignments, and the calibrations of its cameras."""
     digest = hashlib.sha256(version("kitchensync").encode())
     files = alignment_files(path)
     for serial in sorted({str(mount["serial"]) for mount in answer["mounts"]}):
@@ -97,61 +94,58 @@ def rests_on(path: Path, answer: dict[str, Any], data: Path | None) -> str:
     return digest.hexdigest()
 
 
-def _checked(recording: Recording, alignment: FilmClock, data: Path) -> dict[str, Any]:
-    """Return one mount with verdict, words and the calibrations that count for it."""
+def _check_camera(recording: Recording, alignment: FilmClock, data: Path) -> dict[str, Any]:
+    """Return one mount with its verdict and the calibrations that apply to it."""
     media = open_media(alignment.file)
     serial, mode = media.serial or "unknown", media.mode.lens_name
     when = started_at(recording)
-    lens, rig = (_counts(data, recording.path, serial, what, mode, when) for what in ("lens", "rig"))
-    about = {
+    lens, rig = (
+        _valid_calibration(data, recording.path, serial, what, mode, when) for what in ("lens", "rig")
+    )
+    facts = {
         "file": alignment.file.relative_to(recording.readable).as_posix(),
         "headset": alignment.headset, "serial": serial, "mode": mode, "lens": lens,
     }  # fmt: skip
     try:
         motion = mount_by_motion(recording, alignment)
     except Refused as refusal:
-        words = f"{alignment.file.name} could not be checked: {refusal.reason}"
-        return about | {"status": "WARN", "words": words, "moved": None, "rig": rig, "minutes": []}
-    rig = _against(rig, motion)
+        message = f"{alignment.file.name} could not be checked: {refusal.reason}"
+        return facts | {"status": "WARN", "words": message, "moved": None, "rig": rig, "minutes": []}
+    rig = _compared(rig, motion)
     moved_since = rig is not None and rig["turned_deg"] > rig["limit_deg"]
     is_fine = not motion["moved"] and not moved_since
-    return (
-        motion
-        | about
-        | {
-            "status": "PASS" if is_fine else "WARN",
-            "words": _words(alignment.file.name, motion, rig),
-            "rig": rig,
-        }
-    )
+    verdict = {
+        "status": "PASS" if is_fine else "WARN",
+        "words": _verdict(alignment.file.name, motion, rig),
+        "rig": rig,
+    }
+    return motion | facts | verdict
 
 
-def _counts(
+def _valid_calibration(
     data: Path, recording: Path, serial: str, what: str, mode: str, when: datetime
 ) -> dict[str, Any] | None:
-    """Return what is told of the calibration that counts at a time; None when there is none."""
-    known = find(data, serial, what, mode, when)
-    if known is None:
+    """Return facts of the calibration ("lens" or "rig") that applies at a time, None if there is none."""
+    calibration = find(data, serial, what, mode, when)
+    if calibration is None:
         return None
-    path, answer = known
-    kept = ("measured_utc", "rms_px", "held_out_px", "model")
-    told: dict[str, Any] = {name: answer[name] for name in kept if name in answer}
+    path, answer = calibration
+    common = ("measured_utc", "rms_px", "held_out_px", "model")
+    facts: dict[str, Any] = {name: answer[name] for name in common if name in answer}
     picture = path.with_suffix(".png")
-    is_shown = picture.exists() and data.absolute() == recording.absolute().parent  # a report shows no other
-    told |= {
-        "file": path.name,
-        "picture": os.path.relpath(picture, recording) if is_shown else None,
-    }  # fmt: skip
+    # A report only shows pictures from the folder of its recording.
+    is_shown = picture.exists() and data.absolute() == recording.absolute().parent
+    facts |= {"file": path.name, "picture": os.path.relpath(picture, recording) if is_shown else None}
     if what == "rig":
         names = ("camera_from_pv", "distance_mm", "angle_deg", "sigma_deg", "sigma_mm", "recording")
-        told |= {name: answer[name] for name in names}
+        facts |= {name: answer[name] for name in names}
     else:
-        told |= {"picture_sigma_px": answer["picture_sigma_px"], "views": len(answer["used"])}
-    return told
+        facts |= {"picture_sigma_px": answer["picture_sigma_px"], "views": len(answer["used"])}
+    return facts
 
 
-def _against(rig: dict[str, Any] | None, motion: dict[str, Any]) -> dict[str, Any] | None:
-    """Add how far the mount is turned against the one that was calibrated, and what would be too far."""
+def _compared(rig: dict[str, Any] | None, motion: dict[str, Any]) -> dict[str, Any] | None:
+    """Add the rotation of the mount relative to its calibration, and the limit for it."""
     if rig is None:
         return None
     turn = np.array(motion["camera_from_pv"]) @ np.array(rig["camera_from_pv"])[:3, :3].T
@@ -162,26 +156,29 @@ def _against(rig: dict[str, Any] | None, motion: dict[str, Any]) -> dict[str, An
     }
 
 
-def _words(name: str, motion: dict[str, Any], rig: dict[str, Any] | None) -> str:
-    """Say in one sentence or two how the mount went."""
-    known = [minute for minute in motion["minutes"] if minute["turned_deg"] is not None]
+def _verdict(name: str, motion: dict[str, Any], rig: dict[str, Any] | None) -> str:
+    """Return a message about the mount."""
+    minutes = [minute for minute in motion["minutes"] if minute["turned_deg"] is not None]
     if motion["moved"]:
-        worst = max(known, key=lambda minute: minute["turned_deg"])
-        said = (
+        worst = max(minutes, key=lambda minute: minute["turned_deg"])
+        message = (
             f"{name} moved on the head: around {worst['middle_s'] / 60:.1f} min it is turned by "
             f"{worst['turned_deg']:.1f} degrees against the whole recording"
         )
-    elif len(known) < 2:
+    elif len(minutes) < 2:
         why = "was filmed too briefly" if len(motion["minutes"]) < 2 else "turned too little"
-        said = f"{name} {why} to tell whether it moved on the head"
+        message = f"{name} {why} to tell whether it moved on the head"
     else:
-        most = max(0.01, *(minute["turned_deg"] for minute in known))
-        said = f"{name} stayed where it was on the head (no part is turned by more than {most:.2f} degrees)"
+        most = max(0.01, *(minute["turned_deg"] for minute in minutes))
+        message = (
+            f"{name} stayed where it was on the head (no part is turned by more than {most:.2f} degrees)"
+        )
     if rig is None:
-        return f"{said}; where it sits was never calibrated"
+        return f"{message}; its mount was never calibrated"
+    date = rig["measured_utc"][:10]
     if rig["turned_deg"] > rig["limit_deg"]:
         return (
-            f"{said}; it does not sit as it did when it was calibrated on {rig['measured_utc'][:10]}: turned by "
-            f"{rig['turned_deg']:.1f} degrees, so run `kitchensync calibrate rig` again"
+            f"{message}; its mount is not as calibrated on {date}: turned by {rig['turned_deg']:.1f} degrees,"
+            " so run `kitchensync calibrate rig` again"
         )
-    return f"{said} and sits as calibrated on {rig['measured_utc'][:10]} ({rig['turned_deg']:.2f} degrees by motion)"
+    return f"{message} and sits as calibrated on {date} ({rig['turned_deg']:.2f} degrees by motion)"

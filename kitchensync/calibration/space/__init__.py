@@ -1,1 +1,1 @@
-"""A recording in one space: clouds, meshes, overlays, the viewer."""
+"""A recording in one coordinate frame: point clouds, meshes, overlays and the viewer."""

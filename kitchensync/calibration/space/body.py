@@ -1,9 +1,9 @@
-"""Hands and gaze of a recording in the world, at any instant."""
+"""Hands and gaze of a recording in world coordinates, at any instant."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,20 +17,24 @@ from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.reference_frames import transform_points, world_from_local
 from kitchensync.storage.recording import StoredStream
 
-LONGEST_GAP_S = 0.1
-"Hands and eyes come 30 times a second; over longer gaps nobody knows."
+MAX_GAP_S = 0.1
+"Longest gap between packets that is interpolated; hands and eyes are sent 30 times a second."
 SIDES = ("left", "right")
 _FIRST_OF_FINGER = [i for i, name in enumerate(spatial_input.JOINTS) if name.endswith("metacarpal")]
 BONES: tuple[tuple[int, int], ...] = (
     (0, 1),
     *((1, first) for first in _FIRST_OF_FINGER),
     *(
-        (one, other)
+        bone
         for first, end in pairwise([*_FIRST_OF_FINGER, len(spatial_input.JOINTS)])
-        for one, other in pairwise(range(first, end))
+        for bone in pairwise(range(first, end))
     ),
 )
-"Pairs of joints that are drawn as a line."
+"Pairs of joints that are connected by a line."
+
+
+Ray = tuple[npt.ArrayLike, npt.ArrayLike]
+"""Origin and direction, (3,) each."""
 
 
 @dataclass(frozen=True)
@@ -44,26 +48,26 @@ class Gaze:
 
 @dataclass(frozen=True)
 class Moment:
-    """Hands and gaze at one instant, in the world."""
+    """Hands and gaze at one instant, in world coordinates."""
 
     world: int
     joints_m: dict[str, Floats] = field(default_factory=dict)
-    "(26, 3) of each hand that was seen."
+    "(26, 3) of each tracked hand."
     radius_m: dict[str, Floats] = field(default_factory=dict)
     gaze: Gaze | None = None
 
 
 class _Rows:
-    """Packets of fixed layout around an instant: read one by one, the latest few kept."""
+    """Packets with records of fixed layout, found by time and decoded on demand; the last few are cached."""
 
     def __init__(self, recording: RecordingSource, name: str, sensor: HeadsetStream) -> None:
         self.stream: StoredStream = recording.stored[name]
-        self._sensor, self._kept = sensor, OrderedDict[int, np.void]()
+        self._sensor, self._cache = sensor, OrderedDict[int, np.void]()
         self._ticks, self._hidden = self.stream.index["device_ticks"].astype(np.int64), self.stream.hidden
         self.worlds = recording.worlds_of(name)
 
     def around(self, ticks: int) -> tuple[int, int, float] | None:
-        """Return the rows before and after an instant and how far between; None over a gap, pause or new world."""
+        """Return the rows around an instant and the fraction between them; None in a gap, pause or new world."""
         after = int(np.searchsorted(self._ticks, ticks))
         if not 0 <= after < len(self._ticks) or self._hidden[max(after - 1, 0) : after + 1].any():
             return None
@@ -72,22 +76,22 @@ class _Rows:
         if after == 0:
             return None
         before, gap = after - 1, int(self._ticks[after] - self._ticks[after - 1])
-        if gap > LONGEST_GAP_S * TICKS_PER_S or self.worlds[before] != self.worlds[after]:
+        if gap > MAX_GAP_S * TICKS_PER_S or self.worlds[before] != self.worlds[after]:
             return None
         return before, after, float(ticks - self._ticks[before]) / gap
 
     def __getitem__(self, row: int) -> np.void:
-        if row not in self._kept:
+        if row not in self._cache:
             payload = self.stream.payload(row)
-            nothing = np.zeros(1, self._sensor.record)[0]
-            self._kept[row] = nothing if row in self.stream.bad else self._sensor.decode(payload)
-            while len(self._kept) > 8:
-                self._kept.popitem(last=False)
-        return self._kept[row]
+            empty = np.zeros(1, self._sensor.record)[0]
+            self._cache[row] = empty if row in self.stream.bad else self._sensor.decode(payload)
+            while len(self._cache) > 8:
+                self._cache.popitem(last=False)
+        return self._cache[row]
 
 
 class Body:
-    """Reads hands and gaze of one headset. Streams that were not recorded give nothing."""
+    """Hands and gaze of one headset, as far as their streams were recorded."""
 
     def __init__(self, recording: RecordingSource, headset: str) -> None:
         def rows(sensor: HeadsetStream) -> _Rows | None:
@@ -97,7 +101,7 @@ class Body:
         self._spatial, self._eyes = rows(spatial_input.STREAM), rows(eye_tracking.STREAM)
 
     def at(self, ticks: int) -> Moment | None:
-        """Return what is known at an instant, between the packets around it; None when nothing is."""
+        """Return hands and gaze at an instant, interpolated between packets; None if neither is known."""
         spatial = self._spatial
         near = spatial.around(ticks) if spatial else None
         gaze = self._tracked_gaze(ticks)
@@ -105,51 +109,44 @@ class Body:
             return None if gaze is None else Moment(gaze[0], gaze=gaze[1])
         before, after, part = near
         world = int(spatial.worlds[before])
-        one, other = spatial[before], spatial[after]
-        valid = int(one["valid"]) & int(other["valid"])
+        first, second = spatial[before], spatial[after]
+        valid = int(first["valid"]) & int(second["valid"])
         moment = Moment(world, gaze=gaze[1] if gaze and gaze[0] == world else None)
         for side, bit in zip(SIDES, (spatial_input.LEFT_HAND, spatial_input.RIGHT_HAND), strict=True):
             if valid & bit:
-                begin, end = (hands[f"{side}_hand"]["position"].astype(float) for hands in (one, other))
+                begin, end = (hands[f"{side}_hand"]["position"].astype(float) for hands in (first, second))
                 moment.joints_m[side] = _mix(begin, end, part)
-                moment.radius_m[side] = one[f"{side}_hand"]["radius"].astype(float)
+                moment.radius_m[side] = first[f"{side}_hand"]["radius"].astype(float)
         if moment.gaze is None and valid & spatial_input.EYE_RAY:
-            found = _gaze(
-                one["eye_origin"], one["eye_direction"], other["eye_origin"], other["eye_direction"], part
-            )
-            return Moment(world, moment.joints_m, moment.radius_m, found)
+            rays = [(record["eye_origin"], record["eye_direction"]) for record in (first, second)]
+            return replace(moment, gaze=_gaze(rays[0], rays[1], part))
         return moment
 
     def _tracked_gaze(self, ticks: int) -> tuple[int, Gaze] | None:
-        """Return world frame and gaze by the eye tracker, which is faster and finer than spatial input's ray."""
+        """Return world frame and gaze from the eye tracker, which is more accurate than the ray of spatial input."""
         eyes = self._eyes
         near = eyes.around(ticks) if eyes else None
         if eyes is None or near is None:
             return None
-        rays = []
+        rays: list[Ray] = []
         for row in near[:2]:
             pose, record = eyes.stream.pose(row), eyes[row]
             if pose is None or pose[3, 3] == 0 or not int(record["valid"]) & eye_tracking.COMBINED:
                 return None
-            turn = world_from_local(pose)
-            rays += [
-                transform_points(turn, record["combined"]["origin"][None])[0],
-                turn[:3, :3] @ record["combined"]["direction"].astype(float),
-            ]
-        return int(eyes.worlds[near[0]]), _gaze(rays[0], rays[1], rays[2], rays[3], near[2])
+            world_from_eyes, ray = world_from_local(pose), record["combined"]
+            origin = transform_points(world_from_eyes, ray["origin"][None])[0]
+            rays.append((origin, world_from_eyes[:3, :3] @ ray["direction"].astype(float)))
+        return int(eyes.worlds[near[0]]), _gaze(rays[0], rays[1], near[2])
 
 
-def _mix(one: Floats, other: Floats, part: float) -> Floats:
-    return one * (1 - part) + other * part
+def _mix(before: Floats, after: Floats, part: float) -> Floats:
+    return before * (1 - part) + after * part
 
 
-def _gaze(
-    origin: npt.ArrayLike,
-    way: npt.ArrayLike,
-    next_origin: npt.ArrayLike,
-    next_way: npt.ArrayLike,
-    part: float,
-) -> Gaze:
-    direction = _mix(np.asarray(way, float), np.asarray(next_way, float), part)
-    start = _mix(np.asarray(origin, float), np.asarray(next_origin, float), part)
-    return Gaze(start, direction / np.linalg.norm(direction))
+def _gaze(before: Ray, after: Ray, part: float) -> Gaze:
+    """Return the gaze between two rays."""
+    origin, direction = (
+        _mix(np.asarray(first, float), np.asarray(second, float), part)
+        for first, second in zip(before, after, strict=True)
+    )
+    return Gaze(origin, direction / np.linalg.norm(direction))

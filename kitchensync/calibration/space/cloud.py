@@ -1,4 +1,4 @@
-"""From a recording to one coloured cloud of its kitchen: `kitchensync cloud`."""
+"""Build one coloured point cloud of the kitchen from a recording: `kitchensync cloud`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ end_header
 
 
 def write_cloud(path: Path, cloud: Cloud, *, force: bool = False) -> None:
-    """Write a cloud whole. Raises OutputRefused."""
+    """Write a cloud as PLY. Raises OutputRefused."""
     rows = np.empty(len(cloud.points), _VERTEX)
     rows["place"], rows["colour"], rows["seen"] = cloud.points, cloud.colours, cloud.count
     with written(path, force=force) as part, part.open("wb") as file:
@@ -46,18 +46,18 @@ def write_cloud(path: Path, cloud: Cloud, *, force: bool = False) -> None:
 
 
 SCHEMA = "cloud/1"
-COLOUR_WITHIN_S = 0.05
-LEAST_SEEN = 2
+MAX_COLOUR_S = 0.05
+MIN_COUNT = 2
 
 
 @dataclass(frozen=True)
 class CloudRequest:
-    """What is wanted."""
+    """Options of `make_cloud`."""
 
     depth: str | None = None
-    "Stream; by default far depth before near."
+    "Depth stream; by default far depth, else near depth."
     cameras: tuple[str, ...] | None = None
-    "Which cameras give colour; by default all that can, and none when empty."
+    "Cameras that provide colour; by default all that can."
     voxel_m: float = VOXEL_M
     start_s: float = 0.0
     seconds: float | None = None
@@ -67,41 +67,41 @@ def make_cloud(
     path: Path,
     out: Path,
     data: Path,
-    wanted: CloudRequest,
+    request: CloudRequest,
     progress: Progress | None = None,
     *,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Write the coloured cloud of a recording as PLY and return what it holds; work that was cut off is taken up.
+    """Write the coloured cloud of a recording as PLY and return its facts; an interrupted run is resumed.
 
-    One depth picture and one picture a camera are in memory at a time, beside the cubes of the room. `data` holds the
-    calibrations; `force` lets `out` be replaced. Raises Refused, NotAligned, StorageError.
+    One depth frame and one frame of each camera are in memory at a time, besides the voxels. `data` is the folder of
+    the calibrations; `force` allows to replace `out`. Raises Refused, NotAligned, StorageError.
     """
     with OpenedRecording(path) as recording, ExitStack() as stack:
-        source = DepthSource(recording, depth_stream(recording, wanted.depth))
-        eyes, without = _eyes(recording, data, wanted, source.headset)
+        source = DepthSource(recording, depth_stream(recording, request.depth))
+        eyes, without = _eyes(recording, data, request, source.headset)
         names = [eye.name for eye in eyes]
-        request = [
+        inputs = [
             SCHEMA,
             recording.id,
             recording.stored.pauses,
             [eye.rests_on for eye in eyes],
-            wanted.voxel_m,
+            request.voxel_m,
         ]
-        walk = DepthWalk(source, wanted.start_s, wanted.seconds, out, request, force=force)
+        walk = DepthWalk(source, request.start_s, request.seconds, out, inputs, force=force)
         for eye in eyes:
             stack.enter_context(eye)
         colourists = [_Colourist(eye, source, walk.rows) for eye in eyes]
-        voxels = Voxels(wanted.voxel_m)
-        if walk.kept is not None:
-            voxels.load(walk.kept)
+        voxels = Voxels(request.voxel_m)
+        if walk.saved is not None:
+            voxels.load(walk.saved)
         for view in walk.views(voxels.save, ".npy", progress):
             _add(voxels, source, view, colourists)
-        cloud = voxels.cloud(LEAST_SEEN)
+        cloud = voxels.cloud(MIN_COUNT)
         write_cloud(out, cloud, force=force)
         return walk.done(SCHEMA, recording.id) | {
             "points": len(cloud.points),
-            "voxel_mm": wanted.voxel_m * 1e3,
+            "voxel_mm": request.voxel_m * 1e3,
             "coloured": round(float(cloud.coloured.mean()), 4) if len(cloud.points) else 0.0,
             "cameras": names,
             "cameras_left_out": without,
@@ -109,10 +109,10 @@ def make_cloud(
 
 
 def _eyes(
-    recording: OpenedRecording, data: Path, wanted: CloudRequest, headset: str
+    recording: OpenedRecording, data: Path, request: CloudRequest, headset: str
 ) -> tuple[list[Eye], dict[str, str]]:
-    if wanted.cameras is not None:
-        return [eye_of(recording, camera, data) for camera in wanted.cameras], {}
+    if request.cameras is not None:
+        return [eye_of(recording, camera, data) for camera in request.cameras], {}
     eyes, without = usable_eyes(recording, data)
     other = [eye for eye in eyes if eye.headset != headset]
     return [eye for eye in eyes if eye not in other], without | {
@@ -123,45 +123,45 @@ def _eyes(
 def _add(voxels: Voxels, source: DepthSource, view: DepthView, colourists: list[_Colourist]) -> None:
     points, order = source.points(view)
     shades = np.zeros((len(points), 3), np.uint8)
-    known = np.zeros(len(points), np.bool_)
+    has_colour = np.zeros(len(points), np.bool_)
     for colourist in colourists:
         shot = colourist.near(view)
         if shot is None or shot.view is None or shot.view.world != view.world:
             continue
         in_camera = moved(shot.view.camera_from_world, points)
-        found, seen = colours(shot.view.camera, in_camera, order, shot.rgb)
-        new = seen & ~known
-        shades[new], known[new] = found[new], True
-    voxels.add(points, shades, known)
+        sampled, is_visible = colours(shot.view.camera, in_camera, order, shot.rgb)
+        new = is_visible & ~has_colour
+        shades[new], has_colour[new] = sampled[new], True
+    voxels.add(points, shades, has_colour)
 
 
 class _Colourist:
-    """Gives the picture of one camera nearest to each depth picture, rising."""
+    """Finds the frame of one camera nearest to each depth frame, in ascending order."""
 
     def __init__(self, eye: Eye, source: DepthSource, rows: Rows) -> None:
         self._ticks = eye.ticks
-        self._of_depth: dict[int, int] = {}
+        self._frames: dict[int, int] = {}
         if len(eye.ticks):
             for row in rows.rows:
                 at = int(source.ticks[row])
                 after = int(np.searchsorted(eye.ticks, at).clip(1, max(len(eye.ticks) - 1, 1)))
                 two = [min(index, len(eye.ticks) - 1) for index in (after - 1, after)]
                 near = min(two, key=lambda index: abs(int(eye.ticks[index]) - at))
-                if abs(int(eye.ticks[near]) - at) <= COLOUR_WITHIN_S * TICKS_PER_S:
-                    self._of_depth[row] = near
+                if abs(int(eye.ticks[near]) - at) <= MAX_COLOUR_S * TICKS_PER_S:
+                    self._frames[row] = near
         self._eye = eye
         self._shots: Iterator[Shot] | None = None
-        self._held: Shot | None = None
+        self._current: Shot | None = None
 
     def near(self, view: DepthView) -> Shot | None:
-        """Return the picture nearest to a depth picture, at most 50 ms away."""
-        wanted = self._of_depth.get(view.row)
-        if wanted is None:
+        """Return the frame nearest to a depth frame, None if none is within 50 ms."""
+        row = self._frames.get(view.row)
+        if row is None:
             return None
-        if self._shots is None:
-            rest = sorted({row for depth, row in self._of_depth.items() if depth >= view.row})
-            self._shots = self._eye.shots(rest)
-            self._held = next(self._shots, None)
-        while self._held is not None and self._held.row < wanted:
-            self._held = next(self._shots, None)
-        return self._held if self._held is not None and self._held.row == wanted else None
+        if self._shots is None:  # only now, because a resumed run begins at a later frame
+            remaining = sorted({row for depth, row in self._frames.items() if depth >= view.row})
+            self._shots = self._eye.shots(remaining)
+            self._current = next(self._shots, None)
+        while self._current is not None and self._current.row < row:
+            self._current = next(self._shots, None)
+        return self._current if self._current is not None and self._current.row == row else None

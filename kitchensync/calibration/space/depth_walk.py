@@ -1,4 +1,4 @@
-"""One way through the depth of a recording: pictures in turn, kept every half minute, taken up after a cut."""
+"""Iterate over the depth frames of a recording, with checkpoints every half minute for resuming."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kitchensync.calibration.space.partial import Partial
 from kitchensync.reader.cameras.depth_views import DepthSource, DepthView, skipped
 
 Progress = Callable[[float, float, str], None]
-"""Pictures done, pictures in all, words."""
+"""Called with frames done, frames in all, and the name of the stream."""
 
 
 class DepthWalk:
-    """Goes once through some pictures of a depth stream for one file that is made of them."""
+    """Iterates over depth frames for one output file."""
 
     def __init__(
         self,
@@ -22,19 +22,18 @@ class DepthWalk:
         start_s: float,
         seconds: float | None,
         out: Path,
-        request: list[Any],
+        inputs: list[Any],
         *,
         force: bool = False,
     ) -> None:
-        """`request` is what the file depends on beside the depth. Raises Refused when no picture has a pose."""
+        """Load a checkpoint for the same depth and other `inputs`. Raises Refused if no frame has a pose."""
         self.source, self.out = source, out
         self.rows = source.rows(start_s, seconds)
-        of = [source.name, len(source.ticks), self.rows.rows.start, self.rows.rows.stop, *request]
-        self._partial = Partial(out, {"of": of}, force=force)
+        all_inputs = [source.name, len(source.ticks), self.rows.rows.start, self.rows.rows.stop, *inputs]
+        self._partial = Partial(out, {"of": all_inputs}, force=force)
         state = self._partial.begin()
-        self.kept: Path | None
-        "What was saved when the work was cut off."
-        self.kept = self._partial.folder / state["file"] if state else None
+        self.saved = self._partial.folder / state["file"] if state else None
+        """File of the checkpoint of an interrupted run."""
         self._next = int(state.get("next", self.rows.rows.start))
         self.pictures, self.wrapped = int(state.get("pictures", 0)), int(state.get("wrapped", 0))
         source.bright = float(state.get("bright", 0.0))
@@ -42,7 +41,7 @@ class DepthWalk:
     def views(
         self, save: Callable[[Path], None], ending: str, progress: Progress | None
     ) -> Iterator[DepthView]:
-        """Yield the pictures of one world; `save` writes down what was made of those that were yielded so far."""
+        """Yield the frames of one world frame; `save` writes the result of the frames so far as a checkpoint."""
         rows, source = self.rows.rows, self.source
         for view in source.views(self._next, rows.stop):
             if view.world == self.rows.world:
@@ -65,7 +64,7 @@ class DepthWalk:
                 )
 
     def done(self, schema: str, recording: str) -> dict[str, Any]:
-        """Put away what was kept on the way, and return the head of the answer."""
+        """Remove the checkpoint and return the first fields of the answer."""
         self._partial.remove()
         return {
             "schema": schema,

@@ -1,7 +1,7 @@
-"""A recording in Rerun: pictures, depth cloud, poses, hands, gaze, inertial sensors and events on `session_ns`.
+"""Show a recording in Rerun: video, depth, poses, hands, gaze, inertial sensors and events on `session_ns`.
 
-Pictures, depth and motion of the headset are read and handed over piece by piece. Only head, hands, gaze, records of
-plug-in sensors and a camera's motion are in memory whole. Pictures go as small JPEGs, a few a second.
+Video, depth and motion of the headset are read and sent in blocks; only head, hands, gaze, records of plug-in sensors
+and a camera's motion are in memory as a whole. Frames are sent as small JPEGs, a few a second.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kitchensync.storage.reading.stream_kinds import CAMERA
 
 APPLICATION = "kitchensync"
 Progress = Callable[[str, float], None]
-"""Called with what is being handed over and the second of the session."""
+"""Called with the stream that is being sent and the second of the session."""
 
 
 class NoRerun(CalibrationError):
@@ -52,11 +52,10 @@ def view_recording(
     *,
     force: bool = False,
 ) -> list[str]:
-    """Hand a recording to a Rerun viewer that is opened for it, or write it to a file; return what was left out.
+    """Show a recording in a new Rerun viewer, or write it to the file `save`; return the streams that were left out.
 
-    `force` lets the file be replaced.
-
-    Raises NoRerun, Refused, StorageError, CalibrationError when the file cannot be written.
+    `force` allows to replace the file. Raises NoRerun, Refused, StorageError, and CalibrationError if the file cannot
+    be written.
     """
     rr = _rerun()
     options = options or ViewOptions()
@@ -77,7 +76,7 @@ def view_recording(
 
 
 def _rerun() -> Any:
-    os.environ.setdefault("RUST_LOG", "error")  # what it warns of is no news to a user
+    os.environ.setdefault("RUST_LOG", "error")  # its warnings are of no use to a user
     try:
         import rerun
     except ImportError as error:
@@ -97,25 +96,24 @@ def _open(rr: Any, stream: Any, save: Path | None, layout: Any) -> None:
 
 
 def _parts(rec: OpenedRecording, options: ViewOptions) -> Iterator[tuple[str, Callable[[ViewerSink], None]]]:
-    """Yield name and part of everything that is shown of the recording, quick ones first."""
+    """Yield name and function of every part of the recording to show, fast ones first."""
     yield "events", partial(show_events, rec)
     devices, head = rec.stored.manifest["devices"], f"{rec.clock.main_headset}/"
     sent = [name for name in rec.stored.streams if len(rec.stored[name])]
-    mine = [name for name in (*sent, *rec.bodies) if name.startswith(head)]
-    sensors = [name for name in mine if issubclass(rec.kind_of(name), (HeadsetMotion, BodyStream))]
+    of_headset = [name for name in (*sent, *rec.bodies) if name.startswith(head)]
+    sensors = [name for name in of_headset if issubclass(rec.kind_of(name), (HeadsetMotion, BodyStream))]
     depth = [head + short for short in CHOICE if head + short in sent][:1]
-    front = [name for name in mine if is_front_camera(name)]
-    plugins = [
-        name for name in sent if (about := devices.get(name.partition("/")[0])) and about["kind"] == "plugin"
-    ]
-    shown = (*CAMERA["imu"], *CAMERA["pictures"])
-    films = [f"{camera}/{kind}" for camera in rec.film_cameras for kind in shown]
+    front = [name for name in of_headset if is_front_camera(name)]
+    plugin_devices = {name for name, facts in devices.items() if facts["kind"] == "plugin"}
+    plugins = [name for name in sent if name.partition("/")[0] in plugin_devices]
+    kinds = (*CAMERA["imu"], *CAMERA["pictures"])
+    films = [f"{camera}/{kind}" for camera in rec.film_cameras for kind in kinds]
     for name in (*sensors, *depth, *front, *plugins, *films):
         yield name, partial(SHOW[rec.kind_of(name)], rec[name], options)
 
 
 def _layout(rec: OpenedRecording) -> Any:
-    """Return how the viewer arranges it at first: space left, pictures right, sensors and events below."""
+    """Return the initial layout of the viewer: space left, cameras right, sensors and events below."""
     import rerun.blueprint as rrb
 
     pictures = [rrb.Spatial2DView(origin="world/pv", name="front camera")]
@@ -131,15 +129,15 @@ def _layout(rec: OpenedRecording) -> Any:
 
 
 VIEWER_MEMORY = "2GB"
-"""What the viewer keeps: it lets go of the oldest beyond this."""
-VIEWER_STARTS_S = 60.0
+"""Memory limit of the viewer, which discards the oldest data above it."""
+VIEWER_START_S = 60.0
 LOOPBACK = "127.0.0.1"
 
 
 def open_viewer(sink: Any, layout: Any) -> None:
-    """Open the viewer and let a recording stream talk to it; by itself it would listen on every interface.
+    """Open the viewer and connect a recording stream to it.
 
-    Raises CalibrationError where there is no screen, or the viewer does not start.
+    Raises CalibrationError if there is no screen, or the viewer does not start.
     """
     if sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
         raise CalibrationError(
@@ -148,16 +146,17 @@ def open_viewer(sink: Any, layout: Any) -> None:
     with socket.socket() as free:
         free.bind((LOOPBACK, 0))
         port = free.getsockname()[1]
+    # Started by ourselves, because by default the viewer listens on every interface.
     command = [sys.executable, "-P", "-m", "rerun_cli", "--bind", LOOPBACK, "--port", str(port)]
     command += ["--memory-limit", VIEWER_MEMORY, "--hide-welcome-screen"]
-    with tempfile.TemporaryFile("w+") as told:
-        viewer = subprocess.Popen(command, stdout=told, stderr=told, start_new_session=True)
-        until_s = time.monotonic() + VIEWER_STARTS_S
+    with tempfile.TemporaryFile("w+") as output:
+        viewer = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+        until_s = time.monotonic() + VIEWER_START_S
         while not _answers(port):
             if viewer.poll() is not None or time.monotonic() > until_s:
                 viewer.kill()
-                told.seek(0)
-                why = (told.read().strip().splitlines() or ["it says nothing"])[-1]
+                output.seek(0)
+                why = (output.read().strip().splitlines() or ["no output"])[-1]
                 raise CalibrationError(f"the viewer does not start ({why}); try --save FILE.rrd")
             time.sleep(0.1)
     sink.connect_grpc(f"rerun+http://{LOOPBACK}:{port}/proxy", default_blueprint=layout)

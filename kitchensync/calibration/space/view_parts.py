@@ -1,4 +1,4 @@
-"""What a recording shows in Rerun: each part hands over one stream, piece by piece, on `session_ns`."""
+"""Send the streams of a recording to Rerun in blocks, on the timeline `session_ns`."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from kitchensync.storage.timeline.film_times import UNKNOWN
 TIMELINE = "session_ns"
 BLOCK_ROWS = 2_000
 SAMPLE_NS = 10_000_000
-"""Inertial samples are shown as means over this."""
+"""Interval over which inertial samples are averaged."""
 CLOUD_STEP = 4
-"""Every fourth point of depth."""
-FARTHEST_M = 4.0
+"""Step between the shown points of depth."""
+MAX_DEPTH_M = 4.0
 GAZE_M = 1.0
 JOINT_M = 0.008
 JPEG_QUALITY = 80
-NOWHERE: Floats = np.full((4, 4), np.nan)
-"""No pose: Rerun draws nothing below it, but draws at the origin what has no pose at all, or one of zeros."""
+NO_POSE: Floats = np.full((4, 4), np.nan)
+"""A pose of NaN: Rerun draws nothing below it; without a pose, or with one of zeros, it draws at the origin."""
 FRONT = "world/pv"
-"""Where the front camera is shown."""
+"""Entity of the front camera."""
 MEDIA_TYPES = {"jpeg": "image/jpeg", "png": "image/png"}
-"""Codecs whose packets a viewer shows as they are."""
+"""Media types of the codecs whose packets a viewer can show."""
 
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """How much of the pictures is shown, and which seconds of the session."""
+    """Rates and sizes of the shown frames, and the shown seconds of the session."""
 
     pictures_per_s: float = 5.0
     width: int = 640
@@ -54,7 +54,7 @@ class ViewOptions:
     to_s: float = float("inf")
 
     def chosen(self, session_ns: Int64, per_s: float) -> list[int]:
-        """Return which of ascending instants (n,) are shown, at most `per_s` a second."""
+        """Return the indices of the instants (n,), ascending, to show: at most `per_s` a second."""
         seconds = session_ns / 1e9
         inside = np.flatnonzero((seconds >= self.from_s) & (seconds <= self.to_s))
         slot = np.floor(seconds[inside] * per_s).astype(np.int64)
@@ -65,52 +65,52 @@ class ViewOptions:
 
 @dataclass(frozen=True)
 class ViewerSink:
-    """Rerun's module and the stream that everything is handed over to, with the progress."""
+    """Rerun's module, the recording stream that data is sent to, and the progress function."""
 
     rr: Any
     stream: Any
     progress: Callable[[str, float], None]
-    "Called with what is being handed over and the second of the session."
+    "Called with the entity that is being sent and the second of the session."
 
     def columns(self, entity: str, session_ns: Int64, columns: Any) -> None:
-        """Hand over values of one entity at session ns (n,)."""
+        """Send values of one entity at session ns (n,)."""
         time = self.rr.TimeColumn(TIMELINE, duration=session_ns.astype("timedelta64[ns]"))
         self.stream.send_columns(entity, [time], columns)
         if len(session_ns):
             self.progress(entity, float(session_ns[-1]) / 1e9)
 
     def at(self, session_ns: int, entity: str, shown: Any) -> None:
-        """Hand over one thing at an instant."""
+        """Send one value at an instant."""
         self.stream.set_time(TIMELINE, duration=np.timedelta64(int(session_ns), "ns"))
         self.stream.log(entity, shown)
         self.progress(entity, float(session_ns) / 1e9)
 
-    def hide(self, entity: str, session_ns: Int64, unseen: Mask) -> None:
-        """Show an entity no longer, from the first row of each run of `unseen` to what is sent next."""
-        first = [first for first, _ in marked_runs(unseen)]
+    def hide(self, entity: str, session_ns: Int64, hidden: Mask) -> None:
+        """Hide an entity from the first row of each run of `hidden` until its next value."""
+        first = [first for first, _ in marked_runs(hidden)]
         if first:
             self.columns(entity, session_ns[first], self.rr.Clear.columns(is_recursive=[False] * len(first)))
 
     def lost(self, name: str, session_ns: Int64, lost: Mask) -> None:
-        """Write among the events from when to when tracking was lost."""
+        """Log as events when tracking was lost and found again."""
         for first, end in marked_runs(lost):
-            for row, words in ((first, TRACKING_LOST), (end, "tracking found again")):
+            for row, text in ((first, TRACKING_LOST), (end, "tracking found again")):
                 if row < len(session_ns):
-                    self.at(session_ns[row], f"events/{name}", self.rr.TextLog(words))
+                    self.at(session_ns[row], f"events/{name}", self.rr.TextLog(text))
 
     def picture(self, session_ns: int, entity: str, rgb: UInt8) -> None:
-        """Hand over a picture as a small JPEG."""
+        """Send a frame as a small JPEG."""
         quality = [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY]
         coded = cv2.imencode(".jpg", np.ascontiguousarray(rgb[:, :, ::-1]), quality)[1].tobytes()
         self.at(session_ns, entity, self.rr.EncodedImage(contents=coded, media_type="image/jpeg"))
 
     def place(self, session_ns: int, entity: str, world_from_camera: Floats) -> None:
-        """Hand over where a camera was."""
+        """Send the pose of a camera."""
         place, turn = world_from_camera[:3, 3], world_from_camera[:3, :3]
         self.at(session_ns, entity, self.rr.Transform3D(translation=place, mat3x3=turn))
 
     def optics(self, session_ns: int, entity: str, parameters: Floats, shown: UInt8) -> None:
-        """Hand over a camera's pyramid; Rerun knows pinholes only, so a wide lens is drawn by its middle."""
+        """Send a camera's frustum; Rerun only has pinholes, so a fisheye is drawn with its central focal length."""
         fx, fy, cx, cy = (float(value) for value in parameters)
         pinhole = self.rr.Pinhole(
             focal_length=[fx, fy], principal_point=[cx, cy], resolution=[shown.shape[1], shown.shape[0]],
@@ -120,23 +120,22 @@ class ViewerSink:
 
 
 def show_events(rec: OpenedRecording, sink: ViewerSink) -> None:
-    """Hand over what people did, as lines of text. Raises NotKnown."""
+    """Send the events as lines of text. Raises NotKnown."""
     at_ns = np.array([event["host_ns"] for event in rec.stored.events()], np.int64)
     hidden = overlaps(at_ns, at_ns, rec.stored.pauses)
     events = [event for event, is_hidden in zip(rec.stored.events(), hidden, strict=True) if not is_hidden]
     if not events:
         return
-    words = [" ".join([event["kind"], *_values(event["body"])]) for event in events]
-    at = rec.clock.of_host(at_ns[~hidden])
-    sink.columns("events", at, sink.rr.TextLog.columns(text=words))
-
-
-def _values(body: dict[str, Any]) -> Iterator[str]:
-    return (f"{name}={value}" for name, value in body.items() if isinstance(value, (str, int, float)))
+    lines = []
+    for event in events:
+        body = event["body"].items()
+        values = [f"{name}={value}" for name, value in body if isinstance(value, (str, int, float))]
+        lines.append(" ".join([event["kind"], *values]))
+    sink.columns("events", rec.clock.of_host(at_ns[~hidden]), sink.rr.TextLog.columns(text=lines))
 
 
 def show_motion(motion: MotionStream, _options: ViewOptions, sink: ViewerSink) -> None:
-    """Hand over an inertial sensor as means over 10 ms. Raises NotKnown."""
+    """Send an inertial sensor as means over 10 ms. Raises NotKnown."""
     axes = sink.rr.SeriesLines(names=["x", "y", "z"], colors=[(222, 80, 80), (90, 190, 90), (90, 130, 230)])
     sink.stream.log(motion.name, axes, static=True)
     for at, values in motion.blocks(or_as_sent=True):
@@ -149,31 +148,31 @@ def show_motion(motion: MotionStream, _options: ViewOptions, sink: ViewerSink) -
 
 
 def show_head(head: HeadStream, _options: ViewOptions, sink: ViewerSink) -> None:
-    """Hand over where the head was and looked, and in words when it was lost."""
+    """Send position and direction of the head, and when its tracking was lost."""
     lost = np.isnan(head.values[:, 0, 3])
     sink.lost(head.source, head.session_ns, lost)
     _arrows(sink, "world/head", head.session_ns, head.values[:, :3, 3], -0.2 * head.values[:, :3, 2])
 
 
 def show_gaze(gaze: GazeStream, _options: ViewOptions, sink: ViewerSink) -> None:
-    """Hand over where the eyes looked."""
+    """Send the gaze."""
     _arrows(sink, "world/gaze", gaze.session_ns, gaze.origin, GAZE_M * gaze.direction)
 
 
 def _arrows(sink: ViewerSink, entity: str, session_ns: Int64, origins: Floats, vectors: Floats) -> None:
-    seen = np.isfinite(origins[:, 0])
-    sink.hide(entity, session_ns, ~seen)
-    for rows in _blocks(np.flatnonzero(seen)):
+    valid = np.isfinite(origins[:, 0])
+    sink.hide(entity, session_ns, ~valid)
+    for rows in _blocks(np.flatnonzero(valid)):
         arrows = sink.rr.Arrows3D.columns(origins=origins[rows], vectors=vectors[rows])
         sink.columns(entity, session_ns[rows], arrows)
 
 
 def show_hands(hands: HandStream, _options: ViewOptions, sink: ViewerSink) -> None:
-    """Hand over the joints of both hands."""
+    """Send the joints of both hands."""
     for entity, joints in (("world/left_hand", hands.left), ("world/right_hand", hands.right)):
-        seen = np.isfinite(joints[:, 0, 0])
-        sink.hide(entity, hands.session_ns, ~seen)
-        for rows in _blocks(np.flatnonzero(seen)):
+        valid = np.isfinite(joints[:, 0, 0])
+        sink.hide(entity, hands.session_ns, ~valid)
+        for rows in _blocks(np.flatnonzero(valid)):
             points = sink.rr.Points3D.columns(
                 positions=joints[rows].reshape(-1, 3), radii=np.full(joints[rows].size // 3, JOINT_M)
             )
@@ -186,29 +185,26 @@ def _blocks(rows: Int64) -> Iterator[Int64]:
 
 
 def show_cloud(depth: DepthStream, options: ViewOptions, sink: ViewerSink) -> None:
-    """Hand over depth as points in the world, coloured by distance. Raises Refused without constants."""
+    """Send depth as points in world coordinates, coloured by distance. Raises Refused without constants."""
     sink.hide("world/depth", depth.session_ns, np.isnan(depth.world_from_camera[:, 0, 3]))
     for number in options.chosen(depth.session_ns, options.clouds_per_s):
         try:
             points = depth.points(number)[::CLOUD_STEP]
         except Unreadable:
             continue
-        away_m = np.linalg.norm(points - depth.world_from_camera[number, :3, 3], axis=1)
-        cloud = sink.rr.Points3D(points, colors=_by_distance(away_m), radii=0.006)
+        distance_m = np.linalg.norm(points - depth.world_from_camera[number, :3, 3], axis=1)
+        near = np.clip(255 * (1 - distance_m / MAX_DEPTH_M), 0, 255).astype(np.uint8).reshape(-1, 1)
+        colours = np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, 0, ::-1], np.uint8)
+        cloud = sink.rr.Points3D(points, colors=colours, radii=0.006)
         sink.at(depth.session_ns[number], "world/depth", cloud)
 
 
-def _by_distance(away_m: Floats) -> UInt8:
-    near = np.clip(255 * (1 - away_m / FARTHEST_M), 0, 255).astype(np.uint8).reshape(-1, 1)
-    return np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, 0, ::-1], np.uint8)
-
-
 def show_front_camera(camera: PictureStream, options: ViewOptions, sink: ViewerSink) -> None:
-    """Hand over the front camera: pictures, optics and where it was."""
+    """Send frames, optics and poses of the front camera."""
     at, lost = camera.session_ns, np.isnan(camera.world_from_camera[:, 0, 3])
     sink.lost(camera.name, at, lost)
     for first, _ in marked_runs(lost):
-        sink.place(at[first], FRONT, NOWHERE)
+        sink.place(at[first], FRONT, NO_POSE)
     for number in options.chosen(at, options.pictures_per_s):
         try:
             frame = camera.frame(number)
@@ -229,7 +225,7 @@ def _small(rgb: UInt8, width: int) -> tuple[UInt8, float]:
 
 
 def show_film(film: FilmStream, options: ViewOptions, sink: ViewerSink) -> None:
-    """Hand over a camera's pictures, in space too where its mount and its lens are known. Raises NotKnown."""
+    """Send a camera's frames, with poses if its mount and lens are calibrated. Raises NotKnown."""
     device, chosen = film.name.rpartition("/")[0], options.chosen(film.session_ns, options.pictures_per_s)
     is_placed = bool(chosen) and _is_placed(film, chosen[0])
     for number in chosen:
@@ -246,7 +242,7 @@ def show_film(film: FilmStream, options: ViewOptions, sink: ViewerSink) -> None:
 
 
 def _is_placed(film: FilmStream, number: int) -> bool:
-    """Return whether lens and mount of a film are known."""
+    """Return whether lens and mount of a camera are calibrated."""
     try:
         film.view(number)
     except Refused:
@@ -255,7 +251,7 @@ def _is_placed(film: FilmStream, number: int) -> bool:
 
 
 def show_plugin(stream: PacketStream, options: ViewOptions, sink: ViewerSink) -> None:
-    """Hand over a plug-in's stream: its pictures, or the numbers in its packets. Raises NotKnown, Unreadable."""
+    """Send a plug-in's stream: its images, or the numbers in its packets. Raises NotKnown, Unreadable."""
     media_type = MEDIA_TYPES.get(str(stream.stored.format.get("codec")))
     if media_type is not None:
         for number in options.chosen(stream.session_ns, options.pictures_per_s):
@@ -265,16 +261,16 @@ def show_plugin(stream: PacketStream, options: ViewOptions, sink: ViewerSink) ->
                 shown = sink.rr.EncodedImage(contents=content, media_type=media_type)
                 sink.at(stream.session_ns[number], stream.name, shown)
         return
-    shown_any = False
+    is_shown = False
     for at, field, values in _columns(stream):
         sink.columns(f"{stream.name}/{field}", at, sink.rr.Scalars.columns(scalars=values))
-        shown_any = True
-    if not shown_any:
-        raise Unreadable(f"{stream.name}: nobody here knows how to take its packets apart")
+        is_shown = True
+    if not is_shown:
+        raise Unreadable(f"{stream.name}: its packets contain no numbers that can be decoded here")
 
 
 def _columns(stream: PacketStream) -> Iterator[tuple[Int64, str, Any]]:
-    """Yield session ns, field and values of the numbers in a plug-in's packets, some packets at a time."""
+    """Yield session ns, field and values of the numbers in a plug-in's packets, in blocks."""
     if isinstance(stream, RecordStream):
         if len(stream):
             yield from (
@@ -282,25 +278,25 @@ def _columns(stream: PacketStream) -> Iterator[tuple[Int64, str, Any]]:
             )
         return
     for block in _blocks(np.arange(len(stream))):
-        found: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        values_of: dict[str, list[tuple[int, float]]] = defaultdict(list)
         for number in block.tolist():
             try:
-                value = stream.read(number)
+                payload = stream.read(number)
             except Unreadable:
                 continue
-            for field, one in numbers(value):
-                found[field].append((number, one))
-        for field, pairs in found.items():
+            for field, value in numbers(payload):
+                values_of[field].append((number, value))
+        for field, pairs in values_of.items():
             rows, values = zip(*pairs, strict=True)
             yield stream.session_ns[list(rows)], field, values
 
 
 def numbers(value: Any) -> Iterator[tuple[str, float]]:
-    """Yield (field, number) of a payload taken apart: records by their means, other numbers as they are."""
+    """Yield (field, number) of a decoded payload; records are averaged."""
     if isinstance(value, np.ndarray) and value.dtype.names and len(value):
         yield from ((name, float(value[name].mean(dtype=np.float64))) for name in value.dtype.names)
     elif isinstance(value, dict):
-        yield from ((str(key), float(one)) for key, one in value.items() if _is_number(one))
+        yield from ((str(key), float(item)) for key, item in value.items() if _is_number(item))
     elif _is_number(value):
         yield "value", float(value)
 
@@ -321,4 +317,4 @@ SHOW: dict[type[TimedStream], Callable[[Any, ViewOptions, ViewerSink], None]] = 
     PacketStream: show_plugin,
     RecordStream: show_plugin,
 }
-"""How each kind of stream is shown."""
+"""Function that sends each kind of stream."""

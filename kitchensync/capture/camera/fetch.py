@@ -1,4 +1,4 @@
-"""`kitchensync gopro fetch`: bring home what cameras still hold, for one recording or for all of an evening."""
+"""Fetch files that are still on the cameras, for one recording or all (`kitchensync gopro fetch`)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from kitchensync.storage.names import MEDIA, recordings_in
 from kitchensync.storage.recording_files.kept_session_card import NOT_COPIED
 from kitchensync.storage.recording_files.media_file import load_media
 
-Say = Callable[[str], None]
+Print = Callable[[str], None]
 Meter = Callable[[int, int], None]
-"""Called with bytes of this clip here, and in all."""
+"""Called with the fetched bytes of a clip and its total bytes."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Pending:
 
     @property
     def folder(self) -> Path:
-        """Where its files go."""
+        """Folder of its files."""
         return self.recording / self.device
 
     @property
@@ -45,16 +45,16 @@ class Pending:
 
     @property
     def is_live(self) -> bool:
-        """Whether its recorder runs on this computer now: then camera and files are the recorder's."""
+        """Whether its recorder still runs on this computer, and will fetch the files itself."""
         try:
             return is_running(runtime_folder(self.recording))
         except OSError:
-            return False  # the folder of sockets is not ours: no recorder of ours runs
+            return False  # the runtime folder is not ours, so no recorder of ours runs
 
 
 @dataclass
 class Fetched:
-    """What came of one of them."""
+    """Result of fetching from one camera."""
 
     recording: str
     device: str
@@ -64,10 +64,10 @@ class Fetched:
 
 
 def pending_in(root: Path) -> list[Pending]:
-    """List the cameras of a recording, or of all recordings in a folder, also where the manifest is lost."""
+    """Return the cameras of a recording, or of all recordings in a folder, even if the manifest is lost."""
     paths = [path for recording in recordings_in(root) for path in sorted(recording.glob(f"*/{MEDIA}"))]
-    found = (_read_pending(path) for path in paths)
-    return [one for one in found if one is not None]  # `verify` names the others
+    cameras = map(_read_pending, paths)
+    return [camera for camera in cameras if camera is not None]  # `verify` reports unreadable files
 
 
 def _read_pending(path: Path) -> Pending | None:
@@ -78,17 +78,17 @@ def _read_pending(path: Path) -> Pending | None:
 
 
 def fetch_pending(
-    pending: Pending, address: str | None, *, proxies: bool, say: Say, meter: Meter | None = None
+    pending: Pending, address: str | None, *, proxies: bool, print_line: Print, meter: Meter | None = None
 ) -> Fetched | None:
-    """Fetch what is missing of one clip from its camera, which must be the very camera that recorded it.
+    """Fetch missing files of one clip from the camera that recorded it.
 
-    None for a clip that is being recorded now: its files come by themselves.
+    Returns None for a clip that is being recorded: its recorder fetches the files.
     """
     if pending.is_live:
         return None
     result = Fetched(pending.recording.name, pending.device)
     with locked_folder(pending.folder):
-        # While we waited, others may have written and fetched.
+        # Another process may have fetched the files while we waited for the lock.
         pending = _read_pending(pending.folder / MEDIA) or pending
         if pending.is_live:
             return None
@@ -96,22 +96,28 @@ def fetch_pending(
             return result
         try:
             with open_camera(address or camera_address(pending.recording, pending.device)) as camera:
-                _fetch(camera, pending, result, proxies=proxies, say=say, meter=meter)
+                _fetch(camera, pending, result, proxies=proxies, print_line=print_line, meter=meter)
         except (SensorError, StorageError, OSError) as error:
             result.problem = str(error)
     return result
 
 
 def _fetch(
-    camera: GoProHttp, pending: Pending, result: Fetched, *, proxies: bool, say: Say, meter: Meter | None
+    camera: GoProHttp,
+    pending: Pending,
+    result: Fetched,
+    *,
+    proxies: bool,
+    print_line: Print,
+    meter: Meter | None,
 ) -> None:
     info = camera.info()
     expected = pending.media.get("serial")
     if expected and info.serial != expected:
         raise CameraLost(camera.base_url, f"it is camera {info.serial}, the clip was made by {expected}")
     state = camera.state()
-    if state.encoding:  # nobody stopped it: it was gone when the session ended
-        _refuse_to_stop_another(camera, info.serial, pending.recording.parent)
+    if state.encoding:  # it was not stopped because it was lost when the recording ended
+        _check_not_in_use(camera, info.serial, pending.recording.parent)
         camera.shutter(False)
     camera.wait_idle()
     before = {(folder, name) for folder, name in pending.media.get("before", [])}
@@ -120,10 +126,10 @@ def _fetch(
         raise CameraLost(camera.base_url, "no file of this clip is on its card")
     entries = pending.media.setdefault("files", [])
     promised = sum(file.bytes for file in files)
-    say(f"{pending.recording.name}/{pending.device}: {len(files)} files, {promised / 1e6:.1f} MB")
+    print_line(f"{pending.recording.name}/{pending.device}: {len(files)} files, {promised / 1e6:.1f} MB")
     try:
         if pending.is_open:
-            shown = (lambda here: meter(here, promised)) if meter is not None else None
+            shown = (lambda fetched: meter(fetched, promised)) if meter is not None else None
             fetch_files(camera, pending.folder, files, entries, shown)
             note_films(pending.recording, pending.device, entries)
             pending.media["state"] = "done"
@@ -134,10 +140,10 @@ def _fetch(
         write_media(pending.folder, pending.media)
 
 
-def _refuse_to_stop_another(camera: GoProHttp, serial: str, data: Path) -> None:
-    """Raise CameraBusy while the camera films for another recording that runs now."""
+def _check_not_in_use(camera: GoProHttp, serial: str, data: Path) -> None:
+    """Raise CameraBusy if another running recording uses the camera."""
     for other in pending_in(data):
         if other.media.get("serial") == serial and other.is_live:
             raise CameraBusy(
-                camera.base_url, f"it films {other.recording.name} now; fetch again when that has ended"
+                camera.base_url, f"it records {other.recording.name} now; fetch again when that has ended"
             )

@@ -1,4 +1,4 @@
-"""Which files on a card belong to a clip, and bringing them home: while recording and when fetching later."""
+"""Select the files on a card that belong to a clip, and fetch them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kitchensync.storage.names import MEDIA
 from kitchensync.storage.reading.shutter_openings import shutter_host_ns
 
 NEAR_S = 30.0
-"""Between the camera's own time of a file and the shutter as this computer saw it, the clocks compared."""
+"""Tolerance between the creation time of a file and the shutter times, after correction of the camera's clock."""
 Entry = dict[str, Any]
 Progress = Callable[[int], None]
 
@@ -23,10 +23,10 @@ Progress = Callable[[int], None]
 def new_files(
     listed: list[MediaFile], before: set[tuple[str, str]], media: dict[str, Any]
 ) -> list[MediaFile]:
-    """Files that the clip made: new ones, and where several recordings are new, those begun while it ran.
+    """Return the files of a clip: new files, and if several recordings are new, those that began during the clip.
 
-    `media` is the clip's media.json: shutter times, and the camera's clock against ours. Without them the first
-    new recordings are taken, as many as the shutter was opened.
+    `media` is the clip's media.json with the shutter times and the offset of the camera's clock. Without them the
+    first new recordings are taken, one for each time that the shutter was opened.
     """
     new = [file for file in listed if (file.folder, file.name) not in before]
     numbers = list(dict.fromkeys((file.folder, file.recording_number) for file in new))
@@ -34,8 +34,8 @@ def new_files(
         return new
     window = _window_local_s(media)
     if window is None:
-        wanted = numbers[: 1 + len(media.get("shutters_on_again", []))]
-        return [file for file in new if (file.folder, file.recording_number) in wanted]
+        first = numbers[: 1 + len(media.get("shutters_on_again", []))]
+        return [file for file in new if (file.folder, file.recording_number) in first]
     chosen = []
     for key in numbers:
         group = [file for file in new if (file.folder, file.recording_number) == key]
@@ -46,7 +46,7 @@ def new_files(
 
 
 def _window_local_s(media: dict[str, Any]) -> tuple[float, float] | None:
-    """Begin and end of the clip by the camera's own clock, seconds since 1970 as if it were UTC."""
+    """Return start and end of the clip by the camera's clock, in seconds since 1970 as if it were UTC."""
     started, anchor = media.get("shutter_on"), media.get("anchor")
     clock = (media.get("clock") or {}).get("start")
     if not started or not clock or not anchor:
@@ -64,17 +64,17 @@ def fetch_files(
     entries: list[Entry],
     progress: Progress | None = None,
 ) -> None:
-    """Fetch files whole into a folder; `entries` (of media.json) tells of each as it begins and as it is here."""
+    """Fetch complete files into a folder; `entries` (of media.json) is updated before and after each file."""
     done = 0
     for file in files:
-        entry = next((known for known in entries if known["file"] == file.name), None)
+        entry = next((entry for entry in entries if entry["file"] == file.name), None)
         if entry is None:
             entry = {"file": file.name}
             entries.append(entry)
-        # As the card tells now: a camera that lost power repairs its last file when it is switched on again.
+        # Updated every time: a camera that lost power repairs its last file when it is switched on again.
         entry |= {"folder": file.folder, "bytes": file.bytes, "created_s": file.created}
         before = done
-        shown = (lambda here, _, before=before: progress(before + here)) if progress is not None else None
+        shown = (lambda now, _, before=before: progress(before + now)) if progress is not None else None
         blocks = BlockChecksums()
         fetched = download(camera.entry, file, folder / file.name, shown, observer=blocks)
         rate = fetched.bytes / fetched.seconds if fetched.seconds > 0 else 0.0
@@ -84,17 +84,17 @@ def fetch_files(
 
 
 def fetch_proxies(camera: GoProHttp, folder: Path, files: list[MediaFile]) -> list[str]:
-    """Fetch small copies and pictures into `proxies/`; what the camera does not have is passed over."""
-    got = []
+    """Fetch low-resolution copies and thumbnails, if the camera has them, into `proxies/`; return their names."""
+    fetched = []
     for file in files:
         try:
-            got += [path.name for path in fetch_small(camera.entry, file, folder / "proxies")]
+            fetched += [path.name for path in fetch_small(camera.entry, file, folder / "proxies")]
         except SensorError:
-            continue  # convenience only: the original is what counts
-    return got
+            continue  # proxies are optional
+    return fetched
 
 
 def write_media(folder: Path, media: dict[str, Any]) -> None:
-    """Replace media.json whole."""
+    """Write media.json."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / MEDIA, media)

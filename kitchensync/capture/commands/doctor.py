@@ -60,8 +60,8 @@ def doctor(
 ) -> Answer:
     """Check this computer before a session; with HOST a headset, with --rig all devices of a rig.
 
-    Exit code 1 when something would spoil it. With --acceptance it is one page, which names nobody: what a lab's own
-    devices measured, beside what is promised.
+    Exit code 1 when something would spoil the session. With --acceptance it compares a recording of the lab's own
+    devices with the promised limits, on one page that contains no names of persons.
 
     \b
     Example:
@@ -75,7 +75,7 @@ def doctor(
     from kitchensync.sensors.hololens.catalogue import DEFAULT_SET, headset_stream
     from kitchensync.sensors.hololens.profile import Profile
 
-    if sum(one is not None for one in (host, rig, acceptance)) > 1:
+    if sum(subject is not None for subject in (host, rig, acceptance)) > 1:
         raise click.UsageError("give one of HOST, --rig and --acceptance")
     if acceptance is not None:
         report = examine_acceptance(acceptance)
@@ -84,14 +84,14 @@ def doctor(
     elif host is None:
         report = examine_computer(data, minutes, RIG_MB_PER_S[link])
     else:
-        wanted = [headset_stream(name).name for name in streams.split(",")] if streams else list(DEFAULT_SET)
-        report = examine_headset(host, wanted, Profile(link=link), accept_version)
+        names = [headset_stream(name).name for name in streams.split(",")] if streams else list(DEFAULT_SET)
+        report = examine_headset(host, names, Profile(link=link), accept_version)
     failed = report.status == BAD or (strict and report.status != GOOD)
     return Answer(report.as_dict(), _show, failed=failed)
 
 
-def _show(said: dict[str, Any]) -> None:
-    for one in said["findings"]:
-        advice = f"  -> {one['advice']}" if one["advice"] else ""
-        click.echo(f"{one['status']:5} {one['what']:28} {one['seen']}{advice}")
-    click.echo(f"{said['subject']}: {said['status']}")
+def _show(report: dict[str, Any]) -> None:
+    for finding in report["findings"]:
+        advice = f"  -> {finding['advice']}" if finding["advice"] else ""
+        click.echo(f"{finding['status']:5} {finding['what']:28} {finding['seen']}{advice}")
+    click.echo(f"{report['subject']}: {report['status']}")

@@ -1,4 +1,4 @@
-"""`kitchensync gopro`: the commands around cameras, each in the folder it belongs to, loaded when called."""
+"""`kitchensync gopro`: the commands for cameras."""
 
 from __future__ import annotations
 
@@ -88,11 +88,11 @@ def discover_cameras(seconds: float) -> Answer:
     return Answer({"cameras": [camera._asdict() for camera in discover(seconds)]}, _show_cameras)
 
 
-def _show_cameras(said: dict[str, Any]) -> None:
-    for camera in said["cameras"]:
+def _show_cameras(answer: dict[str, Any]) -> None:
+    for camera in answer["cameras"]:
         click.echo(f"usb:{camera['serial']}  {camera['address']}:{camera['port']}")
-    if not said["cameras"]:
-        click.echo("no camera announces itself; over USB give its serial number: usb:SERIAL")
+    if not answer["cameras"]:
+        click.echo("no camera was discovered; over USB give its serial number: usb:SERIAL")
 
 
 @click.command("remember")
@@ -119,8 +119,8 @@ def remember(name: str, address: str, username: str, certificate: Path, password
     path = write_credentials(
         name, address=address, username=username, password=password, certificate=certificate.read_text()
     )
-    said = {"camera": f"cohn:{name}", "path": str(path)}
-    return Answer(said, lambda _: click.echo(f"cohn:{name} is kept in {path}"))
+    answer = {"camera": f"cohn:{name}", "path": str(path)}
+    return Answer(answer, lambda _: click.echo(f"cohn:{name} is stored in {path}"))
 
 
 def _show(file: Path, described: dict[str, Any]) -> None:
@@ -155,7 +155,7 @@ def _facts(described: dict[str, Any]) -> list[str]:
     lines.append(f"telemetry {described['payloads']} payloads, {sum(described['payload_bytes'])} bytes")
     if "gyro_first_minus_picture_first_us" in described:
         lines.append(
-            f"first gyroscope sample {described['gyro_first_minus_picture_first_us']} us from picture 0"
+            f"first gyroscope sample {described['gyro_first_minus_picture_first_us']} us from frame 0"
         )
     return lines
 
@@ -163,7 +163,7 @@ def _facts(described: dict[str, Any]) -> list[str]:
 def _clue_table(clues: list[dict[str, Any]]) -> rich.table.Table:
     from rich.table import Table
 
-    table = Table("clue", "where telemetry lies on the pictures", "agrees")
+    table = Table("clue", "telemetry relative to the frames", "agrees")
     marks = {True: "yes", False: "[red]no[/red]", None: "-"}
     for clue in clues:
         table.add_row(clue["name"], escape(clue["says"]), marks[clue["agrees"]])
@@ -209,11 +209,11 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
     return Answer({**joined._asdict(), "path": str(joined.path)}, _show_joined)
 
 
-def _show_joined(said: dict[str, Any]) -> None:
-    chapters = f"{len(said['chapters'])} chapters, {said['frames']} frames"
-    click.echo(f"{said['path']}: {chapters}, {said['bytes']} bytes")
-    if said["stripped"]:
-        click.echo(f"taken out: {', '.join(said['stripped'])}")
+def _show_joined(joined: dict[str, Any]) -> None:
+    chapters = f"{len(joined['chapters'])} chapters, {joined['frames']} frames"
+    click.echo(f"{joined['path']}: {chapters}, {joined['bytes']} bytes")
+    if joined["stripped"]:
+        click.echo(f"removed: {', '.join(joined['stripped'])}")
 
 
 @click.command("fetch")
@@ -233,8 +233,8 @@ def _show_joined(said: dict[str, Any]) -> None:
 def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, str], ...]) -> Answer:
     """Download from the cameras the files of the recording PATH, or of all recordings in the folder PATH.
 
-    A download that was cut goes on where it stopped. A camera that is still recording is stopped first, unless a
-    recording that runs now is what it films for; the files of that one come by themselves.
+    An interrupted download is resumed. A camera that is still recording is stopped first, unless it records for a
+    recording that runs now; that one fetches its files itself.
 
     \b
     Example:
@@ -242,26 +242,25 @@ def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, 
     """
     from kitchensync.capture.camera.fetch import fetch_pending, pending_in
 
-    known = dict(addresses)
-    chosen = [one for one in pending_in(path) if one.is_open or (proxies and not pending)]
-    done = []
+    chosen = [camera for camera in pending_in(path) if camera.is_open or (proxies and not pending)]
+    takes = []
     with ByteMeter() as meter:
-        for one in chosen:
-            name = f"{one.recording.name}/{one.device}"
+        for camera in chosen:
+            name = f"{camera.recording.name}/{camera.device}"
             meter.begin(name)
-            address = known.get(one.device)
-            fetched = fetch_pending(one, address, proxies=proxies, say=meter.say, meter=meter.update)
-            if fetched is None:
-                meter.say(f"{name}: being recorded now, left alone")
+            address = dict(addresses).get(camera.device)
+            take = fetch_pending(camera, address, proxies=proxies, print_line=meter.say, meter=meter.update)
+            if take is None:
+                meter.say(f"{name}: being recorded now, skipped")
             else:
-                done.append(fetched)
-    failed = [f"{one.recording}/{one.device}: {one.problem}" for one in done if one.problem]
-    return Answer({"takes": [asdict(one) for one in done]}, _show_fetched, failed, failed=bool(failed))
+                takes.append(take)
+    failed = [f"{take.recording}/{take.device}: {take.problem}" for take in takes if take.problem]
+    return Answer({"takes": [asdict(take) for take in takes]}, _show_fetched, failed, failed=bool(failed))
 
 
-def _show_fetched(said: dict[str, Any]) -> None:
-    for one in said["takes"]:
-        files = ", ".join(one["files"] + one["proxies"]) or "nothing was left to fetch"
-        click.echo(f"{one['recording']}/{one['device']}: {'not fetched' if one['problem'] else files}")
-    if not said["takes"]:
+def _show_fetched(answer: dict[str, Any]) -> None:
+    for take in answer["takes"]:
+        files = ", ".join(take["files"] + take["proxies"]) or "nothing to fetch"
+        click.echo(f"{take['recording']}/{take['device']}: {'not fetched' if take['problem'] else files}")
+    if not answer["takes"]:
         click.echo("nothing is pending")

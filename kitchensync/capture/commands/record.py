@@ -29,7 +29,7 @@ from kitchensync.storage.options.output_options import OutputFolder
     "--link",
     type=click.Choice(["wifi", "wired"]),
     default=None,
-    help="How the headsets are connected; chooses how their pictures are compressed.",
+    help="How the headsets are connected; determines how their video is compressed.",
 )
 @click.option(
     "--seconds",
@@ -61,10 +61,10 @@ from kitchensync.storage.options.output_options import OutputFolder
     "--override",
     default="",
     metavar="REASON",
-    help="Begin though streams or cameras are missing after --start-timeout; the reason is kept.",
+    help="Begin although streams or cameras are missing after --start-timeout; the reason is kept.",
 )
 @click.option(
-    "--strict", is_flag=True, help="Let WARN, or a store without a whole copy, give exit code 1 too."
+    "--strict", is_flag=True, help="Give exit code 1 also for WARN or a store without a complete copy."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object at the end.")
 def record(recording: str, as_json: bool, strict: bool, **options: Any) -> None:
@@ -84,14 +84,14 @@ def record(recording: str, as_json: bool, strict: bool, **options: Any) -> None:
     from kitchensync.storage.copies.store_states import StoreState
     from kitchensync.storage.verify import keep_verdict, verify
 
-    with ForkServer(WORKER, work) as forks:  # first: there are no threads yet
+    with ForkServer(WORKER, work) as forks:  # first, because it cannot fork once there are threads
         order = order_from(recording, options)
         with RecordingProgress(order.recording, order.seconds, enabled=not as_json) as progress:
             result = run(order, progress.update, forks)
     for warning in result.warnings:
         click.echo(f"warning: {warning}", err=True)
     checked = verify(result.path)
-    with contextlib.suppress(OSError):  # for the folder's summary: `report` keeps it anew
+    with contextlib.suppress(OSError):  # only a cache for the summary of the folder
         keep_verdict(result.path, checked)
     if as_json:
         keys = {key: checked[key] for key in checked if key not in ("schema", "recording")}
@@ -128,15 +128,15 @@ def record(recording: str, as_json: bool, strict: bool, **options: Any) -> None:
     help="A recording whose recording.json is lost.",
 )
 @click.option(
-    "--mine", is_flag=True, help="Take up recordings too that a recorder of yours left open elsewhere."
+    "--mine", is_flag=True, help="Also recover your recordings that another computer or user left open."
 )
 def recover(data: Path | None, rebuild: Path | None, mine: bool) -> None:
-    """Finish recordings whose recorder crashed or could not store everything: store what is left in the queue.
+    """Finish recordings whose recorder crashed or could not store everything: store the packets still queued.
 
     The next `record` into the same folder does this automatically. With --rebuild a lost recording.json is taken
-    from a copy, or rebuilt from the other files of that recording; `verify` then reports what could not be found out.
-    With --mine a disk of another computer, or what another user of this one recorded, is taken up; never say so of
-    recordings that you received: what lies beside them can run any program.
+    from a copy, or rebuilt from the other files of that recording; `verify` then reports what could not be rebuilt.
+    With --mine recordings of another computer or of another user of this one are recovered too; never use it for
+    recordings that you received, because the files beside them can run any program.
 
     \b
     Example:
@@ -150,25 +150,25 @@ def recover(data: Path | None, rebuild: Path | None, mine: bool) -> None:
         return
     from kitchensync.capture.session.recover import recover_all
 
-    found = recover_all(data or default_data(), is_mine=mine)
-    for path in found.paths:
+    recovered = recover_all(data or default_data(), accept_foreign=mine)
+    for path in recovered.paths:
         click.echo(f"{path.name} is recovered; check it with `kitchensync verify {path}`")
-    for line in found.left:
+    for line in recovered.failures:
         click.echo(f"kitchensync: {line}", err=True)
-    if found.left:
+    if recovered.failures:
         sys.exit(1)
-    if not found.paths:
+    if not recovered.paths:
         click.echo("nothing to recover")
 
 
 def _rebuild(recording: Path) -> None:
     from kitchensync.capture.session.rebuild import rebuild
 
-    done, has_queue = rebuild(recording)
-    if done.copy is not None:
-        click.echo(f"{recording.name}: recording.json is taken from {done.copy}")
+    rebuilt, has_queue = rebuild(recording)
+    if rebuilt.copy is not None:
+        click.echo(f"{recording.name}: recording.json is taken from {rebuilt.copy}")
     else:
-        click.echo(f"{recording.name}: recording.json is rebuilt; unknown: {', '.join(done.unknown)}")
+        click.echo(f"{recording.name}: recording.json is rebuilt; unknown: {', '.join(rebuilt.unknown)}")
     if has_queue:
         click.echo(f"packets may wait in its queue: run `kitchensync recover --data {recording.parent}`")
     else:

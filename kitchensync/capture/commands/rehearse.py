@@ -27,14 +27,14 @@ BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 @click.option(
     "--keep",
     type=OutputFolder(),
-    help="Keep every recording and its truth here; go on there later.",
+    help="Keep every recording and its ground truth here, and resume there later.",
 )
 @answers("rehearse/1")
 def rehearse(scenarios: int, seed: int, keep: Path | None) -> Answer:
     """Inject faults while recording the virtual kitchen, and account for every packet. Needs a clone.
 
-    Plays one short recording after the other, about fifteen seconds each. Ctrl-C ends it with nothing left
-    behind; with --keep the same command goes on where it was.
+    Makes one short recording after the other, about fifteen seconds each. Ctrl-C ends it and removes all files; with
+    --keep the same command resumes.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`kitchensync sample`: a small recording of the virtual kitchen, to try things on."""
+"""`kitchensync sample`: a small recording of the virtual kitchen for trying things out."""
 
 from __future__ import annotations
 
@@ -42,21 +42,20 @@ RECIPE = {
     "seed": 1,
 }
 DONE_S = {1: 6.0, 2: 13.0, 3: 18.5}
-"""When each step was touched as done, seconds after the start."""
+"""Times at which each step was marked as done, in seconds after the start."""
 WRONG = 2
 FIELDS = {"node": WRONG, "categories": [4], "description": "torn bread"}
-"""The error of technique that was entered."""
+"""The error of technique in the log."""
 
 
 @click.command()
 @click.argument("out", metavar="DIR", type=OutputFolder())
 @answers("sample/1")
 def sample(out: Path) -> Answer:
-    """Make a small recording of the virtual kitchen, to try things on: 20 seconds in about 5 MB.
+    """Make a small recording of the virtual kitchen for trying things out: 20 seconds in about 5 MB.
 
-    It has the front camera (424x240), gyroscope, head, hands and gaze of a headset and the film of a camera, aligned,
-    and three steps of a recipe, the second of them done wrong. It takes half a minute, and 600 MB of room
-    for temporary files.
+    It has the front camera (424x240), gyroscope, head, hands and gaze of a headset, the video of a camera, and
+    three steps of a recipe, the second of them done wrong. It takes half a minute, and 600 MB for temporary files.
 
     \b
     Example:
@@ -65,14 +64,14 @@ def sample(out: Path) -> Answer:
     check_recording_place(out)
     with written_folder(out, proof=MANIFEST) as part:
         _make(part, out.name)
-    size = sum(one.stat().st_size for one in out.rglob("*") if one.is_file())
-    said = {"recording": out.name, "path": str(out), "seconds": SECONDS, "bytes": size}
-    return Answer(said, lambda _: click.echo(f"{out.name}: {SECONDS} s, {size_words(size)}, in {out}"))
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    answer = {"recording": out.name, "path": str(out), "seconds": SECONDS, "bytes": size}
+    return Answer(answer, lambda _: click.echo(f"{out.name}: {SECONDS} s, {size_words(size)}, in {out}"))
 
 
 def _make(part: Path, name: str) -> None:
-    """Record, align and archive beside `part`, then copy it there. Raises KitchenFailed."""
-    import zmq  # noqa: F401  # `record` needs it: a missing extra is named before anything starts
+    """Record, align and archive in a temporary folder, then copy the result to `part`. Raises KitchenFailed."""
+    import zmq  # noqa: F401  # `record` needs it: a missing extra is reported before anything starts
 
     with TemporaryDirectory(prefix="kitchensync-sample-") as folder, Bar(unit="steps") as bar:
         work = Path(folder)
@@ -80,10 +79,10 @@ def _make(part: Path, name: str) -> None:
         bar.show(0, 3, f"recording {SECONDS} s")
         with simulator(work, SEED, SECONDS) as kitchen:
             rig.write_text(RIG.format(host=kitchen.host, camera=kitchen.gopro))
-            words = ["record", name, "--data", str(recording.parent), "--rig", str(rig), "--streams", STREAMS]
-            words += ["--participant", "virtual-1", "--place", "virtual kitchen"]
-            finish(words, work, kitchen.environment)
-        _touch_steps(recording)
+            arguments = ["record", name, "--data", str(recording.parent), "--rig", str(rig)]
+            arguments += ["--streams", STREAMS, "--participant", "virtual-1", "--place", "virtual kitchen"]
+            finish(arguments, work, kitchen.environment)
+        _write_steps(recording)
         for done, verb in enumerate(("sync", "archive"), start=1):
             bar.show(done, 3, verb)
             finish([verb, str(recording)], work, {})
@@ -92,15 +91,15 @@ def _make(part: Path, name: str) -> None:
             target.mkdir() if source.is_dir() else target.write_bytes(source.read_bytes())
 
 
-def _touch_steps(recording: Path) -> None:
-    """Write the log of a tablet at which three steps were touched."""
+def _write_steps(recording: Path) -> None:
+    """Write the event log of a tablet on which three steps were marked as done."""
     from kitchensync.storage.rebuild.rebuilt_manifest import entered
 
     log = EventLog(recording, "tablet")
     with edit_manifest(recording) as manifest:
-        begun = manifest["started"]
-        assert begun is not None  # this very command recorded it
-        begin_ns = begun["host_ns"]
+        started = manifest["started"]
+        assert started is not None  # it has just been recorded
+        begin_ns = started["host_ns"]
         log.append("recipe", host_ns=begin_ns, uncertainty_ns=0, body=RECIPE, op_id="recipe")
         for node, at_s in DONE_S.items():
             at_ns = begin_ns + round(at_s * 1e9)

@@ -1,4 +1,4 @@
-"""What an operator tells a running recording by command, through its own signed channel."""
+"""Commands that an operator sends to a running recording: stop, mark, pause, resume."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kitchensync.capture.errors import NotRunning
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 
-IN_WORDS = {
-    "mark": "the mark is kept",
+MESSAGES = {
+    "mark": "the mark is stored",
     "pause": "its privacy pause began: nothing of it is shown until `kitchensync resume`",
     "resume": "its privacy pause ended",
-    "swap": "a battery or card is being changed: a gap from now on is named `device_swap`",
+    "swap": "a battery or card is being changed: gaps from now on get the cause `device_swap`",
     "swapped": "the change is done",
 }
 
@@ -32,14 +32,14 @@ only_in_data = click.option(
 @click.option(
     "--leave-films",
     is_flag=True,
-    help="Do not wait for films: they stay on the cards for `kitchensync gopro fetch --pending`.",
+    help="Do not wait for videos: they stay on the cards for `kitchensync gopro fetch --pending`.",
 )
 @answers("stop/1")
 def stop(recording: str | None, data: Path | None, abort: str | None, leave_films: bool) -> Answer:
     """Stop the recording ID; return when every packet is accounted for.
 
-    Without ID it asks, on a terminal; elsewhere it says what runs and stops nothing. Films of cameras may still be
-    on their way to this computer when it returns; a second `stop --leave-films` lets them stay.
+    Without ID it asks for one on a terminal; without a terminal it lists the running recordings and stops none.
+    Videos may still be downloading when it returns; a second `stop --leave-films` leaves them on the cards.
 
     \b
     Example:
@@ -49,42 +49,43 @@ def stop(recording: str | None, data: Path | None, abort: str | None, leave_film
     from kitchensync.capture.session.control import ask, find, wait_for_ledger
     from kitchensync.capture.station import keep_reason
 
-    name, endpoint = find(recording or _chosen(data), data)
-    told = ask(endpoint, "abort" if abort is not None else "stop")
-    if told is None:
+    name, endpoint = find(recording or _ask_which(data), data)
+    state = ask(endpoint, "abort" if abort is not None else "stop")
+    if state is None:
         raise NotRunning(name, [])
-    path = Path(told["path"])
-    told = wait_for_ledger(endpoint) or told
+    path = Path(state["path"])
+    state = wait_for_ledger(endpoint) or state
     if abort is not None:
         keep_reason(path, abort)
     if leave_films:
         ask(endpoint, "leave_films")
-    films = [camera for camera, facts in told["cameras"].items() if facts["state"] not in ("done", "pending")]
-    answer = {"recording": name, "path": str(path), "films_awaited": [] if leave_films else films}
-    return Answer(answer, _say_stopped)
+    cameras = state["cameras"].items()
+    awaited = [camera for camera, facts in cameras if facts["state"] not in ("done", "pending")]
+    answer = {"recording": name, "path": str(path), "films_awaited": [] if leave_films else awaited}
+    return Answer(answer, _show_stopped)
 
 
-def _chosen(data: Path | None) -> str | None:
-    """Ask which running recording is meant; None where none runs. Raises click.UsageError without a terminal."""
+def _ask_which(data: Path | None) -> str | None:
+    """Ask which running recording to stop; None if none runs. Raises click.UsageError without a terminal."""
     from kitchensync.capture.session.control import running
 
-    found = {name: _where(endpoint) for name, endpoint in running(data)}
-    if not found:
+    recordings = {name: _place_and_age(endpoint) for name, endpoint in running(data)}
+    if not recordings:
         return None
     if not sys.stdin.isatty():
-        known = "; ".join(f"{name} ({where})" for name, where in found.items())
-        raise click.UsageError(f"which recording? Give its ID. Running: {known}")
-    if len(found) == 1:
-        ((name, where),) = found.items()
-        click.confirm(f"Stop {name} ({where})?", abort=True, err=True)
+        names = "; ".join(f"{name} ({place})" for name, place in recordings.items())
+        raise click.UsageError(f"which recording? Give its ID. Running: {names}")
+    if len(recordings) == 1:
+        ((name, place),) = recordings.items()
+        click.confirm(f"Stop {name} ({place})?", abort=True, err=True)
         return name
-    for name, where in found.items():
-        click.echo(f"{name}  {where}", err=True)
-    return str(click.prompt("Which one", type=click.Choice(list(found)), err=True))
+    for name, place in recordings.items():
+        click.echo(f"{name}  {place}", err=True)
+    return str(click.prompt("Which one", type=click.Choice(list(recordings)), err=True))
 
 
-def _where(endpoint: Path) -> str:
-    """Say in which folder a recording is made, and since when."""
+def _place_and_age(endpoint: Path) -> str:
+    """Return the path of a running recording and for how long it has run."""
     from kitchensync.capture.session.control import ask
     from kitchensync.shell.host_clock import utc_anchor
 
@@ -92,11 +93,11 @@ def _where(endpoint: Path) -> str:
     return f"{(ask(endpoint, 'state') or {}).get('path', 'it does not answer')}, for {minutes:.0f} min"
 
 
-def _say_stopped(said: dict[str, object]) -> None:
-    films = said["films_awaited"]
-    assert isinstance(films, list)
-    more = f"; the films of {', '.join(films)} are on their way" if films else ""
-    click.echo(f"{said['recording']} is stopped and its ledger closed{more}")
+def _show_stopped(answer: dict[str, object]) -> None:
+    cameras = answer["films_awaited"]
+    assert isinstance(cameras, list)
+    videos = f"; the videos of {', '.join(cameras)} are downloading" if cameras else ""
+    click.echo(f"{answer['recording']} is stopped and its ledger closed{videos}")
 
 
 @click.command()
@@ -106,13 +107,13 @@ def _say_stopped(said: dict[str, object]) -> None:
 @click.option("--swapped", "kind", flag_value="swapped", help="The change is done.")
 @answers("mark/1")
 def mark(recording: str, text: str, kind: str | None) -> Answer:
-    """Mark this moment of the running recording ID, with a TEXT where one is given; it is kept in its events.
+    """Mark this moment of the running recording ID, with an optional TEXT; it is kept in its events.
 
     \b
     Example:
       kitchensync mark take-1 "the pan burns"
     """
-    return _told(recording, kind or "mark", text)
+    return _send(recording, kind or "mark", text)
 
 
 @click.command()
@@ -125,7 +126,7 @@ def pause(recording: str | None) -> Answer:
     Example:
       kitchensync pause take-1
     """
-    return _told(recording, "pause")
+    return _send(recording, "pause")
 
 
 @click.command()
@@ -138,18 +139,18 @@ def resume(recording: str | None) -> Answer:
     Example:
       kitchensync resume take-1
     """
-    return _told(recording, "resume")
+    return _send(recording, "resume")
 
 
-def _told(recording: str | None, kind: str, text: str = "") -> Answer:
-    """Tell a running recording something about this moment. Raises NotRunning, click.UsageError."""
-    from kitchensync.capture.session.control import LONGEST_TEXT, ask, find
+def _send(recording: str | None, kind: str, text: str = "") -> Answer:
+    """Send an event to a running recording. Raises NotRunning, click.UsageError."""
+    from kitchensync.capture.session.control import MAX_TEXT_LENGTH, ask, find
 
-    if len(text) > LONGEST_TEXT:
-        raise click.UsageError(f"the remark has {len(text)} characters, at most {LONGEST_TEXT} are kept")
+    if len(text) > MAX_TEXT_LENGTH:
+        raise click.UsageError(f"the remark has {len(text)} characters, at most {MAX_TEXT_LENGTH} are kept")
     name, endpoint = find(recording)
-    told = ask(endpoint, kind, text)
-    if told is None or told["stop_asked"]:
+    state = ask(endpoint, kind, text)
+    if state is None or state["stop_asked"]:
         raise NotRunning(name, [])
-    answer = {"recording": name, "kind": kind, "host_ns": told["host_ns"]}
-    return Answer(answer, lambda said: click.echo(f"{said['recording']}: {IN_WORDS[str(said['kind'])]}"))
+    answer = {"recording": name, "kind": kind, "host_ns": state["host_ns"]}
+    return Answer(answer, lambda _: click.echo(f"{name}: {MESSAGES[kind]}"))

@@ -49,18 +49,18 @@ def top(recording: str | None, data: Path | None, once: bool, metrics_port: int 
     from kitchensync.capture.monitor.monitor import RecordingMonitor
 
     monitor = RecordingMonitor()
-    found = monitor.look(recording, data, wait_ms=ONCE_MS)
-    if recording is not None and not found:
-        raise NotRunning(recording, [one["recording"] for one in monitor.look(data=data)])
+    views = monitor.views(recording, data, wait_ms=ONCE_MS)
+    if recording is not None and not views:
+        raise NotRunning(recording, [view["recording"] for view in monitor.views(data=data)])
     as_json = bool(click.get_current_context().params.get("as_json"))
     if once or as_json:
-        return Answer({"recordings": found}, _show_once)
-    _follow(partial(monitor.look, recording, data), metrics_port)
+        return Answer({"recordings": views}, _show_once)
+    _follow(partial(monitor.views, recording, data), metrics_port)
     return Answer({"recordings": []}, lambda _: None)
 
 
-def _show_once(said: dict[str, Any]) -> None:
-    console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(said["recordings"]))
+def _show_once(answer: dict[str, Any]) -> None:
+    console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(answer["recordings"]))
 
 
 def _follow(look: Callable[[], list[dict[str, Any]]], metrics_port: int | None) -> None:
@@ -78,7 +78,7 @@ def _follow(look: Callable[[], list[dict[str, Any]]], metrics_port: int | None) 
 
 @contextlib.contextmanager
 def _metrics(port: int | None, newest: Callable[[], list[dict[str, Any]]]) -> Iterator[None]:
-    """Answer /metrics while the block runs, if a port was named."""
+    """Serve /metrics while the block runs, if a port was given."""
     if port is None:
         yield
         return

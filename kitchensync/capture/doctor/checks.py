@@ -1,4 +1,4 @@
-"""Preflight: what would go wrong, found before the session. Every finding is a word and what to do about it."""
+"""Check this computer before a session; every finding has a status and advice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kitchensync.shell.files_on_disk import NO_INODES, lacks_inodes
 GOOD, LOOK, BAD = "good", "look", "bad"
 _ORDER = (GOOD, LOOK, BAD)
 RIG_MB_PER_S = {"wifi": 10.8, "wired": 58.8}
-"""Of a headset with all its streams and one camera, by how the headset is connected."""
+"""Data rate of a headset with all its streams and one camera, by the connection of the headset."""
 TABLET_PORT = 8000
 WRITE_TEST_BYTES = 64 << 20
 CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -27,7 +27,7 @@ GOOD_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_p
 
 @dataclass
 class CheckResult:
-    """One thing that was looked at."""
+    """Result of one check."""
 
     what: str
     status: str
@@ -37,19 +37,19 @@ class CheckResult:
 
 @dataclass
 class Report:
-    """All that was looked at."""
+    """Results of all checks."""
 
     subject: str
     findings: list[CheckResult] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def add(self, what: str, status: str, seen: str, advice: str = "") -> None:
-        """Note one finding; advice only where there is something to do."""
-        self.findings.append(CheckResult(what, status, seen, advice if status != GOOD else ""))
+    def add(self, what: str, status: str, result: str, advice: str = "") -> None:
+        """Add one finding; the advice is dropped if the status is good."""
+        self.findings.append(CheckResult(what, status, result, advice if status != GOOD else ""))
 
     def take(self, device: str, other: Report) -> None:
-        """Take over what was found at a device, under its name."""
-        self.findings += [replace(one, what=f"{device}: {one.what}") for one in other.findings]
+        """Add the findings of a device, under its name."""
+        self.findings += [replace(finding, what=f"{device}: {finding.what}") for finding in other.findings]
 
     @property
     def status(self) -> str:
@@ -69,7 +69,7 @@ class Report:
 
 
 def examine_computer(data: Path, minutes: float, mb_per_s: float) -> Report:
-    """Check this computer for a session of so many minutes recorded into `data` at this rate."""
+    """Check this computer for a session of `minutes` that is recorded into `data` at this rate."""
     report = Report(socket.gethostname())
     _clock_source(report)
     _ntp(report)
@@ -95,17 +95,17 @@ def _clock_source(report: Report) -> None:
 
 
 def _ntp(report: Report) -> None:
-    said = _output(["timedatectl", "show", "-p", "NTPSynchronized", "--value"])
-    words = {"yes": (GOOD, "this computer's UTC is synchronized"), "no": (LOOK, "not synchronized")}
-    status, seen = words.get(said, (LOOK, "cannot be told here"))
-    report.add("NTP", status, seen, "switch on time synchronization (timedatectl set-ntp true)")
+    answer = _output(["timedatectl", "show", "-p", "NTPSynchronized", "--value"])
+    results = {"yes": (GOOD, "this computer's UTC is synchronized"), "no": (LOOK, "not synchronized")}
+    status, result = results.get(answer, (LOOK, "cannot be checked here"))
+    report.add("NTP", status, result, "switch on time synchronization (timedatectl set-ntp true)")
 
 
 def _processors(report: Report) -> None:
     waits = waits_percent()
-    seen = f"programs waited for one {waits:.0f} % of the last 10 s"
+    result = f"programs waited for one {waits:.0f} % of the last 10 s"
     report.add(
-        "processors", LOOK if waits > BUSY_PERCENT else GOOD, seen, "end what else runs on this computer"
+        "processors", LOOK if waits > BUSY_PERCENT else GOOD, result, "end what else runs on this computer"
     )
 
 
@@ -116,18 +116,18 @@ def _disk(report: Report, data: Path, minutes: float, mb_per_s: float) -> None:
         return
     free = shutil.disk_usage(place).free
     needed = minutes * 60 * mb_per_s * 1e6
-    left_minutes = int(free / (mb_per_s * 60e6))
-    seen = f"{free / 1e9:.1f} GB free in {place}: room for {left_minutes} min, {minutes:g} are wanted"
-    report.add("disk space", GOOD if free > 1.2 * needed else BAD, seen, "free some space or give --data")
+    free_minutes = int(free / (mb_per_s * 60e6))
+    result = f"{free / 1e9:.1f} GB free in {place}: room for {free_minutes} min, {minutes:g} are needed"
+    report.add("disk space", GOOD if free > 1.2 * needed else BAD, result, "free some space or give --data")
     try:
         rate = _write_rate(place)
     except OSError as error:
         report.add("write rate", BAD, f"cannot write in {place}: {error.strerror}", "give another --data")
         return
-    report.facts |= {"free_bytes": free, "needed_bytes": round(needed), "minutes_left": left_minutes}
+    report.facts |= {"free_bytes": free, "needed_bytes": round(needed), "minutes_left": free_minutes}
     report.facts["write_bytes_per_s"] = rate
-    seen = f"{rate / 1e6:.0f} MB/s synced, a session wants {mb_per_s:.1f}"
-    report.add("write rate", GOOD if rate > 3e6 * mb_per_s else BAD, seen, "use a faster disk")
+    result = f"{rate / 1e6:.0f} MB/s synced, a session needs {mb_per_s:.1f}"
+    report.add("write rate", GOOD if rate > 3e6 * mb_per_s else BAD, result, "use a faster disk")
 
 
 def _write_rate(place: Path) -> float:
@@ -142,21 +142,22 @@ def _write_rate(place: Path) -> float:
 
 
 def _sleep_settings(report: Report) -> None:
-    said = _output(["systemctl", "is-enabled", "sleep.target"])
-    if said == "masked":
+    answer = _output(["systemctl", "is-enabled", "sleep.target"])
+    if answer == "masked":
         report.add("sleep", GOOD, "sleep is switched off")
     else:
+        result = "this computer may fall asleep" if answer else "cannot be checked here"
         advice = "keep the lid open and the power in, or: systemctl mask sleep.target suspend.target"
-        report.add("sleep", LOOK, "this computer may fall asleep" if said else "cannot be told here", advice)
+        report.add("sleep", LOOK, result, advice)
 
 
 def _network(report: Report) -> None:
     names = [name for _, name in socket.if_nameindex() if name != "lo"]
     states = {name: _read(Path("/sys/class/net") / name / "operstate") for name in names}
     up = [name for name, state in states.items() if state in ("up", "unknown")]
-    seen = ", ".join(f"{name} {state}" for name, state in states.items()) or "none"
+    result = ", ".join(f"{name} {state}" for name, state in states.items()) or "none"
     report.add(
-        "interfaces", GOOD if up else LOOK, seen, "no network is up: plug in or join the rig's network"
+        "interfaces", GOOD if up else LOOK, result, "no network is up: plug in or join the rig's network"
     )
     routes = [line.split()[0] for line in _read(Path("/proc/net/route")).splitlines()[1:] if line.split()]
     wireless = [name for name in up if (Path("/sys/class/net") / name / "wireless").exists()]
@@ -165,7 +166,7 @@ def _network(report: Report) -> None:
         advice = "a cable from this computer to the access point halves the traffic in the air"
         report.add("wireless", LOOK, ", ".join(wireless), advice)
     advice = "the headset's protocol has no password: use a network of its own, without guests"
-    report.add("isolation", LOOK, "cannot be seen from here", advice)
+    report.add("isolation", LOOK, "cannot be checked here", advice)
 
 
 def _tablet_port(report: Report) -> None:
@@ -173,13 +174,13 @@ def _tablet_port(report: Report) -> None:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("0.0.0.0", TABLET_PORT))  # noqa: S104 (as the app would)
-            seen, status = f"port {TABLET_PORT} is free", GOOD
+            result, status = f"port {TABLET_PORT} is free", GOOD
         except OSError as error:
-            seen, status = f"port {TABLET_PORT}: {error.strerror}", LOOK
+            result, status = f"port {TABLET_PORT}: {error.strerror}", LOOK
     advice = "the recipe app may run there already; else choose --port"
-    report.add("tablet port", status, seen, advice)
-    said = (_output(["ufw", "status"]) or _output(["firewall-cmd", "--state"])).lower()
-    if said.split("\n")[0] in ("status: active", "running"):
+    report.add("tablet port", status, result, advice)
+    firewall = (_output(["ufw", "status"]) or _output(["firewall-cmd", "--state"])).lower()
+    if firewall.split("\n")[0] in ("status: active", "running"):
         report.add("firewall", LOOK, "a firewall is on", f"let the tablet in: TCP port {TABLET_PORT}")
 
 
@@ -188,13 +189,13 @@ def _encryption(report: Report, data: Path) -> None:
     source = _output(["findmnt", "-no", "SOURCE", "-T", str(place)]).split("[")[0]
     kinds = _output(["lsblk", "-sno", "TYPE", source]) if source.startswith("/dev/") else ""
     is_encrypted = "crypt" in kinds.split()
-    seen = f"{source or place} is {'encrypted' if is_encrypted else 'not seen to be encrypted'}"
+    result = f"{source or place} is {'encrypted' if is_encrypted else 'apparently not encrypted'}"
     advice = "recordings show people: put the data on an encrypted disk"
-    report.add("encryption", GOOD if is_encrypted else LOOK, seen, advice)
+    report.add("encryption", GOOD if is_encrypted else LOOK, result, advice)
 
 
 def _output(command: list[str]) -> str:
-    """Return what a command says, nothing where it does not exist or does not answer."""
+    """Return the output of a command, "" if it does not exist or does not answer."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Preflight of everything that a rig file names: this computer, each headset, each camera."""
+"""Check this computer and every device of a rig file before a session."""
 
 from __future__ import annotations
 
@@ -16,34 +16,33 @@ from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.storage.chunks.layout import INDEX, POSE_FLOATS
 
 ENOUGH_BATTERY_PERCENT = 60
-"""A camera lasts about an hour and a half; less than this is not enough for a session."""
-
+"""Charge that a session needs; a full battery lasts about an hour and a half."""
 
 POSE_BYTES = 4 * POSE_FLOATS
 
 
 def examine_devices(order: RecordingRequest, data: Path, minutes: float, name: str) -> Report:
-    """Look over this computer and every device of an order, the devices all at once."""
+    """Check this computer and every device of an order, the devices in parallel."""
     report = Report(name)
     with ThreadPoolExecutor(max_workers=1 + len(order.headsets) + len(order.cameras)) as pool:
-        asked = {}
-        for one in order.headsets:
-            profile = Profile(**one.profile)
-            asked[one.name] = pool.submit(
-                examine_headset, one.host, one.streams, profile, order.accept_version
+        checks = {}
+        for headset in order.headsets:
+            profile = Profile(**headset.profile)
+            checks[headset.name] = pool.submit(
+                examine_headset, headset.host, headset.streams, profile, order.accept_version
             )
         for camera, address in order.cameras.items():
-            asked[camera] = pool.submit(examine_camera, address, minutes)
+            checks[camera] = pool.submit(examine_camera, address, minutes)
         computer = examine_computer(data, minutes, _mb_per_s(order))
         report.take("this computer", computer)
         report.facts = computer.facts
-        for device, found in asked.items():
-            report.take(device, found.result())
+        for device, check in checks.items():
+            report.take(device, check.result())
     return report
 
 
 def _mb_per_s(order: RecordingRequest) -> float:
-    """Return what a rig sends: its headsets as they are set, with each packet's pose and index row; its cameras."""
+    """Return the stored data rate of a rig in MB/s: packets with poses and index rows, and videos."""
     total = 7.5e6 * len(order.cameras)  # a GoPro at 4K30
     for headset in order.headsets:
         profile = Profile(**headset.profile)
@@ -54,7 +53,7 @@ def _mb_per_s(order: RecordingRequest) -> float:
 
 
 def examine_camera(address: str, minutes: float) -> Report:
-    """Look over a camera for a session of so many minutes; nothing is changed at it."""
+    """Check a camera for a session of `minutes`, without changing its settings."""
     report = Report(address)
     try:
         with open_camera(address) as camera:
@@ -63,23 +62,23 @@ def examine_camera(address: str, minutes: float) -> Report:
         report.add("camera", BAD, str(error), "switch it on, and check its address")
         return report
     report.add("camera", GOOD, f"{info.model_name}, firmware {info.firmware}")
-    percent, left_s = state.battery_percent, state.video_seconds_left
+    percent, remaining_s = state.battery_percent, state.video_seconds_left
     if percent is None:
-        report.add("battery", LOOK, "is not told", "look at the camera")
+        report.add("battery", LOOK, "not reported", "look at the camera")
     else:
-        few = BAD if percent < LOW_BATTERY_PERCENT else LOOK
-        status = GOOD if percent >= ENOUGH_BATTERY_PERCENT else few
+        status = BAD if percent < LOW_BATTERY_PERCENT else LOOK
+        status = GOOD if percent >= ENOUGH_BATTERY_PERCENT else status
         report.add("battery", status, f"{percent} %", "charge it, or have another one at hand")
-    if left_s is None:
-        report.add("card", LOOK, "is not told", "look at the camera")
+    if remaining_s is None:
+        report.add("card", LOOK, "not reported", "look at the camera")
     else:
-        status = GOOD if left_s >= 60 * minutes else BAD
-        seen = f"room for {left_s // 60} min, {minutes:g} are wanted"
+        status = GOOD if remaining_s >= 60 * minutes else BAD
+        result = f"room for {remaining_s // 60} min, {minutes:g} are needed"
         report.add(
-            "card", status, seen, "kitchensync gopro fetch --pending, then gopro free; or another card"
+            "card", status, result, "kitchensync gopro fetch --pending, then gopro free; or another card"
         )
     for complaint in state.complaints():
-        report.add("state", BAD, complaint, "mend it at the camera")
+        report.add("state", BAD, complaint, "fix it at the camera")
     if not state.ready:
-        report.add("state", LOOK, "it is filming or busy", "end that first")
+        report.add("state", LOOK, "it is recording or busy", "end that first")
     return report

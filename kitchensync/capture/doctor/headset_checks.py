@@ -1,4 +1,4 @@
-"""Preflight of a headset: version, ports, Research Mode, clock, and whether the wanted streams go together."""
+"""Check a headset before a session: version, ports, Research Mode, clock, combination of streams, bandwidth."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ MEANING = {
     _UNREACHABLE: "check the address and the network, and wake the headset",
     "research": "switch on Research Mode in the headset's device portal and start the app again",
 }
-CANNOT_TELL = "this computer is too busy to tell: end what else runs, and check again"
+TOO_BUSY = "this computer is too busy to tell: end what else runs, and check again"
 
 
 def examine_headset(
     host: str, streams: list[str], profile: Profile, accept_version: str | None = None
 ) -> Report:
-    """Look over a headset; its streams are opened for one packet each, except the cameras behind `pv`."""
+    """Check a headset; each stream is opened for one packet, except those that start a camera."""
     report = Report(host)
-    is_busy = waits_percent() > BUSY_PERCENT  # before a port each makes it busy itself
+    is_busy = waits_percent() > BUSY_PERCENT  # measured before the checks themselves cause load
     try:
         with RemoteControl(host, CONNECT_S) as remote:
             _version(report, remote.version(), accept_version)
@@ -46,7 +46,7 @@ def examine_headset(
     states = _ports(host, profile)
     report.facts["ports"] = states
     _judge_ports(report, states, streams, is_busy=is_busy)
-    _together(report, streams)
+    _combination(report, streams)
     _bandwidth(report, streams, profile)
     return report
 
@@ -64,16 +64,18 @@ def _version(report: Report, version: tuple[int, ...], accept: str | None) -> No
 
 def _clock(report: Report, remote: RemoteControl) -> None:
     answers = [remote.clock_exchange() for _ in range(EXCHANGES)]
-    trips = sorted((one.host_receive_ns - one.host_send_ns) / 1e6 for one in answers)
-    best, middle, worst = trips[0], trips[len(trips) // 2], trips[-1]
-    status = GOOD if middle < GOOD_ROUND_TRIP_MS else LOOK if middle < BAD_ROUND_TRIP_MS else BAD
-    report.facts["round_trip_ms"] = {"best": best, "median": middle, "worst": worst}
-    seen = f"{best:.2f} ms best, {middle:.2f} median, {worst:.2f} worst of {EXCHANGES}"
-    report.add("clock exchange", status, seen, "a crowded network: use a 5 GHz network of its own, or USB-C")
+    trips = sorted((answer.host_receive_ns - answer.host_send_ns) / 1e6 for answer in answers)
+    best, median, worst = trips[0], trips[len(trips) // 2], trips[-1]
+    status = GOOD if median < GOOD_ROUND_TRIP_MS else LOOK if median < BAD_ROUND_TRIP_MS else BAD
+    report.facts["round_trip_ms"] = {"best": best, "median": median, "worst": worst}
+    result = f"{best:.2f} ms best, {median:.2f} median, {worst:.2f} worst of {EXCHANGES}"
+    report.add(
+        "clock exchange", status, result, "a crowded network: use a 5 GHz network of its own, or USB-C"
+    )
 
 
 def _ports(host: str, profile: Profile) -> dict[str, str]:
-    """Try every port at once: what a first packet would need is asked for, and dropped after it."""
+    """Return the state of every port; all are tried in parallel, streams up to their first packet."""
     with ThreadPoolExecutor(max_workers=len(STREAMS) + len(COMMAND_PORTS)) as pool:
         streams = {name: pool.submit(_try_stream, host, name, profile) for name in STREAMS}
         commands = {name: pool.submit(_try_port, host, port) for name, port in COMMAND_PORTS.items()}
@@ -94,7 +96,7 @@ def _try_stream(host: str, name: str, profile: Profile) -> str:
     stream = STREAMS[name]
     state = _try_port(host, stream.port)
     if state != _OPEN or stream.opens_a_device:
-        return state  # opening these would start a camera, or a sensor that shares one
+        return state  # opening these would start a camera, or a sensor that shares a camera
     client = StreamClient(stream, host, stream.configure(profile), CONNECT_S, FIRST_PACKET_S)
     try:
         client.connect()
@@ -111,16 +113,16 @@ def _judge_ports(report: Report, states: dict[str, str], streams: list[str], *, 
     others = [states[name] for name, spec in STREAMS.items() if not 3800 <= spec.port <= 3808]
     _research_mode(report, set(research), set(others))
     for name, state in states.items():
-        wanted = name in streams or name == "remote_configuration"
+        is_needed = name in streams or name == "remote_configuration"
         port = STREAMS[name].port if name in STREAMS else COMMAND_PORTS[name]
-        cannot_tell = state == _SILENT and is_busy
-        bad = BAD if wanted and not cannot_tell else LOOK
-        meaning = CANNOT_TELL if cannot_tell else MEANING.get(state, "")
+        is_unclear = state == _SILENT and is_busy
+        bad = BAD if is_needed and not is_unclear else LOOK
+        meaning = TOO_BUSY if is_unclear else MEANING.get(state, "")
         report.add(f"{name} ({port})", GOOD if state == _OPEN else bad, state, meaning)
 
 
 def _research_mode(report: Report, research: set[str], others: set[str]) -> None:
-    """Judge by which ports answer: with Research Mode off, its own refuse and the others do not."""
+    """Judge Research Mode from the ports: while it is off, its ports refuse and the others do not."""
     if research & {_OPEN, _SILENT}:
         report.facts["research_mode"] = True
         report.add("research mode", GOOD, "on")
@@ -132,10 +134,10 @@ def _research_mode(report: Report, research: set[str], others: set[str]) -> None
         report.add("research mode", LOOK, "cannot be told while no port answers", MEANING[_REFUSED])
 
 
-def _together(report: Report, streams: list[str]) -> None:
+def _combination(report: Report, streams: list[str]) -> None:
     pair = forbidden_together(streams)
-    seen = f"{pair[0]} with {pair[1]}" if pair else "the wanted streams go together"
-    report.add("combination", BAD if pair else GOOD, seen, "one physical sensor: leave one of them out")
+    result = f"{pair[0]} with {pair[1]}" if pair else "the streams can be combined"
+    report.add("combination", BAD if pair else GOOD, result, "one physical sensor: leave one of them out")
     for name in streams:
         for other in headset_stream(name).unsteady_with:
             if other in streams:

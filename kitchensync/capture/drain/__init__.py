@@ -1,1 +1,1 @@
-"""From the queue to sealed chunks."""
+"""Write the packets of the queue to sealed chunks."""

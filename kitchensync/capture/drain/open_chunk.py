@@ -1,4 +1,4 @@
-"""The chunk of one stream that a drainer is filling: what waits in it, and where the stream goes on."""
+"""The chunk of one stream that a drainer is filling, and the number of the next packet."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ class OpenChunk:
     since_s: float = 0.0
     stored: int = 0
     problem: str = ""
-    """Why its disk did not take it just now."""
+    """Why it could not be written last."""
     retry_s: float = 0.0
-    """Not sealed again before this time."""
+    """Time of the next attempt to seal it."""
 
     def hold(self, packets: list[Packet]) -> None:
-        """Hold these packets instead."""
+        """Replace the packets."""
         self.packets, self.bytes = packets, sum(len(packet.payload) for packet in packets)
 
     def is_due(self, now_s: float, longest_s: float) -> bool:
-        """Return whether it is time to seal."""
+        """Return whether the chunk is large or old enough to be sealed."""
         return self.bytes >= CHUNK_BYTES or now_s - self.since_s >= longest_s
 
     def take(self, packets: list[Packet], now_s: float) -> list[Packet]:
-        """Keep the packets that are new; return those that came before."""
-        fresh, old = _parted(packets, self.next_seq)
+        """Add the packets that are new; return the repeated ones."""
+        fresh, old = _without_repeats(packets, self.next_seq)
         if fresh and not self.packets:
             self.since_s = now_s
         self.packets += fresh
@@ -53,8 +53,9 @@ class OpenChunk:
         return old
 
 
-def _parted(packets: list[Packet], next_seq: int) -> tuple[list[Packet], list[Packet]]:
-    """Part what is new from what came before: a server refuses an entry twice, not a packet in another one."""
+def _without_repeats(packets: list[Packet], next_seq: int) -> tuple[list[Packet], list[Packet]]:
+    """Return (new, repeated) packets."""
+    # The queue server refuses a repeated entry, but not a repeated packet in another entry.
     numbers = [next_seq - 1, *(packet.seq for packet in packets)]
     if all(map(operator.lt, numbers, numbers[1:])):
         return packets, []
@@ -67,7 +68,7 @@ def _parted(packets: list[Packet], next_seq: int) -> tuple[list[Packet], list[Pa
 
 
 def open_chunk(recording: Path, stream: str, disk: Disk = LOCAL) -> OpenChunk:
-    """Find where a stream goes on: after the last chunk that is sealed; drop what a crash left half written."""
+    """Return the chunk after the last sealed one; incomplete files of a crash are deleted."""
     folder = prepare_folder(recording, stream, disk)
     sealed = chunk_paths(folder)
     number = (chunk_number(sealed[-1]) or 0) if sealed else 0

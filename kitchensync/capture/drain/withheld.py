@@ -1,6 +1,7 @@
-"""What is not stored where the lab drops privacy pauses: pictures and sound that arrive while one lasts.
+"""Withhold video and sound that arrive during a privacy pause, if the lab drops pauses.
 
-What had been sealed before the touch arrived goes when the recording is closed (`kitchensync.storage.redact`).
+Packets that were sealed before the request for the pause arrived are destroyed when the recording is closed
+(`kitchensync.storage.redact`).
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ if TYPE_CHECKING:
     from kitchensync.storage.manifest_form import RedactedChunkForm
 
 BEFORE_NS, AFTER_NS = 250_000_000, 1_000_000_000
-"""What arrives so soon after a pause may have been taken in it. So soon before it a batch may reach into it, and the
-chunk that ends with it would be destroyed whole at the closing."""
+"""Margins of a pause. Packets that arrive up to AFTER_NS later may have been captured during it. A batch that arrives
+up to BEFORE_NS earlier may reach into it; its whole chunk would be destroyed at the closing."""
 
 
 class Withheld:
-    """The pauses of a running recording, by the logs as they grow."""
+    """The privacy pauses of a running recording, read from its growing event logs."""
 
     def __init__(self, recording: Path, streams: Iterable[str]) -> None:
-        """Look what of these streams is seen or heard."""
+        """Select the streams with video or sound and read the pauses."""
         manifest = read_manifest(recording)
         self._recording = recording
         self.streams = {
@@ -40,15 +41,15 @@ class Withheld:
         }
         self._sizes: list[int] = []
         self._pauses: Pauses = ()
-        self.look()
+        self.refresh()
 
-    def look(self) -> bool:
-        """Read the log again where it grew; tell whether a pause began or ended."""
+    def refresh(self) -> bool:
+        """Read the logs again if they grew; return whether a pause began or ended."""
         sizes = [self._size(writer) for writer in (*WRITERS, OPERATOR)]
         if sizes == self._sizes:
             return False
         before = self._pauses
-        with suppress(BadEventLog):  # nobody knows: the closing says so
+        with suppress(BadEventLog):  # reported at the closing
             self._pauses = pauses_of(self._recording)
         self._sizes = sizes
         return self._pauses != before
@@ -60,7 +61,7 @@ class Withheld:
             return 0
 
     def parts(self, stream: str, packets: list[Packet]) -> Iterator[tuple[bool, list[Packet]]]:
-        """Cut packets where a pause begins and ends: (whether they are withheld, packets)."""
+        """Divide packets where a pause begins or ends; yield (is withheld, packets)."""
         if not self._pauses or stream not in self.streams:
             yield False, packets
             return
@@ -73,7 +74,7 @@ class Withheld:
             at += count
 
     def note(self, stream: str, packets: list[Packet]) -> None:
-        """Write down what is not stored, before the queue forgets it. Raises OSError, NotARecording."""
+        """Note withheld packets in the manifest, before they are acknowledged. Raises OSError, NotARecording."""
         first, last = packets[0], packets[-1]
         facts: RedactedChunkForm = {
             "seq": [first.seq, last.seq],

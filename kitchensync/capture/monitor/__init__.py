@@ -1,1 +1,1 @@
-"""Watching a running recording from outside: what it tells, judged by rules, for people and for other tools."""
+"""Monitor a running recording from another process: read its state, apply rules, show and export the result."""

@@ -1,4 +1,4 @@
-"""What is wrong now with a running recording: the rules asked of everything that it tells. Pure."""
+"""Apply the live rules to the state of a running recording. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from kitchensync.capture.monitor.rules import (
     ALARM,
-    LEAST_SILENT_S,
+    MIN_SILENT_S,
     NO_NEWS_S,
     ON_THIS_COMPUTER,
     PERIODS,
@@ -25,7 +25,7 @@ RUNNING, PROBLEM, UNKNOWN = "recording", "problem", "unknown"
 
 @dataclass(frozen=True)
 class LiveFinding:
-    """One rule that holds for one subject: in the words of both, and what to do."""
+    """One rule that holds for one subject, with its messages for cook and operator, and what to do."""
 
     rule: str
     severity: str
@@ -36,37 +36,37 @@ class LiveFinding:
 
 
 def findings_in(state: dict[str, Any]) -> list[LiveFinding]:
-    """Ask the rules of a state that a recording told; alarms first.
+    """Return the findings for the state of a recording, alarms first.
 
-    Of a stream whose producer is not heard nobody knows anything: then the process is named alone.
+    Streams of a silent producer are not judged, only the process.
     """
-    found = [one for kind, facts in _subjects(state) if (one := _first(kind, facts)) is not None]
-    return sorted(found, key=lambda one: one.severity != ALARM)
+    findings = [finding for kind, facts in _subjects(state) if (finding := _first(kind, facts)) is not None]
+    return sorted(findings, key=lambda finding: finding.severity != ALARM)
 
 
-def health_of(state: dict[str, Any] | None, now_ns: int, found: list[LiveFinding]) -> str:
-    """Say in one word how a recording is; what it told more than three seconds ago is not known any more."""
+def health_of(state: dict[str, Any] | None, now_ns: int, findings: list[LiveFinding]) -> str:
+    """Return the health of a recording: its phase, or `problem`, or `unknown` if its state is older than 3 s."""
     if state is None or now_ns - int(state["host_ns"]) > NO_NEWS_S * 1e9:
         return UNKNOWN
     if state["phase"] != RUNNING:
         return str(state["phase"])
-    return PROBLEM if any(one.severity == ALARM for one in found) else RUNNING
+    return PROBLEM if any(finding.severity == ALARM for finding in findings) else RUNNING
 
 
 def _first(kind: str, facts: Facts) -> LiveFinding | None:
     rule: LiveRule | None = next((rule for rule in RULES if rule.of == kind and rule.holds(facts)), None)
     if rule is None:
         return None
-    words, do = rule.operator.format_map(facts), rule.do
+    message, do = rule.operator.format_map(facts), rule.do
     if rule.is_of_network and facts["waits_percent"] > BUSY_PERCENT:
         do = TOO_BUSY.format_map(facts) + ("" if facts["is_here"] else f"; if that is not it, {rule.do}")
     elif rule.is_of_network and facts["is_here"]:
         do = ON_THIS_COMPUTER
-    return LiveFinding(rule.name, rule.severity, facts["name"], rule.cook, words, do)
+    return LiveFinding(rule.name, rule.severity, facts["name"], rule.cook, message, do)
 
 
 def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
-    """Yield everything that may be judged, with the times turned into seconds."""
+    """Yield kind and facts of every subject, with times as durations in seconds."""
     now_ns, name = int(state["host_ns"]), str(state["recording"])
     for problem in state["befallen"]:
         yield "recording", {"name": name, "problem": problem}
@@ -79,47 +79,48 @@ def _subjects(state: dict[str, Any]) -> Iterator[tuple[str, Facts]]:
     vanished_s = (now_ns - state["queue_vanished_ns"]) / 1e9
     yield "queue", queue | {"name": "queue server", "vanished_s": vanished_s}
     if state["queue_silent_s"] or state["queue_refuses"]:
-        return  # it holds up everybody else
-    mute = set()
+        return  # a stalled queue server stalls everything else
+    silent = set()
     here = {"waits_percent": state.get("waits_percent", 0.0)}
     for process, heard in state["heard"].items():
         facts = heard | {"name": process, "silent_s": (now_ns - heard["host_ns"]) / 1e9}
-        mute |= {process} if facts["silent_s"] > NO_NEWS_S else set()
+        silent |= {process} if facts["silent_s"] > NO_NEWS_S else set()
         yield "process", facts
-        if heard.get("answered_host_ns") and not heard["done"] and process not in mute:
+        if heard.get("answered_host_ns") and not heard["done"] and process not in silent:
             silent_s = (heard["host_ns"] - heard["answered_host_ns"]) / 1e9
             device = process.removeprefix("producer ")
             is_here = device in state.get("here", ())
             yield "clock", here | {"name": device, "silent_s": silent_s, "is_here": is_here}
     for store in state["stores"]:
         yield "store", {"name": store["target"], "problem": store["problem"]}
-    for one in state["restarts"]:
-        yield "restart", {"name": one["process"], "ago_s": (now_ns - one["host_ns"]) / 1e9}
+    for restart in state["restarts"]:
+        yield "restart", {"name": restart["process"], "ago_s": (now_ns - restart["host_ns"]) / 1e9}
     for stream, facts in state["streams"].items():
-        producer = f"producer {stream.partition('/')[0]}"
-        if facts.get("state") and producer in state["heard"] and producer not in mute:
-            told = stream_facts(stream, facts, state["heard"][producer]["host_ns"])
-            yield "stream", told | here | {"is_here": stream.partition("/")[0] in state.get("here", ())}
+        device = stream.partition("/")[0]
+        producer = f"producer {device}"
+        if facts.get("state") and producer in state["heard"] and producer not in silent:
+            judged = stream_facts(stream, facts, state["heard"][producer]["host_ns"])
+            yield "stream", judged | here | {"is_here": device in state.get("here", ())}
     for camera, facts in state["cameras"].items():
         yield "camera", facts | {"name": camera}
 
 
-def stream_facts(name: str, facts: Facts, told_ns: int) -> Facts:
-    """Add to a stream's facts what its producer's own clock says of them: that it was told late is no silence."""
-    hz, last_ns = float(facts.get("nominal_hz") or 0), int(facts.get("last_host_ns") or told_ns)
+def stream_facts(name: str, facts: Facts, reported_ns: int) -> Facts:
+    """Add durations to a stream's facts, up to the time `reported_ns` of its producer's report."""
+    hz, last_ns = float(facts.get("nominal_hz") or 0), int(facts.get("last_host_ns") or reported_ns)
     waiting = max(int(facts.get("received", 0)) - int(facts.get("stored", 0)), 0)
-    now_ns = {"left": told_ns, "flagged": told_ns, "lost": last_ns, "still": last_ns}
-    """What the newest packet tells is as old as that packet: a stream that is silent says no more of it."""
+    # `lost` and `still` are judged from packets, so they last no longer than to the newest packet.
+    until_ns = {"left": reported_ns, "flagged": reported_ns, "lost": last_ns, "still": last_ns}
     seconds = {
-        f"{of}_s": max((at_ns - int(facts.get(f"{of}_host_ns") or at_ns)) / 1e9, 0.0)
-        for of, at_ns in now_ns.items()
+        f"{condition}_s": max((end_ns - int(facts.get(f"{condition}_host_ns") or end_ns)) / 1e9, 0.0)
+        for condition, end_ns in until_ns.items()
     }
-    usual = {"first_host_ns": 0, "rate_hz": 0.0, "problem": "", "fault": ""}
+    defaults = {"first_host_ns": 0, "rate_hz": 0.0, "problem": "", "fault": ""}
     return {
-        **(usual | facts | seconds),
+        **(defaults | facts | seconds),
         "name": name,
-        "silent_s": max((told_ns - last_ns) / 1e9, 0.0),
-        "silent_limit_s": max(LEAST_SILENT_S, PERIODS / hz) if hz else inf,
+        "silent_s": max((reported_ns - last_ns) / 1e9, 0.0),
+        "silent_limit_s": max(MIN_SILENT_S, PERIODS / hz) if hz else inf,
         "waiting": waiting,
         "behind_s": waiting / hz if hz else 0.0,
     }

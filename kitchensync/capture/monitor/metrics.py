@@ -1,4 +1,4 @@
-"""The same for a Prometheus server: its text format, over HTTP on this computer alone."""
+"""Metrics of the running recordings for a Prometheus server, over HTTP on loopback only."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ Sample = tuple[str, dict[str, str], float]
 METRICS: dict[str, tuple[str, str]] = {
     "healthy": (
         "gauge",
-        "1 while it records without an alarm, 0 while not, or while nothing is known of it.",
+        "1 while it records without an alarm, else 0.",
     ),
-    "news_age_seconds": ("gauge", "Since the recorder told last how it is."),
+    "news_age_seconds": ("gauge", "Seconds since the recorder's last report."),
     "finding": ("gauge", "1 for each rule that holds, by rule, severity and subject."),
     "stream_rate_hertz": ("gauge", "Packets a second over the last seconds."),
-    "stream_nominal_hertz": ("gauge", "Packets a second that the device is to send; 0 where nobody can say."),
-    "stream_silence_seconds": ("gauge", "Since the last packet of a stream."),
+    "stream_nominal_hertz": ("gauge", "Nominal packets a second; 0 if not known."),
+    "stream_silence_seconds": ("gauge", "Seconds since the last packet of a stream."),
     "stream_received_total": ("counter", "Packets received."),
     "stream_waiting_packets": ("gauge", "Packets that are not sealed on disk yet."),
-    "stream_connections_total": ("counter", "Connections to the device that were opened."),
+    "stream_connections_total": ("counter", "Connections opened to the device."),
     "stream_lost_total": ("counter", "Packets that found no room in the queue."),
     "camera_battery_percent": ("gauge", "Battery of a camera."),
-    "camera_minutes_left": ("gauge", "Minutes of film that a camera's card has room for."),
-    "disk_free_bytes": ("gauge", "Free on the disk of the recording."),
-    "disk_minutes_left": ("gauge", "Minutes until the disk is full; absent while nothing is used up."),
+    "camera_minutes_left": ("gauge", "Minutes of video that fit on a camera's card."),
+    "disk_free_bytes": ("gauge", "Free bytes on the disk of the recording."),
+    "disk_minutes_left": ("gauge", "Minutes until the disk is full; absent while its use does not grow."),
     "store_files_left": ("gauge", "Files of the recording that a store does not hold yet."),
     "store_bytes_left": ("gauge", "Bytes of the recording that a store does not hold yet."),
-    "clock_probes_total": ("counter", "Answers that a device gave to what its clock says."),
+    "clock_probes_total": ("counter", "Clock probes that a device answered."),
     "process_cpu_share": ("gauge", "Share of a core that a process uses."),
     "process_memory_bytes": ("gauge", "Resident memory of a process."),
-    "restarts_total": ("counter", "Processes that died and were started again."),
+    "restarts_total": ("counter", "Processes that died and were restarted."),
 }
-"""name -> kind, help. All begin with `kitchensync_`."""
+"""Type and help text by name; all names get the prefix `kitchensync_`."""
 
 _STREAM = {
     "stream_rate_hertz": "rate_hz",
@@ -52,51 +52,51 @@ _STREAM = {
 
 
 def metrics_text(recordings: list[dict[str, Any]]) -> str:
-    """Write recordings as `RecordingMonitor.look` tells them in the text format 0.0.4."""
-    samples = [sample for one in recordings for sample in _samples(one)]
+    """Return the recordings of `RecordingMonitor.views` as Prometheus text format 0.0.4."""
+    samples = [sample for recording in recordings for sample in _samples(recording)]
     lines = []
-    for name, (kind, words) in METRICS.items():
-        lines += [f"# HELP kitchensync_{name} {words}", f"# TYPE kitchensync_{name} {kind}"]
+    for name, (kind, help_text) in METRICS.items():
+        lines += [f"# HELP kitchensync_{name} {help_text}", f"# TYPE kitchensync_{name} {kind}"]
         lines += [_line(*sample) for sample in samples if sample[0] == name]
     return "\n".join(lines) + "\n"
 
 
-def _samples(one: dict[str, Any]) -> Iterator[Sample]:
-    """Yield what is known of one recording; what nobody knows is absent."""
-    of = {"recording": str(one["recording"])}
-    yield "healthy", of, float(one["health"] == "recording")
-    for finding in one["findings"]:
-        yield "finding", of | {key: finding[key] for key in ("rule", "severity", "subject")}, 1.0
-    for name, labels, value in _known(one):
+def _samples(view: dict[str, Any]) -> Iterator[Sample]:
+    """Yield the samples of one recording; unknown values are absent."""
+    recording = {"recording": str(view["recording"])}
+    yield "healthy", recording, float(view["health"] == "recording")
+    for finding in view["findings"]:
+        yield "finding", recording | {key: finding[key] for key in ("rule", "severity", "subject")}, 1.0
+    for name, labels, value in _values(view):
         if value is not None:
-            yield name, of | labels, float(value)
+            yield name, recording | labels, float(value)
 
 
-def _known(one: dict[str, Any]) -> Iterator[tuple[str, dict[str, str], Any]]:
-    yield "news_age_seconds", {}, one["news_s"]
-    yield "restarts_total", {}, one.get("restarts")
-    for stream, facts in one.get("streams", {}).items():
+def _values(view: dict[str, Any]) -> Iterator[tuple[str, dict[str, str], Any]]:
+    yield "news_age_seconds", {}, view["news_s"]
+    yield "restarts_total", {}, view.get("restarts")
+    for stream, facts in view.get("streams", {}).items():
         for name, key in _STREAM.items():
             yield name, {"stream": stream}, facts[key]
-    for camera, facts in one.get("cameras", {}).items():
+    for camera, facts in view.get("cameras", {}).items():
         yield "camera_battery_percent", {"camera": camera}, facts["battery_percent"]
         yield "camera_minutes_left", {"camera": camera}, facts["minutes_left"]
-    disk = one.get("disk", {})
+    disk = view.get("disk", {})
     yield "disk_free_bytes", {}, disk.get("free_bytes")
     yield "disk_minutes_left", {}, disk.get("minutes_left")
-    for store in one.get("stores", []):
-        of = {"store": store["target"]}
-        yield "store_files_left", of, store["files"] - store["files_done"]
-        yield "store_bytes_left", of, store["bytes"] - store["bytes_safe"]
-    for process, facts in one.get("processes", {}).items():
+    for store in view.get("stores", []):
+        labels = {"store": store["target"]}
+        yield "store_files_left", labels, store["files"] - store["files_done"]
+        yield "store_bytes_left", labels, store["bytes"] - store["bytes_safe"]
+    for process, facts in view.get("processes", {}).items():
         yield "clock_probes_total", {"process": process}, facts.get("probes")
         yield "process_cpu_share", {"process": process}, facts["cpu_share"]
         yield "process_memory_bytes", {"process": process}, facts["memory_bytes"]
 
 
 def _line(name: str, labels: dict[str, str], value: float) -> str:
-    said = ",".join(f'{key}="{text.translate(ESCAPES)}"' for key, text in labels.items())
-    return f"kitchensync_{name}{{{said}}} {value:.15g}"
+    pairs = ",".join(f'{key}="{text.translate(ESCAPES)}"' for key, text in labels.items())
+    return f"kitchensync_{name}{{{pairs}}} {value:.15g}"
 
 
 class MetricsServer:
@@ -108,7 +108,7 @@ class MetricsServer:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 if self.headers.get("Host", "").rpartition(":")[0] not in (LOOPBACK, "localhost"):
-                    self.send_error(403)  # a page of another site that was led here by its name
+                    self.send_error(403)  # DNS rebinding: another site's name that resolves to loopback
                     return
                 if self.path != "/metrics":
                     self.send_error(404)
@@ -121,7 +121,7 @@ class MetricsServer:
                 self.wfile.write(body)
 
             def log_message(self, *_: Any) -> None:
-                """Stay quiet: the terminal shows the recordings."""
+                """Print nothing: the terminal shows the recordings."""
 
         self._server = ThreadingHTTPServer((LOOPBACK, port), Handler)
         self._server.daemon_threads = True

@@ -1,11 +1,10 @@
-"""The newest pictures of a recording that is being made, small, in colours: a process of its own, which may drop any.
+"""Live preview of a running recording: a process that sends its newest frames as small JPEGs, and may skip frames.
 
 python -P -m kitchensync.capture.monitor.picture_worker RECORDING
 
-It looks at packets that wait in the queue, and takes none, so no recorder waits for it; where nothing waits it reads
-the newest file. Lines of stdin name the streams that somebody wants to see. What is new goes to stdout as one line of
-JSON (`pictures`: of each `stream`, `host_ns`, `bytes`), and the JPEGs behind it. It ends when its stdin is closed, or
-nobody has written there for a while.
+It reads queued packets without consuming them, so it cannot hold up the recorder; if nothing is queued, it reads the
+newest file. Each line on stdin requests a stream. New frames go to stdout as one line of JSON (`pictures`: `stream`,
+`host_ns` and `bytes` of each), followed by the JPEGs. It ends when its stdin is closed or requests stop.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from kitchensync.storage.names import WORK
 from kitchensync.storage.reading.headset_pictures import RAW, cut_picture, rgb_of
 from kitchensync.storage.recording import StoredStream, open_recording
 
-LOOK_S, UNASKED_S = 0.15, 15.0
+POLL_S, IDLE_LIMIT_S = 0.15, 15.0
 WIDTH_PX, QUALITY = 320, 70
 
 Picture = tuple[int, np.ndarray]
@@ -50,7 +49,7 @@ Picture = tuple[int, np.ndarray]
 
 
 def _false_colours(sensor: HeadsetStream, depth_mm: np.ndarray) -> np.ndarray:
-    """Near red, far blue, black where it is not known."""
+    """Return depth (mm) as RGB: near is red, far is blue, unknown is black."""
     near = 255 - np.clip(depth_mm * (255.0 / sensor.farthest_mm), 0, 255).astype(np.uint8)
     coloured = np.asarray(cv2.applyColorMap(near, cv2.COLORMAP_TURBO)[:, :, ::-1])
     return np.where((depth_mm == 0)[:, :, None], 0, coloured)
@@ -66,37 +65,36 @@ def _jpeg(rgb: np.ndarray) -> bytes:
 
 @dataclass
 class _Following:
-    """A stream whose packets are decoded as they come, each once."""
+    """A stream whose packets are decoded continuously."""
 
     decoder: av.VideoCodecContext | None
-    "None for pictures without a video codec."
+    """None for frames without a video codec."""
     last_seq: int = -1
-    "Number of the packet that was taken last."
+    """Number of the last decoded packet."""
 
 
 class NewestPictures:
-    """Looks at a recording again and again; a stream that has nothing newer gives no picture."""
+    """Returns each new frame of a running recording once."""
 
     def __init__(self, recording: Path) -> None:
-        """Look at nothing yet."""
         self._recording = recording
-        self._seen_ns: dict[str, int] = {}
+        self._shown_ns: dict[str, int] = {}
         self._following: dict[str, _Following] = {}
 
-    def look(self, wanted: Collection[str]) -> Iterator[tuple[str, int, bytes]]:
-        """Yield stream, arrival and JPEG of what is new of the wanted streams. Raises what consent raises."""
+    def new_frames(self, streams: Collection[str]) -> Iterator[tuple[str, int, bytes]]:
+        """Yield stream, arrival (host_ns) and JPEG of each new frame. Raises the errors of `require_consent`."""
         require_consent(self._recording, Purpose.LOOK)
         with open_recording(self._recording) as opened:
-            for name in sorted(set(wanted) & set(opened.streams)):
+            for name in sorted(set(streams) & set(opened.streams)):
                 sensor = opened.sensor(name)
                 if sensor is not None and sensor.kind in (FRAMES, DEPTH):
                     picture = self._picture(opened.newest(name), sensor)
                     if picture is not None:
-                        self._seen_ns[name] = picture[0]
+                        self._shown_ns[name] = picture[0]
                         yield name, picture[0], _jpeg(picture[1])
 
     def _picture(self, stream: StoredStream, sensor: HeadsetStream) -> Picture | None:
-        """Return what is new of a stream; where that cannot be read or decoded, nothing."""
+        """Return the newest frame of a stream; None if it is not new or cannot be read or decoded."""
         try:
             packets = self._queued(stream, sensor)
             return self._sealed(stream, sensor) if packets is None else self._decoded(stream, sensor, packets)
@@ -106,19 +104,21 @@ class NewestPictures:
             return None
 
     def _sealed(self, stream: StoredStream, sensor: HeadsetStream) -> Picture | None:
-        """Decode the last picture of the newest file."""
+        """Decode the last frame of the newest file."""
         last = len(stream) - 1
         host_ns = int(stream.index["host_ns"][last]) if last >= 0 else 0
-        if host_ns <= self._seen_ns.get(stream.name, 0) or stream.hidden[last]:
+        if host_ns <= self._shown_ns.get(stream.name, 0) or stream.hidden[last]:
             return None
         if sensor.kind == DEPTH:
-            return next(((host_ns, _false_colours(sensor, one.depth_mm)) for one in stream.depth(last)), None)
-        return next(((host_ns, one.rgb()) for one in stream.frames(last)), None)
+            frames = (_false_colours(sensor, frame.depth_mm) for frame in stream.depth(last))
+        else:
+            frames = (frame.rgb() for frame in stream.frames(last))
+        return next(((host_ns, rgb) for rgb in frames), None)
 
     def _decoded(
         self, stream: StoredStream, sensor: HeadsetStream, packets: Sequence[Packet]
     ) -> Picture | None:
-        """Decode packets of the queue, and return the last picture that may be shown."""
+        """Decode queued packets and return the last frame; None if it may show a privacy pause."""
         following = self._following[stream.name]
         shown: tuple[int, PictureUnit, Any] | None = None
         for packet in packets:
@@ -141,7 +141,7 @@ class NewestPictures:
         return host_ns, rgb_of(sensor.raw_picture(unit) if picture is None else picture)
 
     def _queued(self, stream: StoredStream, sensor: HeadsetStream) -> list[Packet] | None:
-        """Return what came since the last look, or from the newest key frame on; None where that does not wait."""
+        """Return the queued packets since the last call, or from the newest key frame on; None if they are gone."""
         if (plan := self._plan) is None:
             return None
         codec, following = stream.format.get("codec", RAW), self._following.get(stream.name)
@@ -165,10 +165,10 @@ class NewestPictures:
 
     @cached_property
     def _plan(self) -> Plan | None:
-        """Where the queue of the recording is; None for who may not read that, or where another wrote it."""
-        place = self._recording.parent / WORK / self._recording.name / "plan.json"
+        """The recorder's plan, which has the address of the queue; None if it is not readable or not ours."""
+        path = self._recording.parent / WORK / self._recording.name / "plan.json"
         try:
-            return load_plan(place) if is_ours(place) else None
+            return load_plan(path) if is_ours(path) else None
         except (BadPlan, OSError):
             return None
 
@@ -179,39 +179,42 @@ class NewestPictures:
 
 
 def _is_hidden(stream: StoredStream, packets: Sequence[Packet], host_ns: int) -> bool:
-    """Return whether a picture may show a privacy pause; one of an earlier look is not shown either."""
+    """Return whether the frame that arrived at `host_ns` may show a privacy pause, or is not among `packets`."""
     rows = [
-        (one.seq, one.epoch_ms, one.device_ticks, one.host_ns, 0, len(one.payload), 0, one.connection)
-        for one in packets
-        if one.host_ns == host_ns
+        (
+            *(packet.seq, packet.epoch_ms, packet.device_ticks, packet.host_ns),
+            *(0, len(packet.payload), 0, packet.connection),
+        )
+        for packet in packets
+        if packet.host_ns == host_ns
     ]
     return not rows or (stream.hides is not None and bool(stream.hides(np.array(rows, INDEX)).any()))
 
 
 def main(recording: Path) -> None:
-    """Send new pictures while somebody asks for them."""
+    """Send new frames of the requested streams while requests come."""
     os.nice(19)
-    pictures, asked_s, ended = NewestPictures(recording), {"": time.monotonic()}, threading.Event()
+    pictures, requested_s, ended = NewestPictures(recording), {"": time.monotonic()}, threading.Event()
 
-    def hear() -> None:
+    def read_requests() -> None:
         for line in sys.stdin.buffer:
-            asked_s[line.decode(errors="replace").strip()] = time.monotonic()
+            requested_s[line.decode(errors="replace").strip()] = time.monotonic()
         ended.set()
 
-    threading.Thread(target=hear, name="who asks", daemon=True).start()
-    while not ended.wait(LOOK_S):
-        since_s = time.monotonic() - UNASKED_S
-        wanted = {name for name, at_s in list(asked_s.items()) if at_s > since_s}
-        for name in {*asked_s} - wanted:
-            del asked_s[name]
-        if not wanted:
+    threading.Thread(target=read_requests, name="requests", daemon=True).start()
+    while not ended.wait(POLL_S):
+        since_s = time.monotonic() - IDLE_LIMIT_S
+        streams = {name for name, at_s in list(requested_s.items()) if at_s > since_s}
+        for name in {*requested_s} - streams:
+            del requested_s[name]
+        if not streams:
             return
-        if found := list(pictures.look(wanted)):
-            said: list[dict[str, Any]] = [
-                {"stream": name, "host_ns": host_ns, "bytes": len(jpeg)} for name, host_ns, jpeg in found
+        if frames := list(pictures.new_frames(streams)):
+            header: list[dict[str, Any]] = [
+                {"stream": name, "host_ns": host_ns, "bytes": len(jpeg)} for name, host_ns, jpeg in frames
             ]
-            line = json.dumps({"pictures": said}).encode()
-            sys.stdout.buffer.write(b"\n".join([line, b"".join(jpeg for *_, jpeg in found)]))
+            line = json.dumps({"pictures": header}).encode()
+            sys.stdout.buffer.write(b"\n".join([line, b"".join(jpeg for *_, jpeg in frames)]))
             sys.stdout.buffer.flush()
 
 

@@ -1,4 +1,4 @@
-"""What processes use of the computer, read from /proc: nobody is asked, and nobody is held up."""
+"""CPU and memory use of processes, read from /proc."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 TICK_HZ, PAGE_BYTES = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
 _USER, _SYSTEM, _START, _PAGES = 11, 12, 19, 21
-"""Fields of /proc/PID/stat behind the name, proc(5): utime, stime, starttime, rss."""
+"""Fields of /proc/PID/stat after the name, see proc(5): utime, stime, starttime, rss."""
 
 
 @dataclass(frozen=True)
 class ProcessUse:
-    """What one process used so far: CPU and age in seconds, memory in bytes."""
+    """Use of one process so far: CPU time and age in seconds, memory in bytes."""
 
     cpu_s: float
     age_s: float
@@ -21,7 +21,7 @@ class ProcessUse:
 
 
 def process_use(pid: int, proc: Path = Path("/proc")) -> ProcessUse | None:
-    """Look at a process; None when it is gone."""
+    """Return the use of a process, None if it has ended."""
     try:
         fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
         up_s = float((proc / "uptime").read_text().split()[0])
@@ -32,14 +32,13 @@ def process_use(pid: int, proc: Path = Path("/proc")) -> ProcessUse | None:
 
 
 class CpuMeter:
-    """Tells the share of a core that processes use: since the look before, at first since they began."""
+    """Measures the share of a core that processes use, since the last call, at first since their start."""
 
     def __init__(self) -> None:
-        """Know of none."""
         self._before: dict[int, ProcessUse] = {}
 
-    def look(self, pid: int) -> dict[str, float | int | None]:
-        """Return `cpu_share` (1.0 is one core) and `memory_bytes` of a process; None where it is gone."""
+    def use_of(self, pid: int) -> dict[str, float | int | None]:
+        """Return `cpu_share` (1.0 is one core) and `memory_bytes` of a process; both None if it has ended."""
         now = process_use(pid)
         if now is None:
             self._before.pop(pid, None)

@@ -1,4 +1,4 @@
-"""Running recordings on a terminal: a table a recording, what is wrong first."""
+"""Show running recordings on a terminal: problems first, then tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SEVERITY_STYLES = {"alarm": "bold red", "warning": "yellow"}
 
 
 def rate_line(rates_hz: Sequence[float], nominal_hz: float | None, width: int = 20) -> str:
-    """Draw rates as bars: the highest is the nominal rate, or the highest of all where there is none."""
+    """Draw rates as bars; a full bar is the nominal rate, or the highest rate if there is none."""
     top = nominal_hz or max(rates_hz, default=0.0)
     if not top:
         return ""
@@ -25,30 +25,37 @@ def rate_line(rates_hz: Sequence[float], nominal_hz: float | None, width: int = 
 
 
 def screen(recordings: list[dict[str, Any]]) -> RenderableType:
-    """Return what is to be shown."""
+    """Return all recordings for the terminal."""
     if not recordings:
         return Text("nothing is being recorded")
-    return Group(*(part for one in recordings for part in _recording(one)))
+    return Group(*(part for view in recordings for part in _recording(view)))
 
 
-def _recording(one: dict[str, Any]) -> list[RenderableType]:
-    style = STYLES.get(one["health"], "bold red")
-    parts: list[RenderableType] = [Text.assemble(f"{one['recording']}  ", (one["health"], style))]
-    if one["news_s"] is None or one["health"] == "unknown":
-        parts.append(Text("its recorder does not answer: nothing is known of it", style="bold red"))
-    for finding in one["findings"]:
+def _recording(view: dict[str, Any]) -> list[RenderableType]:
+    style = STYLES.get(view["health"], "bold red")
+    parts: list[RenderableType] = [Text.assemble(f"{view['recording']}  ", (view["health"], style))]
+    if view["news_s"] is None or view["health"] == "unknown":
+        parts.append(Text("its recorder does not answer: its state is not known", style="bold red"))
+    for finding in view["findings"]:
         style = SEVERITY_STYLES[finding["severity"]]
         parts.append(Text(f"{finding['operator']}; {finding['do']}", style=style))
-    if "streams" in one:
-        parts += [_streams(one), *_cameras(one), _disk(one), *_stores(one), *_clocks(one), _processes(one)]
+    if "streams" in view:
+        parts += [
+            _streams(view),
+            *_cameras(view),
+            _disk(view),
+            *_stores(view),
+            *_clocks(view),
+            _processes(view),
+        ]
     return [*parts, Text("")]
 
 
-def _streams(one: dict[str, Any]) -> Table:
+def _streams(view: dict[str, Any]) -> Table:
     table = Table("stream", "state", "packets/s", "nominal", "last", "packets", "not on disk", box=None)
-    table.add_column("rate of the last looks")
-    severities = {finding["subject"]: finding["severity"] for finding in reversed(one["findings"])}
-    for name, facts in one["streams"].items():
+    table.add_column("recent rates")
+    severities = {finding["subject"]: finding["severity"] for finding in reversed(view["findings"])}
+    for name, facts in view["streams"].items():
         style = SEVERITY_STYLES.get(severities.get(name, ""), "")
         table.add_row(
             Text(name, style=style),
@@ -63,44 +70,49 @@ def _streams(one: dict[str, Any]) -> Table:
     return table
 
 
-def _cameras(one: dict[str, Any]) -> list[Text]:
-    said = {"battery_percent": "battery {} %", "minutes_left": "{:.0f} min on the card", "recorded_s": "{} s"}
+def _cameras(view: dict[str, Any]) -> list[Text]:
+    texts = {
+        "battery_percent": "battery {} %",
+        "minutes_left": "{:.0f} min on the card",
+        "recorded_s": "{} s",
+    }
     lines = []
-    for name, facts in one["cameras"].items():
-        known = [words.format(facts[key]) for key, words in said.items() if facts[key] is not None]
-        lines.append(Text(", ".join([f"{name}: {facts['state']}", *known])))
+    for name, facts in view["cameras"].items():
+        values = [text.format(facts[key]) for key, text in texts.items() if facts[key] is not None]
+        lines.append(Text(", ".join([f"{name}: {facts['state']}", *values])))
     return lines
 
 
-def _disk(one: dict[str, Any]) -> Text:
-    disk = one["disk"]
+def _disk(view: dict[str, Any]) -> Text:
+    disk = view["disk"]
     if not disk:
-        return Text("disk: not looked at yet")
-    left = "hours" if disk["minutes_left"] is None else f"{disk['minutes_left']:.0f} min"
-    return Text(f"disk: {size_words(disk['free_bytes'])} free, {left} left")
+        return Text("disk: not checked yet")
+    time_left = "hours" if disk["minutes_left"] is None else f"{disk['minutes_left']:.0f} min"
+    return Text(f"disk: {size_words(disk['free_bytes'])} free, {time_left} left")
 
 
-def _stores(one: dict[str, Any]) -> list[Text]:
+def _stores(view: dict[str, Any]) -> list[Text]:
     return [
         Text(
             f"{store['target']}: {store['files_done']} of {store['files']} files copied, "
             f"{size_words(store['bytes'] - store['bytes_safe'])} to go"
         )
-        for store in one["stores"]
+        for store in view["stores"]
     ]
 
 
-def _clocks(one: dict[str, Any]) -> list[Text]:
-    probes = {
-        name: facts["probes"] for name, facts in one["processes"].items() if facts["probes"] is not None
-    }
-    return [Text(f"{name}: {count} clock answers", style="dim") for name, count in probes.items()]
+def _clocks(view: dict[str, Any]) -> list[Text]:
+    return [
+        Text(f"{name}: {facts['probes']} clock answers", style="dim")
+        for name, facts in view["processes"].items()
+        if facts["probes"] is not None
+    ]
 
 
-def _processes(one: dict[str, Any]) -> Text:
+def _processes(view: dict[str, Any]) -> Text:
     used = [
         f"{name} {facts['cpu_share'] * 100:.0f} % {size_words(facts['memory_bytes'])}"
-        for name, facts in one["processes"].items()
+        for name, facts in view["processes"].items()
         if facts["cpu_share"] is not None
     ]
     return Text("CPU and memory: " + ", ".join(used), style="dim")

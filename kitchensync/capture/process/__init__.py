@@ -1,1 +1,1 @@
-"""Processes of a recording: start, log, health, heartbeats and how they end."""
+"""Processes of a recording: start, log, health, heartbeats and their end."""

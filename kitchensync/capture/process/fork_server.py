@@ -1,8 +1,8 @@
-"""Processes forked from one that has imported everything: most of what starting a process takes is done once.
+"""Fork processes from a server that has imported everything already, which saves most of their start-up time.
 
-That one is forked from the recorder as soon as this has imported what it needs. A process is forked twice, and
-the one between ends at once: what remains becomes a child of the recorder (PR_SET_CHILD_SUBREAPER), which waits for
-it and signals it like any other. It goes on when the server is killed.
+The server is forked from the recorder after its imports. It forks each process twice, and the process in between
+exits immediately: the new process becomes a child of the recorder (PR_SET_CHILD_SUBREAPER), which can wait for it and
+signal it like any other child. It survives the server.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from setproctitle import setproctitle
 from kitchensync.capture.process.worker_process import LIBC, MEMORY_KEPT, end_with_parent, keep_memory
 
 _PR_SET_CHILD_SUBREAPER = 36
-MOST_BYTES = 1 << 16
+MAX_MESSAGE_BYTES = 1 << 16
 LIMIT_S = 3.0
-LOOK_S = 0.0005
+POLL_S = 0.0005
 
 
 class ForkedProcess:
-    """A child of this process that a server forked: what is needed of `subprocess.Popen`."""
+    """A child of this process that the server forked; has the needed part of `subprocess.Popen`'s interface."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -59,34 +59,34 @@ class ForkedProcess:
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
-        if self.poll() is None:  # until it has been waited for nobody else gets its number
+        if self.poll() is None:  # its pid is not reused before it has been waited for
             os.kill(self.pid, number)
 
-    def _wait(self, how: int) -> int | None:
+    def _wait(self, options: int) -> int | None:
         if self.returncode is None:
             try:
-                pid, status = os.waitpid(self.pid, how)
+                pid, status = os.waitpid(self.pid, options)
             except ChildProcessError:
-                pid, status = self.pid, signal.SIGKILL  # somebody else waited for it: how it ended is lost
+                pid, status = self.pid, signal.SIGKILL  # waited for elsewhere: its exit code is lost
             if pid:
                 self.returncode = os.waitstatus_to_exitcode(status)
         return self.returncode
 
 
 class ForkServer:
-    """Forks itself off this process, then processes off itself; where it cannot, they are started anew."""
+    """Starts processes by forking; if that is not possible, with `subprocess`."""
 
     def __init__(self, command: Sequence[str], work: Callable[[Sequence[str]], None] | None = None) -> None:
-        """`work` is done, with its words, by what is forked; `command` and the words start a process anew."""
+        """Forked processes call `work` with their arguments; others run `command` with the arguments appended."""
         self._command, self._work = list(command), work
         self._server: ForkedProcess | None = None
         self._socket: socket.socket | None = None
 
     def __enter__(self) -> ForkServer:
-        """Fork the server: before this process has other threads, and files or sockets that are its alone."""
-        # Where SIGCHLD is ignored nobody learns how a child has ended.
-        is_told = signal.getsignal(signal.SIGCHLD) != signal.SIG_IGN
-        if self._work is None or LIBC is None or not is_told or threading.active_count() > 1:
+        """Fork the server, before this process has other threads or open files and sockets."""
+        # While SIGCHLD is ignored, exit codes of children are lost.
+        has_sigchld = signal.getsignal(signal.SIGCHLD) != signal.SIG_IGN
+        if self._work is None or LIBC is None or not has_sigchld or threading.active_count() > 1:
             return self
         _open_standard_handles()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -95,7 +95,7 @@ class ForkServer:
         try:
             pid = os.fork()
             if not pid:
-                _leaving(partial(_serve, theirs, parent, self._work))
+                _run_and_exit(partial(_serve, theirs, parent, self._work))
         except OSError:
             ours.close()
             return self
@@ -106,70 +106,65 @@ class ForkServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the server; who was forked is ended by whoever asked for it."""
-        self._leave()
+        """End the server, not the processes that it forked."""
+        self._stop()
 
     def start(
-        self, words: Sequence[str], log: int, hold: int | None
+        self, arguments: Sequence[str], log: int, hold: int | None
     ) -> ForkedProcess | subprocess.Popen[bytes]:
-        """Start a process in a session of its own, so that Ctrl-C reaches only us; `hold` stays open in it."""
-        kept = () if hold is None else (hold,)
-        pid = self._fork(words, (log, *kept))
+        """Start a process in its own session, so that Ctrl-C does not reach it; it inherits the handle `hold`."""
+        inherited = () if hold is None else (hold,)
+        pid = self._fork(arguments, (log, *inherited))
         if pid is not None:
             return ForkedProcess(pid)
         return subprocess.Popen(
-            [*self._command, *words],
+            [*self._command, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
             env=MEMORY_KEPT | os.environ,
-            pass_fds=kept,
+            pass_fds=inherited,
         )
 
-    def _fork(self, words: Sequence[str], handles: Sequence[int]) -> int | None:
+    def _fork(self, arguments: Sequence[str], handles: Sequence[int]) -> int | None:
         if self._socket is None:
             return None
         self._socket.settimeout(LIMIT_S)
         try:
-            with _adopting():
-                asked = {"words": list(words), "umask": _umask()}
-                socket.send_fds(self._socket, [json.dumps(asked).encode()], handles)
-                told = self._socket.recv(MOST_BYTES)
+            with _adopting(), open("/proc/self/status", encoding="utf-8") as status:
+                umask = next(int(line.split()[1], 8) for line in status if line.startswith("Umask:"))
+                request = {"arguments": list(arguments), "umask": umask}
+                socket.send_fds(self._socket, [json.dumps(request).encode()], handles)
+                answer = self._socket.recv(MAX_MESSAGE_BYTES)
         except OSError:
-            told = b""
-        if not told:  # it was killed, or hangs
-            self._leave()
+            answer = b""
+        if not answer:  # the server was killed or hangs
+            self._stop()
             return None
-        return int(told)
+        return int(answer)
 
-    def _leave(self) -> None:
+    def _stop(self) -> None:
         if self._server is not None:
             self._server.kill()
             self._server.wait()
         if self._socket is not None:
             with self._socket, contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)  # who was forked and has not said so ends
+                self._socket.shutdown(socket.SHUT_RDWR)  # ends a forked process that has not reported its pid
                 self._socket.setblocking(False)
-                if late := self._socket.recv(MOST_BYTES):
+                if late := self._socket.recv(MAX_MESSAGE_BYTES):
                     os.kill(int(late), signal.SIGKILL)
         self._socket = self._server = None
 
 
-def _umask() -> int:
-    """Return the umask of this process: what is started anew would inherit it."""
-    with open("/proc/self/status", encoding="utf-8") as status:
-        return next(int(line.split()[1], 8) for line in status if line.startswith("Umask:"))
-
-
-_ONE_ADOPTS = threading.Lock()
+_ADOPTION_LOCK = threading.Lock()
 
 
 @contextlib.contextmanager
 def _adopting() -> Iterator[None]:
-    """Become the parent of orphans below us; not for longer than a fork takes, or we would have to wait for all."""
+    """Become the parent of orphaned descendants, only during a fork: others would have to be waited for too."""
     assert LIBC is not None
-    with _ONE_ADOPTS:
+    with _ADOPTION_LOCK:
         LIBC.prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(1))
         try:
             yield
@@ -178,41 +173,41 @@ def _adopting() -> Iterator[None]:
 
 
 def _open_standard_handles() -> None:
-    """Open what somebody closed of stdin, stdout and stderr: nothing else may get their numbers."""
+    """Open those of stdin, stdout and stderr that are closed, so that no other file gets their numbers."""
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(handle, True)
     os.close(handle)
 
 
-def _leaving(task: Callable[[], None]) -> NoReturn:
-    """Do a task, then leave for good: what the forked process was about to do is not ours."""
+def _run_and_exit(task: Callable[[], None]) -> NoReturn:
+    """Run a task, then exit without returning into the code that forked this process."""
     code = 1
     try:
         try:
             task()
             code = 0
-        except BaseException:  # noqa: BLE001 (told as an interpreter tells it)
+        except BaseException:  # noqa: BLE001 (printed as the interpreter would)
             traceback.print_exc()
         sys.stdout.flush()
     finally:
         os._exit(code)
 
 
-def _serve(asked: socket.socket, parent: int, work: Callable[[Sequence[str]], None]) -> None:
-    """Fork a process whenever one is asked for, until the parent has gone; `work` is done in each."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent alone
+def _serve(channel: socket.socket, parent: int, work: Callable[[Sequence[str]], None]) -> None:
+    """Fork a process that calls `work` for each request, until the parent has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the parent reacts to Ctrl-C
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     end_with_parent(signal.SIGKILL)
     if os.getppid() != parent:
         return
-    _set_apart(asked)
+    _detach(channel)
     while True:
-        message, handles, _, _ = socket.recv_fds(asked, MOST_BYTES, 2)
+        message, handles, _, _ = socket.recv_fds(channel, MAX_MESSAGE_BYTES, 2)
         if not message:
             return
         if between := os.fork():
             if os.waitpid(between, 0)[1]:
-                return  # it could not fork: what is asked for is started anew
+                return  # the fork failed: the parent starts the process with `subprocess`
             for handle in handles:
                 os.close(handle)
             continue
@@ -220,41 +215,42 @@ def _serve(asked: socket.socket, parent: int, work: Callable[[Sequence[str]], No
         if os.fork():
             os._exit(0)
         while os.getppid() == between:
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         if os.getppid() != parent:
-            os._exit(1)  # it has given up waiting for us, or is gone
-        _begin(asked, handles[0])
-        told = json.loads(message)
-        os.umask(told["umask"])
-        work(told["words"])
+            os._exit(1)  # the parent has ended or does not wait any more
+        _become_worker(channel, handles[0])
+        request = json.loads(message)
+        os.umask(request["umask"])
+        work(request["arguments"])
         return
 
 
-def _set_apart(asked: socket.socket) -> None:
-    """Give back what a process has of the one it was forked from, but for what it has imported."""
+def _detach(channel: socket.socket) -> None:
+    """Close everything inherited from the parent, except the imported modules."""
     setproctitle("kitchensync fork server")
     os.setsid()
     for handle in map(int, os.listdir("/proc/self/fd")):
-        if handle not in (0, 1, 2, asked.fileno()):
-            with contextlib.suppress(OSError):  # the one that listed them is closed already
+        if handle not in (0, 1, 2, channel.fileno()):
+            with contextlib.suppress(OSError):  # the handle of `listdir` is closed already
                 os.close(handle)
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
-        os.dup2(nothing, standard)
-    os.close(nothing)
+        os.dup2(null, standard)
+    os.close(null)
     keep_memory()
-    gc.freeze()  # what was imported stays, and is shared
+    gc.freeze()  # imported modules are never collected, so their pages stay shared
 
 
-def _begin(asked: socket.socket, log: int) -> None:
-    """Say who we are; leave everything of the server."""
+def _become_worker(channel: socket.socket, log: int) -> None:
+    """Report the pid to the parent; replace the server's session, socket and output."""
     try:
-        asked.send(str(os.getpid()).encode())
+        channel.send(str(os.getpid()).encode())
     except OSError:
-        os._exit(1)  # nobody waits for us any more
+        os._exit(1)  # the parent does not wait any more
     os.setsid()
-    asked.close()
+    channel.close()
     for standard in (1, 2):
         os.dup2(log, standard)
     os.close(log)
-    sys.stdout, sys.stderr = (os.fdopen(one, "w", buffering=1, closefd=False) for one in (1, 2))
+    sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)

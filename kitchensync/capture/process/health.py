@@ -1,4 +1,4 @@
-"""How our processes tell the supervisor how they are: small JSON messages over ZeroMQ, newest wins."""
+"""Health of the processes: each sends its state to the supervisor as JSON over ZeroMQ; the newest counts."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ FORMS: dict[str, type] = {
     "refused": str,
     "vanished_ns": int,
 }
-"""What a message says, and as what; the first two always."""
+"""Types of the fields of a message; the first two fields are required."""
 
 
 LINGER_MS = 1000
-"""So long a process that ends waits for somebody who takes its last words."""
+"""Time that an ending process waits until its last message is sent."""
 
 
 def _is_state(message: Health) -> bool:
-    told = message.keys() & FORMS.keys()
+    names = message.keys() & FORMS.keys()
     return (
-        {"process", "host_ns"} <= told
-        and all(isinstance(message[name], FORMS[name]) for name in told)
+        {"process", "host_ns"} <= names
+        and all(isinstance(message[name], FORMS[name]) for name in names)
         and all(isinstance(facts, dict) for facts in message.get("streams", {}).values())
     )
 
 
 class HealthSender:
-    """Sends the state of one process; never waits, a lost message is replaced by the next."""
+    """Sends the state of one process without waiting; a lost message is replaced by the next."""
 
     def __init__(self, endpoint: str, process: str) -> None:
         """Connect to the supervisor; it need not listen yet."""
@@ -57,15 +57,15 @@ class HealthSender:
         try:
             self._socket.send(json.dumps(message).encode(), zmq.NOBLOCK)
         except zmq.Again:
-            return  # the supervisor is gone or busy: the next message says it all again
+            return  # the supervisor is gone or busy: the next message contains the whole state again
 
     def close(self) -> None:
-        """Send what waits, for LINGER_MS at most, and close."""
+        """Send pending messages, for LINGER_MS at most, and close."""
         self._context.destroy()
 
 
 class HealthBoard:
-    """The supervisor's side: the newest state of every process."""
+    """The newest state of every process, received by the supervisor."""
 
     def __init__(self, endpoint: str) -> None:
         """Bind the endpoint."""
@@ -75,24 +75,24 @@ class HealthBoard:
         self._socket.bind(endpoint)
         self.states: dict[str, Health] = {}
         self.vanished_ns = 0
-        """When a stream vanished last from the queue server, 0 for never: who saw it may have been restarted."""
+        """When a stream last vanished from the queue server, 0 for never; kept because processes restart."""
 
     def update(self, wait_ms: int) -> None:
-        """Take in what has come, waiting up to `wait_ms` for the first message."""
+        """Receive all messages, waiting up to `wait_ms` for the first."""
         while self._socket.poll(wait_ms):
             parts = self._socket.recv_multipart()
             wait_ms = 0
-            with suppress(BadJson):  # not from one of ours: the next true message says it all
+            with suppress(BadJson):  # not from one of our processes
                 message = parse_object(b"".join(parts))
                 if _is_state(message):
                     self.states[message["process"]] = message
                     self.vanished_ns = max(self.vanished_ns, message.get("vanished_ns", 0))
 
-    def heard(self) -> dict[str, Health]:
-        """Report of each process when it told last how it is, whether it ended, and what its clock probes brought."""
-        told = ("host_ns", "probes", "answered_host_ns")
+    def reports(self) -> dict[str, Health]:
+        """Return for each process the time of its last message, its clock probes, and whether it has ended."""
+        keys = ("host_ns", "probes", "answered_host_ns")
         return {
-            name: {key: state.get(key) for key in told} | {"done": bool(state.get("done"))}
+            name: {key: state.get(key) for key in keys} | {"done": bool(state.get("done"))}
             for name, state in self.states.items()
         }
 

@@ -1,7 +1,7 @@
-"""What the processes of a recording did, all in one file: `logs/recording.jsonl`, one JSON object a line.
+"""The common log of the processes of a recording: `logs/recording.jsonl`, one JSON object per line.
 
-Each line has `host_ns` (CLOCK_MONOTONIC), `utc_ns`, `process`, `level`, `event`, and the facts of the event. What a
-process says besides, a traceback for instance, is in its own file beside it.
+Each line has `host_ns` (CLOCK_MONOTONIC), `utc_ns`, `process`, `level`, `event`, and the facts of the event. Other
+output of a process, such as a traceback, is in its own file beside it.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class _Line(logging.Formatter):
 
 class _File(logging.FileHandler):
     def handleError(self, record: logging.LogRecord) -> None:
-        """Go on without the line: a full disk must not end a recording for the sake of its log."""
+        """Skip the line: a full disk must not end a recording because of its log."""
 
 
 class RecordingLog:
     """The log of one process of a recording, open until `close`."""
 
     def __init__(self, folder: Path, process: str) -> None:
-        """`folder` is the recording's `logs`; every process appends whole lines to the same file."""
+        """Open the log in `folder`; every process appends whole lines to the same file."""
         self._handler = _File(folder / FILE, mode="a", encoding="utf-8")
         self._handler.setFormatter(_Line(process))
         _LOGGER.setLevel(logging.INFO)
@@ -47,17 +47,17 @@ class RecordingLog:
         _LOGGER.addHandler(self._handler)
 
     def close(self) -> None:
-        """Close the file, also on a disk that does not take the last lines."""
+        """Close the file, even if the last lines cannot be written."""
         _LOGGER.removeHandler(self._handler)
         with contextlib.suppress(OSError):
             self._handler.close()
 
 
-def tell(event: str, **facts: Any) -> None:
-    """Write one event; nowhere as long as no log is open."""
+def log_event(event: str, **facts: Any) -> None:
+    """Write one event if a log is open."""
     _LOGGER.info(event, extra={"facts": facts})
 
 
-def warn(event: str, **facts: Any) -> None:
-    """Write one event that somebody should look at."""
+def log_warning(event: str, **facts: Any) -> None:
+    """Write one event as a warning."""
     _LOGGER.warning(event, extra={"facts": facts})

@@ -1,4 +1,4 @@
-"""Notices when this computer slept, or this process was held: the time in which nobody received."""
+"""Detect times in which this computer slept or this process was stopped, and nothing was received."""
 
 from __future__ import annotations
 
@@ -10,30 +10,28 @@ from typing import NamedTuple
 from kitchensync.shell.host_clock import slept_ns
 
 LATE_NS = 1_500_000_000
-"""A loop of a quarter second that comes this late was held up by more than a busy computer."""
+"""Delay of a quarter-second loop that is too long for a merely busy computer."""
 
 PERIOD_S = 0.25
 
 
 class Pause(NamedTuple):
-    """A time in which nothing of this process ran."""
+    """A time in which this process did not run, in host_ns; a suspend has almost no length on that clock."""
 
     start_ns: int
     end_ns: int
-    "Both host_ns: the pause of a suspend has almost no length on that clock."
     slept: bool
-    "The whole computer slept; else this process was held, and maybe others."
+    """Whether the whole computer slept."""
 
 
 class PauseWatch:
-    """Looks at two clocks: one stops while the computer sleeps, the other goes on."""
+    """Compares two clocks, of which only one stops while the computer sleeps."""
 
     def __init__(self) -> None:
-        """Begin now."""
         self._monotonic_ns, self._boot_ns = _clocks()
 
-    def look(self) -> Pause | None:
-        """Return the pause since the last look, None when there was none."""
+    def check(self) -> Pause | None:
+        """Return the pause since the last call, None if there was none."""
         before_ns, before_boot_ns = self._monotonic_ns, self._boot_ns
         self._monotonic_ns, self._boot_ns = _clocks()
         slept_ns = (self._boot_ns - before_boot_ns) - (self._monotonic_ns - before_ns)
@@ -43,28 +41,27 @@ class PauseWatch:
 
 
 class PauseThread(threading.Thread):
-    """Looks four times a second and does nothing else: what its process waits for does not look like a pause."""
+    """Thread that only detects pauses, so that the waits of other threads do not look like pauses."""
 
     def __init__(self) -> None:
-        """Begin at `start`."""
         super().__init__(name="pauses", daemon=True)
         self._ending = threading.Event()
-        self._seen: deque[Pause] = deque()
+        self._pauses: deque[Pause] = deque()
 
     def run(self) -> None:
-        """Look until stopped."""
+        """Check four times a second until stopped."""
         watch = PauseWatch()
         while not self._ending.wait(PERIOD_S):
-            if pause := watch.look():
-                self._seen.append(pause)
+            if pause := watch.check():
+                self._pauses.append(pause)
 
     def stop(self) -> None:
         """End soon."""
         self._ending.set()
 
-    def taken(self) -> list[Pause]:
-        """Return the pauses that nobody has taken yet."""
-        return [self._seen.popleft() for _ in range(len(self._seen))]
+    def take_new(self) -> list[Pause]:
+        """Return the pauses since the last call."""
+        return [self._pauses.popleft() for _ in range(len(self._pauses))]
 
 
 def _clocks() -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""One child process of the supervisor: started, and restarted when it dies."""
+"""One child process of the supervisor, restarted when it dies."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ DEATHS_WINDOW_S = 20.0
 
 @dataclass
 class SupervisedProcess:
-    """One child process that is kept alive until its time has come.
+    """One child process that is kept running until it is told to end.
 
-    `words` are what `forks` starts it with. `hold` is a handle of the recording's lock (`capture/lock.py`): it stays
-    locked for as long as any child lives.
+    `forks` starts it with `arguments`. `hold` is a handle of the recording's lock (`capture/lock.py`), which stays
+    locked while any child runs.
     """
 
     name: str
-    words: list[str]
+    arguments: list[str]
     log: Path
     hold: int | None
     forks: ForkServer
     process: ForkedProcess | subprocess.Popen[bytes] | None = None
     deaths_s: list[float] = field(default_factory=list)
-    end_asked: bool = False
+    is_ending: bool = False
 
     def start(self) -> None:
         """Start it."""
         with _appending(self.log) as log:
-            self.process = self.forks.start(self.words, log.fileno(), self.hold)
+            self.process = self.forks.start(self.arguments, log.fileno(), self.hold)
 
     def start_to_end(self) -> None:
-        """Start it to do what is left to do, and to end."""
-        self.end_asked = True
-        self.words.append(END_NOW)
+        """Start it to finish the remaining work and end."""
+        self.is_ending = True
+        self.arguments.append(END_NOW)
         self.start()
 
     def returncode(self) -> int | None:
@@ -51,30 +51,30 @@ class SupervisedProcess:
         return self.process.poll() if self.process else None
 
     def end(self) -> None:
-        """Ask the end (SIGTERM), once: a second signal could hit it while it is going."""
-        if self.process is not None and self.process.poll() is None and not self.end_asked:
+        """Send SIGTERM, only once: a second signal could interrupt the orderly end."""
+        if self.process is not None and self.process.poll() is None and not self.is_ending:
             self.process.terminate()
-        self.end_asked = True
+        self.is_ending = True
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it and wait for its end."""
         if self.process is not None:
-            self.process.kill()  # nothing where it has ended
+            self.process.kill()  # does nothing after its end
             self.process.wait()
 
     def restart(self) -> None:
-        """Start it again after a death, which `session/children.py` notices. Raises ProcessKeepsDying."""
+        """Restart it after its death. Raises ProcessKeepsDying."""
         now_s = time.monotonic()
         self.deaths_s = [death for death in self.deaths_s if now_s - death < DEATHS_WINDOW_S] + [now_s]
         if len(self.deaths_s) > MAX_DEATHS:
             raise ProcessKeepsDying(self.name, len(self.deaths_s), self.log)
-        if self.end_asked and END_NOW not in self.words:
-            self.words.append(END_NOW)
+        if self.is_ending and END_NOW not in self.arguments:
+            self.arguments.append(END_NOW)
         self.start()
 
 
 def _appending(log: Path) -> BinaryIO:
-    """Open a log; where its folder is gone or full nobody reads what a process says, but it runs."""
+    """Open a log for appending; if that fails, discard the output rather than not start the process."""
     try:
         return log.open("ab")
     except OSError:

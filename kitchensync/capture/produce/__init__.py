@@ -1,1 +1,1 @@
-"""From a device to the queue: receive, number, notice silence and the end, write the ledger."""
+"""Receive packets from a device, number them, queue them, detect silence and the end, and write the ledger."""

@@ -1,4 +1,4 @@
-"""One device as its producer runs it; a kind of device fills in what it has."""
+"""Base class of the devices that producers run."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from kitchensync.sensors.stream import SensorStream
 
 
 class Device:
-    """The streams of one device, and what is done to it besides receiving them."""
+    """The streams of one device and the steps around receiving them."""
 
     sources: Sequence[StreamSource]
     ask: Ask | None = None
-    """Asks the device for its time, where it has one."""
+    """Reads the clock of the device, if it has one."""
     pipe: QueuePipe | None = None
-    """What all its streams travel over; None: each has a connection of its own."""
+    """Queue connection shared by all streams; None gives each stream its own."""
 
     def rate_hz(self, stream: SensorStream) -> float:
-        """Packets a second that a stream is to send."""
+        """Return the nominal packet rate of a stream."""
         return stream.nominal_hz
 
     def start(self) -> None:
-        """Start what carries packets."""
+        """Start receiving."""
 
-    def held_by_queue(self) -> list[tuple[int, int]]:
-        """Return times, (start, end) in host_ns, in which the queue let us wait and nobody received."""
+    def queue_stalls(self) -> list[tuple[int, int]]:
+        """Return the times, (start, end) in host_ns, in which nothing was received because the queue was full."""
         return []
 
-    def let_go(self) -> float:
-        """Do what makes the recorders end besides their `stop`; return how many seconds they may take."""
+    def end_sources(self) -> float:
+        """Make the sources end; return how many seconds they may take."""
         return float("inf")
 
-    def leave(self) -> None:
-        """Do what is left to do with the device after its streams have ended."""
+    def switch_off(self) -> None:
+        """Switch the device off after its streams have ended."""
 
-    def rest(self) -> None:
-        """End what carries packets: nothing comes any more."""
+    def stop(self) -> None:
+        """Stop receiving."""

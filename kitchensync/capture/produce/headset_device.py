@@ -1,4 +1,4 @@
-"""The headset's streams as a producer runs them: sockets that one thread receives from, and the app around them."""
+"""The headset as a producer runs it: all streams are received by one thread."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ from kitchensync.sensors.stream import SensorStream
 from kitchensync.storage.ledger import CameraSettingsNote
 
 END_TRIES_S = (0.2, 0.2, *[0.4] * 6)
-"""A device that ended a stream refuses every connect of nearly 3 s."""
+"""Delays between connection attempts; a headset that ended a stream refuses all of them, for nearly 3 s."""
 
 
 class HeadsetSource(StreamSource):
-    """One port of the headset."""
+    """One stream of the headset, on its own port."""
 
     end_tries_s = END_TRIES_S
 
     def __init__(self, stream: HeadsetStream, setup: HeadsetSetup, receiver: Receiver) -> None:
-        """Touch nothing yet."""
         self.stream: HeadsetStream = stream
         self.pose_bytes = stream.pose_bytes
         self.settled_at = SETTLE_PACKETS if stream.is_front_camera else -1
@@ -45,7 +44,7 @@ class HeadsetSource(StreamSource):
         self._is_stopped = False
 
     def prepare(self) -> None:
-        """Give the headset its orders and download what the stream's sensor says about itself."""
+        """Send the headset its commands and download the stream's calibration."""
         self._setup.before_stream(self.stream)
 
     def open(self, *, is_again: bool) -> None:
@@ -58,25 +57,25 @@ class HeadsetSource(StreamSource):
         self.is_open = True
 
     def opened(self, recorder: StreamRecorder) -> None:
-        """Note a start of the app that is new."""
+        """Note a restart of the headset's app."""
         if recorder.state.connections > 1 or recorder.next_seq > 0:
             self._setup.note_app_start(recorder.name, recorder.state.connections, recorder.next_seq)
 
     def receive(self, recorder: StreamRecorder) -> None:
-        """Let the receiver do it. Raises what the client raises."""
-        assert self._client is not None, "it was opened"
+        """Receive in the thread of the receiver until the connection ends. Raises what the client raises."""
+        assert self._client is not None
         with suppress(StreamStopped):
             self._receiver.receive(self._client, recorder)
 
     def refuses(self, *, only_ask: bool) -> bool:
-        """Try to connect; the front camera wants to be on first, so its port is only asked."""
-        only_ask = only_ask or self.stream.is_front_camera
+        """Return whether the headset refuses a connection; unless `only_ask`, an accepted one is kept."""
+        only_ask = only_ask or self.stream.is_front_camera  # connecting would switch the front camera on
         client = StreamClient(self.stream, self._setup.host, b"") if only_ask else self._new_client()
         try:
             if not only_ask:
                 self._setup.before_connect(self.stream, is_again=True)
             client.connect()
-        except (StreamRefused, StreamStopped):  # stopped while it asked: it is asked once more
+        except (StreamRefused, StreamStopped):  # StreamStopped: the recording ended meanwhile
             return True
         except SensorError:
             return False
@@ -85,14 +84,14 @@ class HeadsetSource(StreamSource):
         self.is_open = not only_ask
         return False
 
-    def why_gone(self) -> str:
-        """Ask the headset at its remote configuration."""
-        return self._setup.why_gone()
+    def unreachable_reason(self) -> str:
+        """Return why the headset does not answer at its remote configuration port, "" if it does."""
+        return self._setup.unreachable_reason()
 
     def settled(self, packet: QueuedPacket, recorder: StreamRecorder) -> None:
-        """Compare the front camera's settings with those asked for, once it had time to take them."""
+        """Note which of the front camera's settings differ from the profile, after it had time to apply them."""
         try:
-            differ = self._setup.settings_seen(packet.body[: len(packet.body) - self.pose_bytes])
+            differ = self._setup.settings_that_differ(packet.body[: len(packet.body) - self.pose_bytes])
         except SensorError as error:
             differ = {str(error): [0.0, 0.0]}
         recorder.note(CameraSettingsNote(asked=self._setup.profile.camera_settings, differ=differ))
@@ -100,7 +99,7 @@ class HeadsetSource(StreamSource):
             recorder.state.problem = f"the camera did not take {', '.join(differ)}"
 
     def stop(self) -> None:
-        """Wake what waits for the headset."""
+        """Interrupt waiting calls."""
         self._is_stopped = True
         if self._client is not None:
             self._client.stop()
@@ -120,14 +119,15 @@ class HeadsetSource(StreamSource):
 
 
 class HeadsetDevice(Device):
-    """One headset: a thread keeps each stream connected, one thread receives them all."""
+    """One headset: each stream has a thread that keeps it connected, one thread receives them all."""
 
     def __init__(self, plan: Plan, headset: HeadsetPlan, ledger: Ledger) -> None:
-        """Connect to the queue; nothing of the headset is touched yet."""
+        """Connect to the queue, not yet to the headset."""
         self._headset = headset
         self._profile = Profile(**headset.profile)
-        where = headset.name, headset.host, headset.streams, self._profile, Path(plan.path)
-        self._setup = HeadsetSetup(*where, ledger)
+        self._setup = HeadsetSetup(
+            headset.name, headset.host, headset.streams, self._profile, Path(plan.path), ledger
+        )
         self.pipe = QueuePipe(connect(plan.queue_url))
         self._receiver = Receiver(self.pipe, plan.linger_ms / 1e3)
         self._streams = [headset_stream(short) for short in headset.streams]
@@ -135,29 +135,29 @@ class HeadsetDevice(Device):
         self.ask = ask_headset(headset.host, self._setup.lock)
 
     def rate_hz(self, stream: SensorStream) -> float:
-        """Packets a second with the profile's settings."""
+        """Return the packet rate of a stream with the profile's settings."""
         return headset_stream(stream.name).rate_hz(self._profile)
 
     def start(self) -> None:
         """Start the thread that receives all streams."""
         self._receiver.start()
 
-    def held_by_queue(self) -> list[tuple[int, int]]:
-        """Return times in which the receiving thread waited for the queue."""
-        held = self._receiver.held_by_queue
-        return [held.popleft() for _ in range(len(held))]
+    def queue_stalls(self) -> list[tuple[int, int]]:
+        """Return the new times in which the receiving thread waited for the queue."""
+        stalls = self._receiver.queue_stalls
+        return [stalls.popleft() for _ in range(len(stalls))]
 
-    def leave(self) -> None:
-        """Leave the front camera off, so that the headset does not run hot after the take."""
+    def switch_off(self) -> None:
+        """Switch the front camera off, so that the headset does not run hot after the recording."""
         if not any(stream.is_front_camera for stream in self._streams):
             return
         try:
             with self._setup.lock:
                 remote.stop_pv(self._headset.host, timeout_s=3)
         except SensorError as error:
-            print(f"the front camera was left as it is: {error}", file=sys.stderr, flush=True)
+            print(f"the front camera could not be switched off: {error}", file=sys.stderr, flush=True)
 
-    def rest(self) -> None:
-        """End the thread that receives all streams."""
+    def stop(self) -> None:
+        """Stop the thread that receives all streams."""
         self._receiver.stop()
         self._receiver.join()

@@ -1,15 +1,16 @@
-"""What is done to a headset around its streams: orders, camera settings, calibration, and its app's start."""
+"""Set up a headset for its streams: commands, camera settings, calibration, and restarts of its app."""
 
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kitchensync.capture.process.log import tell
+from kitchensync.capture.process.log import log_event
 from kitchensync.capture.produce.ledger_writer import Ledger
 from kitchensync.sensors.errors import SensorError, StreamRefused
 from kitchensync.sensors.hololens import calibration, commands, remote
@@ -27,15 +28,18 @@ DOWNLOAD_TIMEOUT_S = 6.0
 ANSWER_TRIES = 3
 ANSWER_TIMEOUT_S = 2.0
 ANSWER_AGE_NS = 1_000_000_000
-"""What the headset answered to one stream's question holds for another's this long."""
+"""Time for which an answer of the headset is reused for its other streams."""
 SETTLE_PACKETS = 45
-"""Pictures after which the camera's manual settings must be seen in its packets."""
+"""Frames after which the camera's manual settings must appear in its packets."""
 TOLERANCE = {"pv_focus_mm": 5.0, "pv_exposure_us": 50.0, "pv_white_balance_k": 13.0}
 
 
 @dataclass
 class HeadsetSetup:
-    """One headset's; its streams' threads share it. Its remote configuration serves one client at a time."""
+    """Setup of one headset, shared by the threads of its streams.
+
+    The remote configuration port serves one client at a time, hence the lock.
+    """
 
     device: str
     host: str
@@ -46,66 +50,62 @@ class HeadsetSetup:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        """Know of the headset what was known when the recording began."""
-        self._ordered_for: int | None = None  # the UTC offset tells one start of the app from another
-        self._utc_offset = _offset_at_start(self.recording, self.device)
+        self._configured_start: int | None = None  # the UTC offset identifies a start of the app
+        self._utc_offset: int | None = None
+        with suppress(StorageError, KeyError):  # unknown if the manifest lacks it
+            self._utc_offset = read_manifest(self.recording)["devices"][self.device]["utc_offset_ticks"]
         self._starts = 0
-        self._asked_ns, self._gone = -ANSWER_AGE_NS, ""
+        self._queried_ns, self._unreachable = -ANSWER_AGE_NS, ""
 
     def before_stream(self, stream: HeadsetStream) -> None:
-        """Give the orders that come before all streams, once, and download this stream's constants, once.
+        """Send the commands that precede all streams and download this stream's calibration, each once.
 
-        Nothing here is worth a recording: what fails is noted and the stream is opened all the same.
+        A failure is noted and the stream is opened nevertheless.
         """
         try:
-            self._give_orders()
+            with self.lock:
+                if self._configured_start is None:
+                    with remote.RemoteControl(self.host) as control:
+                        self._utc_offset = control.utc_offset()
+                        self._configure(control, self._utc_offset)
             if stream.is_front_camera:
                 self.open_camera()
             self._download(stream)
         except SensorError as error:
-            self.ledger.note(CalibrationMissingNote(why=str(error)), f"{self.device}/{stream.name}", _at_once)
-
-    def _give_orders(self) -> None:
-        with self.lock:
-            if self._ordered_for is not None:
-                return
-            with remote.RemoteControl(self.host) as control:
-                self._utc_offset = control.utc_offset()
-                self._order(control, self._utc_offset)
+            self.ledger.note(
+                CalibrationMissingNote(why=str(error)), f"{self.device}/{stream.name}", _do_not_wait
+            )
 
     def before_connect(self, stream: HeadsetStream, *, is_again: bool) -> None:
-        """Do what a connection wants done before it, each time: the front camera is to be on.
-
-        A start of the app that is new has not heard the orders; grey cameras want theirs before they are opened.
-        Raises SensorError when the front camera does not start, or nobody takes orders yet.
-        """
+        """Prepare the headset for a connection. Raises SensorError if it is not ready."""
         if stream.is_front_camera:
             self.open_camera()
         elif is_again and stream.is_grey_camera:
-            self._renew_orders(stream.name)
+            # A restarted app has lost its commands, and grey cameras need theirs before they are opened.
+            self._configure_after_restart(stream.name)
 
-    def _renew_orders(self, short: str) -> None:
+    def _configure_after_restart(self, short: str) -> None:
         try:
             with self.lock, remote.RemoteControl(self.host) as control:
                 utc_offset = control.utc_offset()
-                if utc_offset != self._ordered_for:
-                    self._order(control, utc_offset)
+                if utc_offset != self._configured_start:
+                    self._configure(control, utc_offset)
         except StreamRefused:
-            raise  # the app is still coming up: try again soon
+            raise  # the app is still starting
         except SensorError as error:
-            self.ledger.note(OrdersMissingNote(why=str(error)), f"{self.device}/{short}", _at_once)
+            self.ledger.note(OrdersMissingNote(why=str(error)), f"{self.device}/{short}", _do_not_wait)
 
-    def _order(self, control: remote.RemoteControl, utc_offset: int) -> None:
+    def _configure(self, control: remote.RemoteControl, utc_offset: int) -> None:
         streams = [headset_stream(short) for short in self.streams]
         grey_ports = [stream.port for stream in streams if stream.is_grey_camera]
         control.give_orders(commands.before_streams(grey_ports))
-        self._ordered_for = utc_offset
+        self._configured_start = utc_offset
 
     def _download(self, stream: HeadsetStream) -> None:
         path = self.recording / self.device / CALIBRATION / f"{stream.name}.h5"
         if not stream.has_constants or path.exists():
             return
-        found = calibration.download(stream, self.host, self.profile, DOWNLOAD_TIMEOUT_S)
+        constants = calibration.download(stream, self.host, self.profile, DOWNLOAD_TIMEOUT_S)
         facts: dict[str, Any] = {
             "device": self.device,
             "stream": stream.name,
@@ -114,7 +114,10 @@ class HeadsetSetup:
         }
         if stream.is_front_camera:
             facts |= {"width": self.profile.pv_width, "height": self.profile.pv_height}
-        tables = [ConstantTable(one.name, one.values, one.unit, one.frame, one.meaning) for one in found]
+        tables = [
+            ConstantTable(table.name, table.values, table.unit, table.frame, table.meaning)
+            for table in constants
+        ]
         write_calibration(path, tables, facts)
 
     def open_camera(self) -> None:
@@ -130,7 +133,7 @@ class HeadsetSetup:
                     control.give_orders(orders)
 
     def note_app_start(self, stream: str, connection: int, next_seq: int) -> None:
-        """After a reconnect: note when the app was started anew, which means another world frame and UTC offset.
+        """Note after a reconnect if the app was restarted, which means a new world frame and UTC offset.
 
         `next_seq` is the number of the first packet in the new frame.
         """
@@ -138,7 +141,7 @@ class HeadsetSetup:
             with self.lock, remote.RemoteControl(self.host) as control:
                 utc_offset = control.utc_offset()
         except SensorError:
-            return  # the streams tell of the lost network
+            return  # the streams report the lost network
         with self.lock:
             is_new = self._utc_offset not in (None, utc_offset)
             self._utc_offset = utc_offset
@@ -148,52 +151,42 @@ class HeadsetSetup:
             note = NewWorldFrameNote(
                 connection=connection, next_seq=next_seq, app_start=starts, utc_offset_ticks=utc_offset
             )
-            self.ledger.note(note, stream, _at_once)
+            self.ledger.note(note, stream, _do_not_wait)
 
-    def why_gone(self) -> str:
-        """Ask the headset elsewhere than at its streams; say why it is not the one that opened them, "" if it is."""
+    def unreachable_reason(self) -> str:
+        """Query the headset at its configuration port; return why its streams are gone, "" if the app still runs."""
         with self.lock:
-            if host_ns() - self._asked_ns > ANSWER_AGE_NS:
-                self._gone = self._ask_whether_gone()
-                self._asked_ns = host_ns()
-            return self._gone
+            if host_ns() - self._queried_ns > ANSWER_AGE_NS:
+                self._unreachable = self._query_app()
+                self._queried_ns = host_ns()
+            return self._unreachable
 
-    def _ask_whether_gone(self) -> str:
+    def _query_app(self) -> str:
         for _ in range(ANSWER_TRIES):
             try:
                 with remote.RemoteControl(self.host, ANSWER_TIMEOUT_S) as control:
                     is_same = self._utc_offset in (None, control.utc_offset())
             except SensorError as error:
-                tell("the headset does not answer", device=self.device, why=str(error))
+                log_event("the headset does not answer", device=self.device, why=str(error))
             else:
                 return "" if is_same else "the headset's app was started again"
         return "the headset does not answer at any port"
 
-    def settings_seen(self, payload: bytes | memoryview) -> dict[str, list[float]]:
-        """Compare a front-camera packet with the settings asked for: {name: [asked, seen]} of those that differ."""
+    def settings_that_differ(self, payload: bytes | memoryview) -> dict[str, list[float]]:
+        """Return the settings of a front-camera packet that differ from the profile: {name: [profile, actual]}."""
         metadata = pv.decode(payload).metadata
-        seen = {
+        actual = {
             "pv_focus_mm": float(metadata["lens_position"]),
             "pv_exposure_us": float(metadata["exposure_time"]) / 10,
             "pv_white_balance_k": float(metadata["white_balance"]),
         }
-        asked = self.profile.camera_settings
         return {
-            name: [float(value), seen[name]]
-            for name, value in asked.items()
-            if not np.isclose(seen[name], value, rtol=0, atol=TOLERANCE[name])
+            name: [float(value), actual[name]]
+            for name, value in self.profile.camera_settings.items()
+            if not np.isclose(actual[name], value, rtol=0, atol=TOLERANCE[name])
         }
 
 
-def _offset_at_start(recording: Path, device: str) -> int | None:
-    """Return the UTC offset of the app's start that the recording began with, None where it is not told."""
-    try:
-        offset = read_manifest(recording)["devices"][device]["utc_offset_ticks"]
-    except (StorageError, KeyError):
-        return None
-    return offset
-
-
-def _at_once() -> bool:
-    """Do not wait for room in the queue: a note is no packet."""
+def _do_not_wait() -> bool:
+    """Do not wait for room in the queue: a note must not delay packets."""
     return True

@@ -1,7 +1,4 @@
-"""The ledger: what happened to a stream besides its packets, queued and stored like packets themselves.
-
-`kitchensync.storage.ledger` says what they are.
-"""
+"""Write the ledger: notes about a stream, queued and stored like packets; `kitchensync.storage.ledger` lists them."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Callable
 
 import redis
 
-from kitchensync.capture.process.log import tell
+from kitchensync.capture.process.log import log_event
 from kitchensync.capture.queue.queue_writer import QueueWriter
 from kitchensync.capture.queue.stream_entries import QueuedPacket
 from kitchensync.shell.host_clock import host_ns
@@ -25,21 +22,21 @@ class Ledger:
         self._writer = QueueWriter(client, recording_uuid, stream, epoch_ms)
         self._lock = threading.Lock()
         self._seq = self._writer.next_sequence()
-        self._unsaid: list[QueuedPacket] = []
+        self._pending: list[QueuedPacket] = []
 
     def note(self, note: Note, stream: str, give_up: Callable[[], bool] = lambda: False) -> None:
-        """Write one note about a stream. One that found no room when `give_up` said so goes with the next."""
+        """Write one note about a stream; if the queue has no room until `give_up`, write it with the next note."""
         now_ns = host_ns()
-        tell(note.kind, stream=stream, **note.facts())
+        log_event(note.kind, stream=stream, **note.facts())
         text = written(note, stream, now_ns).line()
         with self._lock:
-            self._unsaid.append(QueuedPacket(self._seq, 0, now_ns, 1, text.encode(), 0))
+            self._pending.append(QueuedPacket(self._seq, 0, now_ns, 1, text.encode(), 0))
             self._seq += 1
-            # One by one: the server may have taken one whose outcome is unknown, and refuses its number again.
-            while self._unsaid and self._writer.put(self._unsaid[:1], give_up):
-                del self._unsaid[0]
+            # One by one: the server may have accepted a note whose answer was lost, and then refuses its number.
+            while self._pending and self._writer.put(self._pending[:1], give_up):
+                del self._pending[0]
 
-    def hold(self, limit_s: float) -> None:
-        """Stay until the queue server has synced every note, at most so long."""
+    def wait_for_sync(self, limit_s: float) -> None:
+        """Wait until the queue server has synced every note, at most `limit_s`."""
         with self._lock:
-            self._writer.pipe.hold(limit_s)
+            self._writer.pipe.wait_for_sync(limit_s)

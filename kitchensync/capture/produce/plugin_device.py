@@ -1,10 +1,10 @@
-"""A plug-in sensor's streams as a producer runs them: each yields packets in the thread of its recorder."""
+"""A plug-in sensor as a producer runs it: each stream yields packets in the thread of its recorder."""
 
 from __future__ import annotations
 
 from kitchensync.capture.plan import SensorPlan
 from kitchensync.capture.produce.device import Device
-from kitchensync.capture.produce.probe_clock import PROBES_A_ROUND, Ask
+from kitchensync.capture.produce.probe_clock import PROBES_PER_ROUND, Ask
 from kitchensync.capture.produce.stream_end import SILENT_NS
 from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSource
 from kitchensync.capture.produce.stream_watch import QUIET_PERIODS
@@ -20,7 +20,7 @@ CLOSE_LIMIT_S = 10.0
 ASK_TRIES = 3
 TICKS = range(-(2**63), 2**63)
 HELD_NS = 1_000_000_000
-"""A packet for which the queue takes so long was held up by it."""
+"""Time to queue a packet from which on the delay is noted as backpressure."""
 
 
 class PluginSource(StreamSource):
@@ -30,13 +30,13 @@ class PluginSource(StreamSource):
     tells_refusal = False
 
     def __init__(self, stream: SensorStream, sensor: Sensor, ask: Ask | None) -> None:
-        """Touch nothing yet; `ask` asks the device for its time, where it has one."""
+        """Store the sensor; `ask` reads the device's clock, if it has one."""
         self.stream, self._sensor, self._ask = stream, sensor, ask
         period_ns = 1e9 / stream.nominal_hz if stream.nominal_hz else float("inf")
         self.silent_ns = SILENT_NS + QUIET_PERIODS * period_ns
 
     def receive(self, recorder: StreamRecorder) -> None:
-        """Queue what the plug-in yields. Raises PacketsEnded, and what it raises as SensorError."""
+        """Queue the packets of the plug-in. Raises PacketsEnded, and any error of the plug-in as SensorError."""
         try:
             for packet in self._sensor.packets(self.stream.name):
                 self._queue(packet, recorder)
@@ -45,7 +45,7 @@ class PluginSource(StreamSource):
         except SensorError:
             if not recorder.is_ending:  # closing a sensor may make it raise
                 raise
-        except Exception as error:  # a plug-in may raise anything; it is noted and opened again
+        except Exception as error:  # a plug-in may raise anything; the error is noted and the stream reopened
             if not recorder.is_ending:
                 raise SensorError(f"{type(error).__name__}: {error}") from error
         else:
@@ -64,12 +64,13 @@ class PluginSource(StreamSource):
         if (end_ns := host_ns()) - arrived_ns > HELD_NS:
             recorder.note(HeldNote(cause="backpressure", start_host_ns=arrived_ns, end_host_ns=end_ns))
 
-    def why_gone(self) -> str:
-        """Ask the device for its time, where it has one."""
+    def unreachable_reason(self) -> str:
+        """Return why the device's clock does not answer, "" if it does or the device has none."""
+        if self._ask is None:
+            return ""
         why = ""
-        for _ in range(ASK_TRIES if self._ask is not None else 0):
+        for _ in range(ASK_TRIES):
             try:
-                assert self._ask is not None
                 self._ask()
             except Exception as error:  # noqa: BLE001 (a plug-in may raise anything)
                 why = f"the device does not answer ({error})"
@@ -91,8 +92,8 @@ class PluginDevice(Device):
             if stream.name in plan.streams
         ]
 
-    def let_go(self) -> float:
-        """Close the sensor, which ends its packets; a plug-in that does not let go is left behind."""
+    def end_sources(self) -> float:
+        """Close the sensor, which ends its packets."""
         self._sensor.close()
         return CLOSE_LIMIT_S
 
@@ -101,4 +102,4 @@ def _ask(sensor: Sensor) -> Ask | None:
     exchange = getattr(sensor, "clock_exchange", None)
     if exchange is None:
         return None
-    return lambda: [ClockExchange(*exchange()) for _ in range(PROBES_A_ROUND)]
+    return lambda: [ClockExchange(*exchange()) for _ in range(PROBES_PER_ROUND)]

@@ -1,4 +1,4 @@
-"""Asks a headset for its time, again and again, and records question and answer as a stream."""
+"""Probe a device's clock periodically and record the exchanges as a stream."""
 
 from __future__ import annotations
 
@@ -13,42 +13,43 @@ from kitchensync.sensors.hololens.remote import ClockExchange, RemoteControl
 from kitchensync.shell.host_clock import encode, host_ns
 
 PERIOD_S = 1.0
-"""From the beginning of one round to that of the next: the clock's bound is proven for one exchange a second."""
+"""Period of the rounds: the error bound of the clock is derived for one exchange a second."""
 
-LEAST_PAUSE_S = 0.1
+MIN_PAUSE_S = 0.1
 
-PROBES_A_ROUND = 5
-"""Several in a row: the one with the shortest round trip says most."""
+PROBES_PER_ROUND = 5
+"""Several in a row: the exchange with the shortest round trip is the most accurate."""
 
 
 Ask = Callable[[], list[ClockExchange]]
-"""Asks a device for its time, a few times in a row. Raises SensorError."""
+"""Reads a device's clock a few times in a row. Raises SensorError."""
 
 
 def ask_headset(host: str, remote_lock: threading.Lock) -> Ask:
-    """Ask over a connection of its own each round: the port serves one client at a time, hence the lock."""
+    """Return a function that probes a headset over a new connection; its port serves one client at a time."""
 
     def ask() -> list[ClockExchange]:
         with remote_lock, RemoteControl(host) as remote:
-            return [remote.clock_exchange(with_utc=True) for _ in range(PROBES_A_ROUND)]
+            return [remote.clock_exchange(with_utc=True) for _ in range(PROBES_PER_ROUND)]
 
     return ask
 
 
 class ClockProbe(threading.Thread):
-    """One device's probes, until stopped; a lost connection is made again."""
+    """Thread that probes one device until stopped."""
 
     def __init__(self, device: str, ask: Ask, writer: QueueWriter) -> None:
-        """`writer` belongs to this thread alone."""
+        """Prepare the thread; only this thread may use `writer`."""
         super().__init__(name=f"clock {device}", daemon=True)
         self._ask = ask
         self._writer = writer
         self._ending = threading.Event()
         self.probes = 0
-        self.answered_host_ns = 0  # or since when it is asked
+        self.answered_host_ns = 0
+        """Time of the last answer, before the first one the start of probing."""
 
     def stop(self) -> None:
-        """Ask the end."""
+        """Let the thread end."""
         self._ending.set()
 
     def run(self) -> None:
@@ -60,7 +61,7 @@ class ClockProbe(threading.Thread):
             try:
                 answers = self._ask()
             except SensorError:
-                answers = []  # the streams tell of the lost network; probes just go on later
+                answers = []  # the streams report the lost network
             for answer in answers:
                 seq = self._store(answer, seq)
             now_s = time.monotonic()
@@ -79,5 +80,5 @@ class ClockProbe(threading.Thread):
 
 
 def next_round_s(due_s: float, now_s: float) -> float:
-    """Report when the round after the one that was due at `due_s` begins: slow answers do not make rounds rarer."""
-    return max(due_s + PERIOD_S, now_s + LEAST_PAUSE_S)
+    """Return the start of the round after the one due at `due_s`, so that slow answers do not make rounds rarer."""
+    return max(due_s + PERIOD_S, now_s + MIN_PAUSE_S)

@@ -1,4 +1,4 @@
-"""The producer of one device, of whatever kind: its recorders, its clock probe, its notes and its health."""
+"""The producer of one device: its stream recorders, clock probe, ledger and health."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kitchensync.capture.drain.open_chunk import sealed_until
 from kitchensync.capture.errors import StreamsFailed
 from kitchensync.capture.plan import Plan, clock_stream, has_own_queue, ledger_stream
 from kitchensync.capture.process.health import HealthSender
-from kitchensync.capture.process.heartbeat import was_held
-from kitchensync.capture.process.log import warn
+from kitchensync.capture.process.heartbeat import was_paused
+from kitchensync.capture.process.log import log_warning
 from kitchensync.capture.process.pause import Pause, PauseThread
 from kitchensync.capture.produce.device import Device
 from kitchensync.capture.produce.headset_device import HeadsetDevice
@@ -22,7 +22,7 @@ from kitchensync.capture.produce.ledger_writer import Ledger
 from kitchensync.capture.produce.plugin_device import PluginDevice
 from kitchensync.capture.produce.probe_clock import ClockProbe
 from kitchensync.capture.produce.stream_end import Streams
-from kitchensync.capture.produce.stream_recorder import StreamRecorder, StreamSource
+from kitchensync.capture.produce.stream_recorder import StreamRecorder
 from kitchensync.capture.produce.stream_watch import STREAMING, RateWatch
 from kitchensync.capture.queue.pipe import QueuePipe
 from kitchensync.capture.queue.queue_connection import connect
@@ -46,40 +46,40 @@ HEALTH_PERIOD_S = 0.25
 
 SETTLED_NS = 1_000_000_000
 
-HOLD_S = 3.0
-"""A server syncs its file once a second; on a slow disk a sync may last that long itself."""
+SYNC_LIMIT_S = 3.0
+"""The queue server syncs its file once a second; on a slow disk a sync may take about as long."""
 
 
 class Producer:
     """All streams of one device."""
 
     def __init__(self, plan: Plan, name: str, make: Callable[[Ledger], Device]) -> None:
-        """Connect to the queue; nothing of the device is touched yet."""
+        """Connect to the queue, not yet to the device."""
         self._plan = plan
         self._epoch_ms = time.time_ns() // 1_000_000
         self._ending = threading.Event()
         self._pauses = PauseThread()
-        self._held: list[Pause] = []
+        self._unsettled_pauses: list[Pause] = []
         self._writers: list[QueueWriter] = []
         self._health = HealthSender(plan.health, f"producer {name}")
         notes = connect(plan.queue_url)
         self.ledger = Ledger(notes, plan.uuid, ledger_stream(name), self._epoch_ms)
         self.device, streams = make(self.ledger), Streams()
-        self.recorders = [self._recorder(name, source, streams) for source in self.device.sources]
-        self.rates = {
-            recorder.name: RateWatch(self.device.rate_hz(source.stream), adaptive=source.stream.adaptive)
-            for recorder, source in zip(self.recorders, self.device.sources, strict=True)
-        }
+        self.recorders: list[StreamRecorder] = []
+        self.rates: dict[str, RateWatch] = {}
+        for source in self.device.sources:
+            stream = f"{name}/{source.stream.name}"
+            writer, is_own = self.writer(stream, self.device.pipe), has_own_queue(plan)
+            self.recorders.append(
+                StreamRecorder(stream, source, writer, self.ledger, streams, has_own_queue=is_own)
+            )
+            rate_hz = self.device.rate_hz(source.stream)
+            self.rates[stream] = RateWatch(rate_hz, adaptive=source.stream.adaptive)
         ask = self.device.ask
         self.probe = None if ask is None else ClockProbe(name, ask, self.writer(clock_stream(name)))
 
-    def _recorder(self, device: str, source: StreamSource, streams: Streams) -> StreamRecorder:
-        name = f"{device}/{source.stream.name}"
-        writer, is_own = self.writer(name, self.device.pipe), has_own_queue(self._plan)
-        return StreamRecorder(name, source, writer, self.ledger, streams, has_own_queue=is_own)
-
     def writer(self, stream: str, pipe: QueuePipe | None = None) -> QueueWriter:
-        """Make what puts one stream into the queue, over a shared pipe or its own; a loss there is noted."""
+        """Return a writer that queues one stream over a shared pipe or its own, and notes losses in the queue."""
         client = connect(self._plan.queue_url)
 
         def on_loss(first_seq: int, last_seq: int) -> None:
@@ -87,29 +87,26 @@ class Producer:
             if first_seq <= last_seq:
                 self.ledger.note(QueueLossNote(first_seq=first_seq, last_seq=last_seq), stream)
 
-        # Of an entry all or nothing is let go of, and what a pause withholds must not wait for what follows it.
-        together = 1 if self._plan.pause == "drop" else ENTRY_PACKETS
-        writer = QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe, together)
+        # An entry is deleted as a whole, and packets withheld by a pause must not wait for those after them.
+        entry_packets = 1 if self._plan.pause == "drop" else ENTRY_PACKETS
+        writer = QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe, entry_packets)
         self._writers.append(writer)
         return writer
 
     def _sealed_until(self, stream: str) -> int:
-        """Return before which number nothing can be lost any more, 0 where the disk does not say."""
+        """Return the number of the first packet that is not sealed on disk, 0 if the disk cannot be read."""
         try:
             return sealed_until(chunk_paths(stream_folder(Path(self._plan.path), stream)))
         except (BadChunk, OSError) as error:
-            warn("sealed packets are not known", stream=stream, error=str(error))
+            log_warning("sealed packets are not known", stream=stream, error=str(error))
             return 0
 
     def end(self) -> None:
-        """Ask the end: what has been received goes into the queue first."""
+        """End after all received packets are queued."""
         self._ending.set()
 
     def run(self) -> None:
-        """Receive until every stream has ended or the end is asked.
-
-        Raises StreamsFailed when the last of them have ended by an error: no device has ended those.
-        """
+        """Receive until every stream has ended or `end` was called. Raises StreamsFailed if any ended by an error."""
         self.device.start()
         for recorder in self.recorders:
             recorder.start()
@@ -120,33 +117,34 @@ class Producer:
                 limit_s = self._stop_all() if limit_s is None else limit_s
                 time.sleep(0.02)
                 if time.monotonic() > limit_s:
-                    break  # what hangs has queued its packets; its thread dies with us
+                    break  # a hanging recorder has queued its packets; its thread ends with this process
             self._note_holds(SETTLED_NS)
             self._begin_probes()
-            self._tell(done=False)
+            self._send_health(done=False)
         self._pauses.stop()
         self._note_holds(0)
         self._check_ends()
         if self.probe is not None and self.probe.ident is not None:
             self.probe.stop()
             self.probe.join(timeout=10)
-        self.device.leave()
-        self.device.rest()
-        self._hold()
-        self._tell(done=True)
+        self.device.switch_off()
+        self.device.stop()
+        # Wait until the queue server has synced everything, because nobody could send it again after our end.
+        end_s = time.monotonic() + SYNC_LIMIT_S
+        for writer in self._writers:
+            writer.pipe.wait_for_sync(end_s - time.monotonic())
+        self.ledger.wait_for_sync(end_s - time.monotonic())
+        self._send_health(done=True)
         self._health.close()
 
-    def _hold(self) -> None:
-        """Stay until a queue server that is killed cannot forget the last packets and notes any more."""
-        end_s = time.monotonic() + HOLD_S
-        for writer in self._writers:
-            writer.pipe.hold(end_s - time.monotonic())
-        self.ledger.hold(end_s - time.monotonic())
-
     def _check_ends(self) -> None:
-        failed = [one.name for one in self.recorders if one.state.ended not in (STOPPED, BY_DEVICE, LOST)]
+        failed = [
+            recorder.name
+            for recorder in self.recorders
+            if recorder.state.ended not in (STOPPED, BY_DEVICE, LOST)
+        ]
         if failed and not self._ending.is_set():
-            self._tell(done=False)
+            self._send_health(done=False)
             self._health.close()
             raise StreamsFailed(failed)
 
@@ -155,10 +153,10 @@ class Producer:
             self.probe.stop()
         for recorder in self.recorders:
             recorder.stop()
-        return time.monotonic() + self.device.let_go()
+        return time.monotonic() + self.device.end_sources()
 
     def _begin_probes(self) -> None:
-        """Ask for the time once packets come: before, the device is busy with starting its sensors."""
+        """Start the clock probe with the first packet; before, the device is busy starting its sensors."""
         probe = self.probe
         if probe is None or probe.ident is not None or self._ending.is_set():
             return
@@ -166,17 +164,17 @@ class Producer:
             probe.start()
 
     def _note_holds(self, settled_ns: int) -> None:
-        """Tell the ledger of times in which nobody received, and why.
+        """Note times in which nothing was received, with the cause.
 
-        Who was held alone is known once the supervisor, if it was held too, has said so (`settled_ns` later).
+        A pause is noted `settled_ns` after its end: by then the supervisor has noted whether it paused as well.
         """
-        for start_ns, end_ns in self.device.held_by_queue():
+        for start_ns, end_ns in self.device.queue_stalls():
             self._note_hold("backpressure", start_ns, end_ns)
-        self._held += self._pauses.taken()
-        settled = [pause for pause in self._held if host_ns() - pause.end_ns >= settled_ns]
+        self._unsettled_pauses += self._pauses.take_new()
+        settled = [pause for pause in self._unsettled_pauses if host_ns() - pause.end_ns >= settled_ns]
         for pause in settled:
-            self._held.remove(pause)
-            is_suspend = pause.slept or was_held(Path(self._plan.work), pause.start_ns, pause.end_ns)
+            self._unsettled_pauses.remove(pause)
+            is_suspend = pause.slept or was_paused(Path(self._plan.work), pause.start_ns, pause.end_ns)
             self._note_hold(SUSPEND if is_suspend else "restart", pause.start_ns, pause.end_ns)
 
     def _note_hold(self, cause: str, start_ns: int, end_ns: int) -> None:
@@ -184,7 +182,7 @@ class Producer:
         for recorder in self.recorders:
             self.ledger.note(note, recorder.name, lambda: True)
 
-    def _tell(self, *, done: bool) -> None:
+    def _send_health(self, *, done: bool) -> None:
         streams = {recorder.name: self._shown(recorder) for recorder in self.recorders}
         probe = self.probe
         clock = {"probes": probe.probes, "answered_host_ns": probe.answered_host_ns} if probe else {}
@@ -192,12 +190,12 @@ class Producer:
         self._health.send(streams=streams, done=done, vanished_ns=vanished_ns, **clock)
 
     def _shown(self, recorder: StreamRecorder) -> dict[str, Any]:
-        """Return a stream's state; one that comes is looked at closer, and what changed is noted."""
+        """Return a stream's state for the supervisor; a change of its rate condition is noted in the ledger."""
         watch, state = self.rates[recorder.name], recorder.state
         facts = asdict(state) | {"nominal_hz": watch.nominal_hz, "adaptive": watch.adaptive}
         if facts["state"] != STREAMING:
             return facts
-        changed = watch.look(host_ns(), state.received, state.last_host_ns)
+        changed = watch.update(host_ns(), state.received, state.last_host_ns)
         if changed is not None:
             note = ConditionNote(condition=changed, received=state.received, last_host_ns=state.last_host_ns)
             self.ledger.note(note, recorder.name, lambda: True)
@@ -205,7 +203,7 @@ class Producer:
 
 
 def producer_of(plan: Plan, name: str) -> Producer:
-    """Make the producer of one device of a plan."""
+    """Return the producer of one device of a plan."""
     headsets = {headset.name: headset for headset in plan.headsets}
     if name in headsets:
         return Producer(plan, name, lambda ledger: HeadsetDevice(plan, headsets[name], ledger))

@@ -1,7 +1,8 @@
-"""One thread that receives all streams of a headset: every socket in one wait, what came into the queue together.
+"""One thread that receives all streams of a headset and queues their packets in batches.
 
-A wake-up costs more than a packet. The kernel stamps packets as they arrive, and they gather for some milliseconds,
-so that all streams' share one wake-up of ours, one send, one wake-up of the queue server, and one of the drainers.
+A wake-up costs more than a packet. The kernel timestamps packets on arrival, and they are gathered for some
+milliseconds, so that all streams share one wake-up of this thread, one send, and one wake-up of the queue server and
+of the drainers.
 """
 
 from __future__ import annotations
@@ -27,35 +28,35 @@ if TYPE_CHECKING:
 
 SEND_BYTES = 512 << 10
 SEND_PACKETS = 512
-"""This much is sent at once."""
+"""Size of a batch from which on it is sent without waiting for more."""
 
 SETTLE_S = 0.1
-"""What the queue says of one send is heard before the next, so that it works while we receive; this late at most."""
+"""Longest time until the queue's answer to a batch is read; usually that is just before the next batch."""
 
-LOOK_S = 0.5
-"""How often silence is looked for."""
+SILENCE_CHECK_S = 0.5
+"""Period of the checks for silent connections."""
 
-HELD_S = 1.0
-"""So late a wait ends only for a process that was held; so long the queue takes packets only when it is held."""
+STALL_S = 1.0
+"""A wait that ends this late shows that the process was stopped, a send that takes this long that the queue was."""
 
 
 @dataclass
 class _Connection:
     client: StreamClient
     stream: StreamRecorder
-    heard_s: float
+    received_s: float
     waiting: list[QueuedPacket] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
 
 
 class Receiver(threading.Thread):
-    """Receives until `stop`; `receive` is called by the thread of each stream for each of its connections."""
+    """Receiving thread; the thread of each stream calls `receive` for each of its connections."""
 
     def __init__(
         self, pipe: QueuePipe, linger_s: float = LINGER_MS / 1e3, now_s: Callable[[], float] = time.monotonic
     ) -> None:
-        """`linger_s` 0 sends every packet as it comes; silence is told by the clock `now_s`."""
+        """`linger_s` 0 sends every packet on arrival; `now_s` is the clock that measures silence."""
         super().__init__(name="receiver", daemon=True)
         self._pipe = pipe
         self._linger_s = linger_s
@@ -64,7 +65,7 @@ class Receiver(threading.Thread):
         self._connections: dict[int, _Connection] = {}
         self._waiting: dict[int, _Connection] = {}
         self._coming: set[int] = set()
-        """Where more is there now or soon: who has much to send must not wait for us."""
+        """Connections with more data pending: a large packet must not wait for the linger time."""
         self._waiting_packets = 0
         self._waiting_bytes = 0
         self._send_at_s = 0.0
@@ -72,13 +73,13 @@ class Receiver(threading.Thread):
         self._settle_at_s = 0.0
         self._patient_until_s = 0.0
         self._ending = False
-        self.held_by_queue: deque[tuple[int, int]] = deque()
-        """When nobody received because the queue did not take what had come: (start, end) in host_ns."""
+        self.queue_stalls: deque[tuple[int, int]] = deque()
+        """Times in which nothing was received because the queue accepted nothing: (start, end) in host_ns."""
         self._wake = os.eventfd(0)
         self._poll.register(self._wake, select.EPOLLIN)
 
     def receive(self, client: StreamClient, stream: StreamRecorder) -> None:
-        """Queue what a connected client receives until it is over; then raise what the client raised."""
+        """Queue the packets of a connected client until its connection ends; then raise the client's error."""
         connection = _Connection(client, stream, self._now_s())
         number = client.fileno()
         self._connections[number] = connection
@@ -88,13 +89,13 @@ class Receiver(threading.Thread):
         raise connection.error
 
     def stop(self) -> None:
-        """End once all connections are over, at once where they are."""
+        """End as soon as all connections have ended."""
         self._ending = True
-        with contextlib.suppress(OSError):  # it has ended by itself
+        with contextlib.suppress(OSError):  # the thread has already ended
             os.eventfd_write(self._wake, 1)
 
     def run(self) -> None:
-        """Receive and send until the end."""
+        """Receive and send until stopped."""
         try:
             self._loop()
         except BaseException as error:
@@ -108,17 +109,18 @@ class Receiver(threading.Thread):
 
     def _loop(self) -> None:
         looked_s = self._now_s()
-        look_s = looked_s + LOOK_S
+        look_s = looked_s + SILENCE_CHECK_S
         while not (self._ending and not self._connections):
             now_s = self._now_s()
-            if now_s - looked_s > HELD_S:
-                self.held_by_queue.append((round(looked_s * 1e9), round(now_s * 1e9)))
+            if now_s - looked_s > STALL_S:
+                self.queue_stalls.append((round(looked_s * 1e9), round(now_s * 1e9)))
             until_s = min(look_s, self._send_at_s) if self._waiting else look_s
             until_s = min(until_s, self._settle_at_s) if self._sent else until_s
             ready = self._ready(max(until_s - now_s, 0.0))
-            looked_s = self._now_s()  # who is silent is judged by this look: sending may take long
-            if looked_s > max(until_s, now_s) + HELD_S:
-                look_s = looked_s + LOOK_S  # we were held: what came meanwhile is seen first
+            looked_s = self._now_s()  # silence is measured up to here, because sending may take long
+            if looked_s > max(until_s, now_s) + STALL_S:
+                # This process was suspended: first read what arrived meanwhile.
+                look_s = looked_s + SILENCE_CHECK_S
             for number, _ in ready:
                 if number == self._wake:
                     os.eventfd_read(self._wake)
@@ -131,10 +133,10 @@ class Receiver(threading.Thread):
                 self._settle()
             if looked_s >= look_s:
                 self._look_for_silence(looked_s)
-                look_s = looked_s + LOOK_S
+                look_s = looked_s + SILENCE_CHECK_S
 
     def _ready(self, wait_s: float) -> list[tuple[int, int]]:
-        """Wait for what comes; while packets gather only for time to pass, and take what came together."""
+        """Return the readable sockets; while packets are gathered, first sleep until they are due."""
         if self._waiting and not self._coming:
             time.sleep(wait_s)
             wait_s = 0.0
@@ -147,9 +149,9 @@ class Receiver(threading.Thread):
             frames = client.take()
             packets = connection.stream.packets(frames, client.arrived_ns) if frames else []
         except Exception as error:  # noqa: BLE001 (raised again in the stream's own thread)
-            self._over(number, connection, error)
+            self._finish(number, connection, error)
             return
-        connection.heard_s = self._now_s()
+        connection.received_s = self._now_s()
         together = max(len(packets), 1) if self._linger_s else 1
         for first in range(0, len(packets), together):
             self._gather(number, connection, packets[first : first + together])
@@ -157,11 +159,11 @@ class Receiver(threading.Thread):
         try:
             client.check()
         except AbsurdSize as error:
-            self._over(number, connection, error)
+            self._finish(number, connection, error)
 
     def _gather(self, number: int, connection: _Connection, packets: list[QueuedPacket]) -> None:
         if not self._waiting:
-            self._send_at_s = connection.heard_s + self._linger_s
+            self._send_at_s = connection.received_s + self._linger_s
         connection.waiting += packets
         self._waiting[number] = connection
         self._waiting_packets += len(packets)
@@ -171,7 +173,7 @@ class Receiver(threading.Thread):
             self._send()
 
     def _send(self) -> None:
-        """Give the queue all that waits, in one go, once it has answered to what it was given before."""
+        """Send all waiting packets as one batch, after the queue has answered the previous one."""
         self._settle()
         connections = list(self._waiting.values())
         self._waiting = {}
@@ -186,7 +188,7 @@ class Receiver(threading.Thread):
             self._settle()
 
     def _settle(self) -> None:
-        """Hear what became of what was sent; what finds no room for too long is declared lost."""
+        """Read the queue's answers; packets that find no room for too long are declared lost."""
         sent, self._sent = self._sent, []
         if sent:
             self._pipe.finish(lambda: self._now_s() > self._patient_until_s)
@@ -195,17 +197,17 @@ class Receiver(threading.Thread):
 
     def _look_for_silence(self, now_s: float) -> None:
         for number, connection in list(self._connections.items()):
-            if now_s - connection.heard_s < connection.client.timeout_s:
+            if now_s - connection.received_s < connection.client.timeout_s:
                 continue
             error = connection.client.silence()
             if isinstance(error, StreamStalled):
-                self._over(number, connection, error)
+                self._finish(number, connection, error)
             else:
-                connection.heard_s = now_s
+                connection.received_s = now_s
                 connection.stream.silent(error)
 
-    def _over(self, number: int, connection: _Connection, error: BaseException) -> None:
-        """Let the stream's own thread go on, once everything that came is in the queue."""
+    def _finish(self, number: int, connection: _Connection, error: BaseException) -> None:
+        """Queue everything received from a connection, then wake the stream's own thread."""
         if connection.waiting:
             self._send()
         self._settle()

@@ -1,4 +1,4 @@
-"""How a stream ends: by its device, by a fault, or by us; what the streams of one device know of each other."""
+"""Decide how a stream ended: by its device, by a fault, or by us, from the other streams of the device."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from kitchensync.storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote
 CONNECTED = ("connected", "streaming", "silent")
 
 OUTLIVED_NS = 5_000_000_000
-"""A stream that ends while another of its device delivers so long after was not ended by the device."""
+"""A stream was not ended by its device if another stream of the device still delivers this long afterwards."""
 
 OUTLIVED_BEFORE_STOP_NS = 1_000_000_000
-"""The same where the recording is stopped before that can be seen."""
+"""The same if the recording is stopped during that time."""
 
 DECIDE_NS = 8_000_000_000
-"""So long that is looked for; what a slow computer receives later was sent before."""
+"""Longest wait for other streams; packets that arrive later were sent earlier and only received late."""
 
 SILENT_NS = 5_000_000_000
-"""A stream that is stopped when nothing has come for so long is lost since then."""
+"""A stream that delivered nothing for this long before its stop counts as lost."""
 
 
 @dataclass
 class StreamState:
-    """What the supervisor and the operator see of one stream."""
+    """State of one stream for the supervisor and the operator; times in host_ns."""
 
     state: str = "waiting"
     received: int = 0
@@ -34,41 +34,40 @@ class StreamState:
     last_ticks: int = 0
     connections: int = 0
     left_host_ns: int = 0
-    "When a connection was lost last, 0 for never."
+    """Time of the last lost connection, 0 for never."""
     flagged: int = 0
-    "Stamps that are not to be trusted."
+    """Number of suspicious timestamps."""
     flagged_host_ns: int = 0
-    "When the last of them came."
+    """Arrival of the last of them."""
     losses: int = 0
     lost_host_ns: int = 0
-    "Since when the headset has not known its head, 0 while it does."
+    """Start of the current loss of head tracking, 0 while the headset tracks."""
     still_host_ns: int = 0
-    "Since when its samples repeat one value, 0 while they do not."
+    """Time since which the samples repeat one value, 0 while they do not."""
     problem: str = ""
     away: str = ""
-    "Why its connection was closed, for as long as no packet has come since: a cause of the ledger."
+    """Cause of a closed connection as in the ledger, "" since the next packet."""
     fault: str = ""
-    "Why that was no end by its device, in words, for as long as no packet has come since."
+    """Message why this was no end by the device, "" since the next packet."""
     ended: str = ""
     closed_host_ns: int = 0
-    "When its device ended it, 0 where it did not; a lost stream may be ended by its device as well."
+    """Time at which the device ended the stream, 0 if it did not; a lost stream may be ended by its device too."""
 
 
 class Streams:
-    """The streams of one device; any thread may ask."""
+    """The states of all streams of one device; thread-safe."""
 
     def __init__(self) -> None:
-        """Know of none."""
         self._states: dict[str, StreamState] = {}
 
     def add(self, name: str, state: StreamState) -> None:
-        """Know of one more."""
+        """Add a stream."""
         self._states[name] = state
 
     def outlived(self, name: str, closed_ns: int, *, stopping: bool = False) -> bool:
-        """Return whether another stream delivered long after this one closed: by arrival and by its stamps.
+        """Return whether another stream delivered long after this one closed, by arrival and by device timestamp.
 
-        Stamps are asked too because a slow computer may receive late what was sent in time.
+        Both are compared because a slow computer may receive packets late that were sent in time.
         """
         own = self._states[name].last_ticks
         after_ns = OUTLIVED_BEFORE_STOP_NS if stopping else OUTLIVED_NS
@@ -79,16 +78,13 @@ class Streams:
         )
 
     def others_come(self, name: str) -> bool:
-        """Return whether another stream is connected and was not closed since its last packet."""
+        """Return whether another stream is connected and its connection was not lost since its last packet."""
         return any(
             other.state in CONNECTED and not other.away and not other.ended for other in self._others(name)
         )
 
     def over_since(self, name: str) -> int:
-        """Return since when (host_ns) nothing is left to come, 0 while something is.
-
-        That is when the device has ended another stream, and none goes on.
-        """
+        """Return when (host_ns) the device ended its other streams, 0 while one of them goes on."""
         ended_ns = max((other.closed_host_ns for other in self._others(name)), default=0)
         return 0 if self.others_come(name) else ended_ns
 
@@ -97,10 +93,10 @@ class Streams:
 
 
 def end_of(state: StreamState, missed: str, stopped_ns: int, silent_ns: float = SILENT_NS) -> EndNote:
-    """Return what the ledger says of an end: reason, and for a lost stream the cause and until when it was missed.
+    """Return the ledger's note of an end: the reason, for a lost stream also the cause and until when it was missed.
 
-    `missed` is the cause for which nothing had come before its device ended it; `stopped_ns` is when it was asked to
-    stop (0: it was not). A stream from which nothing had come for `silent_ns` then is lost as well.
+    `missed` is why nothing arrived before the device ended the stream. `stopped_ns` is when the stream was stopped,
+    0 if it was not; a stream that was silent for `silent_ns` by then is lost as well.
     """
     closed_ns = state.closed_host_ns or stopped_ns
     cause = missed if state.closed_host_ns else state.away

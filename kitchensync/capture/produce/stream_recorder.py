@@ -1,4 +1,4 @@
-"""One stream of any device into the queue: open, number, open again, and say what happened."""
+"""Record one stream of any device into the queue: open, number packets, reopen, and note what happened."""
 
 from __future__ import annotations
 
@@ -39,73 +39,73 @@ from kitchensync.storage.ledger import (
     StampNote,
 )
 
-LOOK_S = 0.4
-"""From one look whether other streams go on to the next."""
+POLL_S = 0.4
+"""Period of the checks whether other streams go on."""
 
-LEAST_WAIT_S, LONGEST_WAIT_S = 0.25, 2.0
-"""From the end of an opening to the next one; an opening that brought nothing doubles it."""
+MIN_WAIT_S, MAX_WAIT_S = 0.25, 2.0
+"""Time from a lost connection to the next attempt; each attempt without a packet doubles it."""
 
 REFUSED_WAIT_S = 0.5
-"""The longest after a refusal: it costs next to nothing, and an app that starts again soon listens."""
+"""Longest wait after a refusal: attempts are cheap then, and an app that restarts soon listens."""
 
-MOST_FLAGS = 500
-"""Flagged stamps that are noted one by one; verify counts all of them."""
+MAX_FLAGS = 500
+"""Number of suspicious timestamps that are noted one by one; verify counts all of them."""
 
 _SIGNED_TICKS = struct.Struct("<q")
 
 
 class StreamSource:
-    """One stream of a device; a kind of device fills in the rest."""
+    """Base class of the streams of a device."""
 
     stream: SensorStream
     pose_bytes = 0
     cause = "network"
-    """Of the hole when an opening is over and nothing else is known: a cause of the ledger."""
+    """Cause of a gap after a lost connection, as in the ledger."""
     tells_refusal = True
-    """True when a device that has ended the stream refuses to open it; else an opening tells nothing."""
+    """Whether a device that has ended the stream refuses to open it."""
     end_tries_s: tuple[float, ...] = ()
-    """A device that ended the stream refuses at each of these steps."""
+    """Delays between attempts; a device that ended the stream refuses all of them."""
     silent_ns: float = SILENT_NS
-    """Stopped when nothing has come for so long, it was lost."""
+    """A stream that delivered nothing for this long before its stop counts as lost."""
     settled_at = -1
-    """The number of the packet that `settled` wants to see, -1 for none."""
+    """Number of the packet that is passed to `settled`, -1 for none."""
 
     is_open = False
 
     def prepare(self) -> None:
-        """Do what comes before the first opening of the recording."""
+        """Prepare the device before the stream is opened for the first time."""
 
     def open(self, *, is_again: bool) -> None:
-        """Open the stream; nothing, when it is open. Raises SensorError."""
+        """Open the stream unless it is open. Raises SensorError."""
 
     def opened(self, recorder: StreamRecorder) -> None:
-        """Report what a new opening means, once the ledger knows of it."""
+        """Handle a new connection, after it was noted in the ledger."""
 
     def receive(self, recorder: StreamRecorder) -> None:
-        """Hand packets to the recorder until it is over; return when it was stopped. Raises SensorError."""
+        """Pass packets to the recorder until stopped. Raises SensorError when the connection ends."""
         raise NotImplementedError
 
     def refuses(self, *, only_ask: bool) -> bool:
-        """Return whether the device refuses the stream now; unless only asked, an opening is kept for `open`."""
+        """Return whether the device refuses the stream; unless `only_ask`, an accepted connection is kept."""
         return True
 
-    def why_gone(self) -> str:
-        """Return why the device does not answer elsewhere than at its streams, "" when it does or cannot be asked."""
+    def unreachable_reason(self) -> str:
+        """Return why the device itself does not answer, "" if it does or cannot be queried."""
         return ""
 
     def settled(self, packet: QueuedPacket, recorder: StreamRecorder) -> None:
-        """Look at packet `settled_at`."""
+        """Check packet `settled_at`."""
 
     def stop(self) -> None:
-        """Make a `receive` or `open` that waits return soon; from any thread."""
+        """Make a waiting `receive` or `open` return soon; may be called from any thread."""
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the connection."""
 
 
 @dataclass
 class StreamRecorder:
-    """Runs in a thread of its own; `stop` may be called from any other."""
+    """Records one stream in a thread of its own; `stop` may be called from any thread."""
 
     name: str
     source: StreamSource
@@ -114,10 +114,9 @@ class StreamRecorder:
     streams: Streams
     state: StreamState = field(default_factory=StreamState)
     has_own_queue: bool = False
-    "Whether the queue server writes to the disk of the recording."
+    """Whether the queue server writes to the disk of the recording."""
 
     def __post_init__(self) -> None:
-        """Prepare the thread."""
         self.streams.add(self.name, self.state)
         self._ending = threading.Event()
         self._stopped_ns = 0
@@ -135,7 +134,7 @@ class StreamRecorder:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the end: what was received is queued, then the thread ends."""
+        """Let the thread end after all received packets are queued."""
         self._stopped_ns = self._stopped_ns or host_ns()
         self._ending.set()
         self.source.stop()
@@ -146,7 +145,7 @@ class StreamRecorder:
 
     @property
     def is_ending(self) -> bool:
-        """Return whether the end was asked."""
+        """Whether `stop` was called."""
         return self._ending.is_set()
 
     def _run(self) -> None:
@@ -158,7 +157,7 @@ class StreamRecorder:
                 self.source.prepare()
             else:
                 self.state.away = "restart"
-                self._look_whether_it_ended_meanwhile()
+                self._check_end_during_restart()
             while not self.state.closed_host_ns and self._open():
                 self._receive()
             end = end_of(self.state, self._missed, self._stopped_ns, self.source.silent_ns)
@@ -170,20 +169,20 @@ class StreamRecorder:
             self.state.state = self.state.ended = end.reason
             self.note(replace(end, received=self.next_seq))
 
-    def _look_whether_it_ended_meanwhile(self) -> None:
-        """See whether the device ended the stream while nobody listened; an opening that comes is used."""
+    def _check_end_during_restart(self) -> None:
+        """Check whether the device ended the stream while this process was restarted."""
         try:
             self.source.open(is_again=False)
         except StreamRefused:
             self._missed = self.state.away
-            self._look_for_end()
+            self._check_end_by_device()
         except SensorError as error:
             self._show("reconnecting", error)
 
     def _open(self) -> bool:
-        """Open the stream, as often as it takes; False when the end was asked, or the device has ended all else."""
+        """Retry until the stream is open; return False if stopped, or the device has ended its other streams."""
         while not self._ending.wait(0.0 if self.source.is_open else self._wait_s):
-            self._wait_s = min(max(self._wait_s * 2, LEAST_WAIT_S), LONGEST_WAIT_S)
+            self._wait_s = min(max(self._wait_s * 2, MIN_WAIT_S), MAX_WAIT_S)
             try:
                 self.source.open(is_again=self.next_seq > 0)
             except StreamStopped:
@@ -191,7 +190,7 @@ class StreamRecorder:
             except StreamRefused as error:
                 self._show("refused", error)
                 self._wait_s = min(self._wait_s, REFUSED_WAIT_S)
-                if self.state.away and self._all_else_is_over():
+                if self.state.away and self._all_others_ended():
                     return False
             except (ConnectFailed, PvNotStarted) as error:
                 self._show("unreachable", error)
@@ -211,17 +210,17 @@ class StreamRecorder:
         self.source.opened(self)
 
     def _receive(self) -> None:
-        """Receive until the opening is over, and see what that means."""
+        """Receive until the connection ends."""
         try:
             self.source.receive(self)
         except SensorError as error:
             self.source.close()
-            self._over(error)
+            self._connection_lost(error)
         finally:
             if self.next_seq > self._seq_opened:
-                self._wait_s = LEAST_WAIT_S
+                self._wait_s = MIN_WAIT_S
 
-    def _over(self, error: SensorError) -> None:
+    def _connection_lost(self, error: SensorError) -> None:
         self._missed = self.state.away
         self._show("reconnecting", error)
         cause = "corrupt_packet" if isinstance(error, AbsurdSize) else self.source.cause
@@ -229,13 +228,13 @@ class StreamRecorder:
         at_boundary = getattr(error, "at_boundary", None)
         self.note(ClosedNote(cause=cause, next_seq=self.next_seq, why=str(error), at_boundary=at_boundary))
         if at_boundary:
-            self._look_for_end()
+            self._check_end_by_device()
         elif not self.source.tells_refusal:
             self.state.fault = self.state.fault or str(error)
-            self._all_else_is_over()
+            self._all_others_ended()
 
     def packets(self, frames: list[memoryview], arrived_ns: int) -> list[QueuedPacket]:
-        """Number and stamp whole frames (header, payload, pose) that arrived together."""
+        """Number and timestamp whole packets (header, payload, pose) that arrived together."""
         connection, pose_bytes, first_seq = self.state.connections, self._pose_bytes, self.next_seq
         packets = []
         for seq, frame in enumerate(frames, first_seq):
@@ -253,7 +252,7 @@ class StreamRecorder:
         return packets
 
     def _look_at_newest(self, body: bytes | memoryview, arrived_ns: int) -> None:
-        """See whether the headset knows its head, and whether its gyroscope repeats one value."""
+        """Check whether the headset has lost tracking and whether its gyroscope repeats one value."""
         state = self.state
         if self._knows_head is not None:
             state.lost_host_ns = since(state.lost_host_ns, arrived_ns, holds=not self._knows_head(body))
@@ -262,12 +261,12 @@ class StreamRecorder:
             state.still_host_ns = since(state.still_host_ns, arrived_ns, holds=repeats)
 
     def queued(self, packets: list[QueuedPacket], lost: list[tuple[int, int]]) -> None:
-        """Count what is in the queue now, and name what found no room there."""
+        """Count queued packets, and note the ranges of numbers that were lost because the queue had no room."""
         why = self.writer.pipe.refusal
         for first_seq, last_seq in lost:
             self.state.losses += last_seq - first_seq + 1
-            words = f" ({why})" if why else ""
-            self.state.problem = f"the queue takes nothing{words}: packets are being lost"
+            reason = f" ({why})" if why else ""
+            self.state.problem = f"the queue takes nothing{reason}: packets are being lost"
             self.note(self._loss(first_seq, last_seq, why))
         state = self.state
         state.received = packets[-1].seq + 1
@@ -277,58 +276,58 @@ class StreamRecorder:
         state.state = "streaming"
 
     def _loss(self, first_seq: int, last_seq: int, why: str) -> LossNote:
-        """Return the note of a loss: a server that refused, but for a full disk of this computer, lost them."""
+        """Return the note of a loss; it is the server's if it refused them, unless our own disk is full."""
         is_of_queue = why and not (self.has_own_queue and lacks_room(why))
         kind = QueueLossNote if is_of_queue else DeclaredLossNote
         return kind(first_seq=first_seq, last_seq=last_seq, why=why or None)
 
     def silent(self, error: SensorError) -> None:
-        """Show that nothing has come: another client may hold the port, so stay in its line."""
+        """Show that nothing arrives; stay connected, because another client may hold the port."""
         self._show("silent", error)
 
     def note(self, note: Note) -> None:
-        """Write a note of the ledger about this stream."""
+        """Write a note about this stream into the ledger."""
         self.ledger.note(note, self.name, self.may_wait())
 
     def may_wait(self) -> Callable[[], bool]:
-        """Return what says when to give up waiting for room in the queue."""
+        """Return a function that tells when to give up waiting for room in the queue."""
         end_s = time.monotonic() + PATIENCE_S
         return lambda: time.monotonic() > end_s
 
     def _note_stamp(self, seq: int, ticks: int, kind: str, before: int) -> None:
-        """Tell the ledger of a stamp that does not go forward, some hundred times at most: it is kept as it is."""
+        """Count a suspicious timestamp, and note it in the ledger up to a limit; the packet is kept unchanged."""
         self.state.flagged, self.state.flagged_host_ns = self.state.flagged + 1, host_ns()
-        if self.state.flagged <= MOST_FLAGS:
+        if self.state.flagged <= MAX_FLAGS:
             self.note(StampNote(flag=kind, seq=seq, ticks=ticks, ticks_before=before))
 
     def _show(self, state: str, error: SensorError) -> None:
         self.state.state = state
         self.state.problem = str(error)
 
-    def _all_else_is_over(self) -> bool:
-        """Return whether the device has ended another stream and none goes on: then nothing is left to come here."""
+    def _all_others_ended(self) -> bool:
+        """Return whether the device has ended another stream and none goes on; then this one has ended as well."""
         over_ns = self.streams.over_since(self.name)
         if over_ns:
             self._missed, self.state.closed_host_ns = self.state.away, over_ns
         return bool(over_ns)
 
-    def _look_for_end(self) -> None:
-        """See whether the device ended the stream that was closed just now; an opening that comes is used."""
+    def _check_end_by_device(self) -> None:
+        """Check whether the device ended the stream that was just closed."""
         closed_ns = host_ns()
         if self._ended_by_device(closed_ns):
             self.state.closed_host_ns = closed_ns
 
     def _ended_by_device(self, closed_ns: int) -> bool:
-        """Return whether the stream is refused, the device answers elsewhere, and no other stream of it goes on."""
+        """Return whether the stream is refused, the device itself answers, and none of its other streams goes on."""
         if not all(self._is_refused(wait_s) for wait_s in self.source.end_tries_s):
             return False
-        if why := self.source.why_gone():
+        if why := self.source.unreachable_reason():
             self.state.fault = why
             return False
         while self.streams.others_come(self.name) and host_ns() < closed_ns + DECIDE_NS:
             if self._ending.is_set() or self.streams.outlived(self.name, closed_ns):
                 break
-            if not self._is_refused(LOOK_S):
+            if not self._is_refused(POLL_S):
                 return False
         if self.streams.outlived(self.name, closed_ns, stopping=self._ending.is_set()):
             self.state.fault = "the device closed it while its other streams go on"
@@ -336,5 +335,5 @@ class StreamRecorder:
         return self._is_refused(0.0)
 
     def _is_refused(self, wait_s: float) -> bool:
-        """Wait, then tell whether the stream is refused; an opening that comes is used, if there is time for it."""
+        """Wait, then return whether the stream is refused; an accepted connection is used unless it is ending."""
         return self.source.refuses(only_ask=self._ending.wait(wait_s))

@@ -1,4 +1,4 @@
-"""What can be seen of a stream while it comes: its rate, its silence, and stamps that do not go forward. Pure."""
+"""Watch a stream while it delivers: its rate, its silence, and timestamps that do not advance. Pure."""
 
 from __future__ import annotations
 
@@ -10,41 +10,40 @@ from kitchensync.sensors.stream import SensorStream
 
 WINDOW_S = 5.0
 LOW_RATE = 0.8
-"""Below this share of the nominal rate a stream is slow."""
+"""Share of the nominal rate below which a stream is slow."""
 QUIET_PERIODS = 6.0
-LEAST_QUIET_S = 1.5
+MIN_QUIET_S = 1.5
 JUMP_NS = 1_000_000_000
-"""A stamp that runs ahead of the arrivals by more than this has jumped."""
+"""Lead over the arrivals from which on a timestamp counts as a jump."""
 
 STREAMING, RATE_LOW, SLOW_BY_ITSELF, STALLED = "streaming", "rate low", "slow by the device", "stalled"
 
 
 class RateWatch:
-    """Tells from counts how a stream does; `adaptive` streams slow down by themselves and lose nothing."""
+    """Judges the rate of a stream from packet counts; `adaptive` streams slow down by themselves without loss."""
 
     def __init__(self, nominal_hz: float, *, adaptive: bool) -> None:
-        """Begin without knowledge."""
         self.nominal_hz, self.adaptive = nominal_hz, adaptive
         self.rate_hz = 0.0
-        "Of the last seconds."
-        self._quiet_ns = round(max(LEAST_QUIET_S, QUIET_PERIODS / nominal_hz if nominal_hz else 0) * 1e9)
-        self._seen: deque[tuple[int, int]] = deque()
+        """Rate over the last `WINDOW_S`."""
+        self._quiet_ns = round(max(MIN_QUIET_S, QUIET_PERIODS / nominal_hz if nominal_hz else 0) * 1e9)
+        self._counts: deque[tuple[int, int]] = deque()
         self.condition = STREAMING
 
-    def look(self, now_ns: int, received: int, last_host_ns: int) -> str | None:
-        """Take one look; return the condition when it is another than before, else None."""
-        self._seen.append((now_ns, received))
-        while len(self._seen) > 2 and now_ns - self._seen[1][0] >= WINDOW_S * 1e9:
-            self._seen.popleft()
+    def update(self, now_ns: int, received: int, last_host_ns: int) -> str | None:
+        """Add a packet count; return the condition if it changed, else None."""
+        self._counts.append((now_ns, received))
+        while len(self._counts) > 2 and now_ns - self._counts[1][0] >= WINDOW_S * 1e9:
+            self._counts.popleft()
         before, self.condition = self.condition, self._judge(now_ns, received, last_host_ns)
         return self.condition if self.condition != before else None
 
     def _judge(self, now_ns: int, received: int, last_host_ns: int) -> str:
         if now_ns - last_host_ns > self._quiet_ns:
-            self._seen.clear()
+            self._counts.clear()
             self.rate_hz = 0.0
             return STALLED
-        since_ns, count = self._seen[0] if self._seen else (now_ns, received)
+        since_ns, count = self._counts[0] if self._counts else (now_ns, received)
         self.rate_hz = (received - count) * 1e9 / max(now_ns - since_ns, 1)
         if now_ns - since_ns < WINDOW_S * 1e9 or not self.nominal_hz:
             return self.condition if self.condition != STALLED else STREAMING
@@ -54,15 +53,14 @@ class RateWatch:
 
 
 class StampWatch:
-    """Compares each stamp with the one before; packets are kept whatever it says."""
+    """Compares each device timestamp with the previous one."""
 
     def __init__(self) -> None:
-        """Begin without a packet."""
         self._ticks: int | None = None
         self._host_ns = 0
 
     def flag(self, ticks: int, host_ns: int) -> tuple[str, int] | None:
-        """Return ("back" | "same" | "jump", the stamp before) for a stamp that is not to be trusted, else None."""
+        """Return ("back" | "same" | "jump", previous timestamp) for a suspicious timestamp, else None."""
         before, arrived_ns = self._ticks, self._host_ns
         self._ticks, self._host_ns = ticks, host_ns
         if before is None:
@@ -74,9 +72,9 @@ class StampWatch:
 
 
 def head_check(stream: SensorStream, pose_bytes: int) -> Callable[[bytes | memoryview], bool] | None:
-    """Return what tells of a packet (payload and pose) whether the headset knew its head; None where nothing does.
+    """Return a function that tells from a packet (payload and pose) whether the headset tracked its position.
 
-    Asked are the stream of head positions and the poses of the front camera; others would say the same once more.
+    None for streams other than the head poses and the front camera: two streams are enough.
     """
     if not isinstance(stream, HeadsetStream):
         return None
@@ -89,5 +87,5 @@ def head_check(stream: SensorStream, pose_bytes: int) -> Callable[[bytes | memor
 
 
 def since(began_ns: int, now_ns: int, *, holds: bool) -> int:
-    """Return since when something holds, host ns; 0 while it does not."""
+    """Return the start (host_ns) of a condition that began at `began_ns` or now; 0 if it does not hold."""
     return (began_ns or now_ns) if holds else 0

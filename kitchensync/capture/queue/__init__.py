@@ -1,1 +1,1 @@
-"""The queue of a recording: one Redis stream a sensor, in and out, and its server."""
+"""The queue of a recording: one Redis stream per sensor stream, its writers, readers and server."""

@@ -1,15 +1,15 @@
-"""Where a queue server of yours may be: on this computer, or over TLS with a user of its own."""
+"""Check the address of an external queue server: on this computer, or over TLS with its own user."""
 
 from __future__ import annotations
 
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from kitchensync.capture.errors import BadQueueAddress
 from kitchensync.shell.loopback import is_loopback_address
 
 
 def check_address(url: str) -> str:
-    """Return the address. Raises BadQueueAddress where packets would travel open or nobody is asked who he is."""
+    """Return the address. Raises BadQueueAddress if packets would travel without encryption or authentication."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("redis", "rediss") and parts.hostname and parts.port != 0
@@ -21,12 +21,9 @@ def check_address(url: str) -> str:
         raise BadQueueAddress(
             url, "is no address; write redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH"
         )
-    if not is_loopback_address(str(parts.hostname)) and not (parts.scheme == "rediss" and _has_user(parts)):
-        why = "over a network a queue wants TLS and a user; write rediss://USER:PASSWORD@HOST:PORT"
+    options = parse_qs(parts.query)
+    has_user = (parts.username or "username" in options) and (parts.password or "password" in options)
+    if not is_loopback_address(str(parts.hostname)) and not (parts.scheme == "rediss" and has_user):
+        why = "over a network a queue needs TLS and a user; write rediss://USER:PASSWORD@HOST:PORT"
         raise BadQueueAddress(url, why)
     return url
-
-
-def _has_user(parts: SplitResult) -> bool:
-    options = parse_qs(parts.query)
-    return bool((parts.username or "username" in options) and (parts.password or "password" in options))

@@ -1,4 +1,4 @@
-"""The way into the queue: the packets of several streams in one send, every answer read, each packet once."""
+"""Write packets of several streams into the queue in one send, each exactly once."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from kitchensync.capture.queue.stream_entries import Piece, QueuedPacket, Stream
 from kitchensync.shell.host_clock import host_ns
 
 OUTCOME_UNKNOWN = (redis.ConnectionError, redis.TimeoutError)
-"""The command may or may not have been done: repeat it."""
+"""Errors after which the command may or may not have been executed: it is repeated."""
 
 RETRY_S = 0.05
 
 PATIENCE_S = 30.0
-"""How long a packet waits for room in the queue before its loss is declared."""
+"""Time for which a packet waits for room in the queue before its loss is declared."""
 
 SYNC_MARK = "ks:sync"
-"""A key for a millisecond: written after the packets, so what is synced up to it holds them."""
+"""A key that expires after a millisecond; it is written after the packets, so a sync that covers it covers them."""
 
 
 @dataclass
 class Batch:
-    """Packets of one stream in order; the first `done` of them are settled: in the queue, or `holes`."""
+    """Packets of one stream in order; the first `done` of them are settled: queued, or lost and in `holes`."""
 
     writer: StreamEntries
     packets: list[QueuedPacket]
@@ -42,9 +42,9 @@ class Batch:
         return self.packets[self.done :] if self.done else self.packets
 
     def settle(self, stored: Sequence[bool]) -> None:
-        """Take the server's answers to all that waited, one a packet.
+        """Process the server's answers to all waiting packets, one for each packet.
 
-        A packet that found no room while a later one did cannot follow it (ids only rise): it is lost.
+        A packet that found no room while a later one did is lost: the server accepts only rising ids.
         """
         if all(stored):
             kept, settled = self.waiting, len(stored)
@@ -57,7 +57,7 @@ class Batch:
         self.writer.keep(kept)
 
     def lost(self) -> list[tuple[int, int]]:
-        """Return the sequence numbers that are not in the queue, as (first, last) of each run."""
+        """Return the ranges (first, last) of sequence numbers that are not in the queue."""
         return _runs([*self.holes, *(packet.seq for packet in self.packets[self.done :])])
 
 
@@ -72,72 +72,73 @@ def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 class QueuePipe:
-    """One connection to the queue; belongs to one thread at a time."""
+    """One connection to the queue; used by one thread at a time."""
 
     def __init__(self, client: redis.Redis) -> None:
-        """Connect at the first `begin`."""
+        """Store the client; the connection is opened by the first `begin`."""
         self._client = client
         self._connection: Any = None
         self.connections = 0
-        """Rises when an outcome is unknown: then nobody may be sure of what the server has."""
+        """Incremented after an unknown outcome; then the server's state has to be read again."""
         self.vanished_ns = 0
-        """When the server had lost a stream that it had been given, 0 for never."""
+        """When the server was found to have lost a stream, 0 for never."""
         self.refusal = ""
-        """The server's own words where it refused the last batches, "" where it took them or did not answer."""
+        """Error message of the server if it refused the last batches, else ""."""
         self._batches: Sequence[Batch] = ()
         self._writers: dict[StreamEntries, None] = {}
-        """Whoever was served: a stream that is quiet when the server forgets is given again with the others."""
-        self._asked: list[tuple[Batch, list[int]]] = []
-        """What the server has been given and has not answered yet, and how many packets each entry of it holds."""
+        """All streams that were written: a server that lost data gets the packets of quiet streams again too."""
+        self._unanswered: list[tuple[Batch, list[int]]] = []
+        """Sent batches without an answer, each with the numbers of packets in its entries."""
 
     def put(self, batches: Sequence[Batch], give_up: Callable[[], bool]) -> None:
-        """Queue every batch in order; what is not settled when `give_up` says so stays undone."""
+        """Queue every batch in order, retrying until `give_up` returns True."""
         self.begin(batches)
         self.finish(give_up)
 
     def begin(self, batches: Sequence[Batch]) -> None:
-        """Give the server batches and let it work; `finish` comes before the next `begin`."""
+        """Send batches without waiting for the answers; call `finish` before the next `begin`."""
         self._batches, self.refusal = batches, ""
         self._writers |= dict.fromkeys(batch.writer for batch in batches)
-        self._try(self._give)
+        self._try(self._send_all)
 
     def finish(self, give_up: Callable[[], bool]) -> None:
-        """Hear what became of the batches; repeat what is not settled until `give_up` says so."""
+        """Read the answers to the batches; repeat packets that are not settled until `give_up` returns True."""
         while True:
-            self._try(self._hear)
+            self._try(self._read_answers)
             if not any(batch.waiting for batch in self._batches) or give_up():
                 break
             time.sleep(RETRY_S)
-            self._try(self._give)
+            self._try(self._send_all)
         self._batches = ()
 
-    def hold(self, limit_s: float) -> None:
-        """Stay until the server has synced what it took, at most so long; give it again when it is killed meanwhile.
+    def wait_for_sync(self, limit_s: float) -> None:
+        """Wait until the server has synced all packets to its disk, at most `limit_s`.
 
-        A server that is killed may forget a second of what it had acknowledged: then somebody must still have it.
+        A server that is killed loses up to a second of what it had acknowledged; if that happens meanwhile, the lost
+        packets are sent again.
         """
         end_s = time.monotonic() + limit_s
         for writer in self._writers:
-            writer.sure_of = -1  # a stream that is quiet may have vanished unseen
-        while self._writers and (left_s := end_s - time.monotonic()) > 0:
-            # Nothing new is given, only what a server that came back has forgotten.
-            if self._try(self._give) and self._try(partial(self._wait_for_sync, left_s)):
+            writer.sure_of = -1  # a quiet stream may have vanished unnoticed
+        while self._writers and (remaining_s := end_s - time.monotonic()) > 0:
+            # There is no batch now, so this sends only what a restarted server has lost.
+            if self._try(self._send_all) and self._try(partial(self._sync, remaining_s)):
                 break
             time.sleep(RETRY_S)
 
-    def _wait_for_sync(self, limit_s: float) -> None:
+    def _sync(self, limit_s: float) -> None:
         if self.connections:
-            # WAITAOF counts what its own connection wrote: of what an earlier one wrote this one knows nothing.
+            # WAITAOF only covers writes of its own connection, and the packets were written by an earlier one.
             self._connection.send_command("SET", SYNC_MARK, "", "PX", 1)
             if not self._answer():
                 raise WritesRefused(self.refusal)
         self._connection.send_command("WAITAOF", 1, 0, round(1000 * limit_s) + 1)
-        # A server that keeps no file (a full disk), or is too old to be asked, has nothing to wait for.
+        # A server without a file (on a full disk), or too old for WAITAOF, answers with an error.
         with contextlib.suppress(redis.ResponseError):
             self._connection.read_response()
 
     def _try(self, step: Callable[[], None]) -> bool:
-        """Do one thing with the server; False when nobody knows what became of it."""
+        """Run one exchange with the server; return False if its outcome is unknown."""
         try:
             step()
         except OUTCOME_UNKNOWN as error:
@@ -147,13 +148,13 @@ class QueuePipe:
             return False
         return True
 
-    def _give(self) -> None:
+    def _send_all(self) -> None:
         for writer in self._writers:
-            self._be_sure(writer)
+            self._restore(writer)
         self._send([batch for batch in self._batches if batch.waiting])
 
-    def _be_sure(self, writer: StreamEntries) -> None:
-        """Give a server what it has forgotten of this stream."""
+    def _restore(self, writer: StreamEntries) -> None:
+        """Send packets of this stream again that the server has lost."""
         if writer.sure_of == self.connections and not writer.is_quiet():
             return
         try:
@@ -164,44 +165,44 @@ class QueuePipe:
             raise
         if again.packets:
             self._send([again])
-            self._hear()
+            self._read_answers()
             if again.waiting or again.holes:
                 raise WritesRefused(self.refusal)
         writer.sure_of = self.connections
 
     def _send(self, batches: list[Batch]) -> None:
-        """Send XADDs in one go."""
+        """Send the XADD commands of all batches together."""
         pieces: list[Piece] = []
-        asked = [(batch, batch.writer.pack(batch.waiting, pieces)) for batch in batches]
+        sent = [(batch, batch.writer.pack(batch.waiting, pieces)) for batch in batches]
         if self._connection is None:
             self._connection = self._client.connection_pool.get_connection()
-        self._asked = asked
+        self._unanswered = sent
         try:
             self._connection.send_packed_command(pieces)
         except BaseException:
             self._disconnect()
             raise
 
-    def _hear(self) -> None:
-        """Read every answer to what was sent last."""
+    def _read_answers(self) -> None:
+        """Read the answers to all sent batches."""
         try:
-            answers = [[(self._answer(), count) for count in counts] for _, counts in self._asked]
+            answers = [[(self._answer(), count) for count in counts] for _, counts in self._unanswered]
         except BaseException:
-            self._disconnect()  # answers may still be on their way
+            self._disconnect()  # remaining answers would be taken for those to the next commands
             raise
-        for (batch, _), entries in zip(self._asked, answers, strict=True):
+        for (batch, _), entries in zip(self._unanswered, answers, strict=True):
             batch.settle([is_in for is_in, count in entries for _ in range(count)])
-        self._asked = []
+        self._unanswered = []
 
     def _answer(self) -> bool:
-        """Read one answer: True when the entry is in the queue, False when the server is not taking any."""
+        """Read one answer; return True if the entry is in the queue, False if the server refuses writes."""
         try:
             answer = self._connection.read_response()
         except redis.ResponseError as error:
             if "equal or smaller" in str(error):
-                return True  # the try before had reached the server after all
-            if words := refusal(error):
-                self.refusal = words
+                return True  # the previous attempt had succeeded
+            if message := refusal(error):
+                self.refusal = message
                 return False
             raise
         if answer is None:
@@ -210,12 +211,12 @@ class QueuePipe:
         return True
 
     def _disconnect(self) -> None:
-        self._asked = []
+        self._unanswered = []
         if self._connection is not None:
             self._connection.disconnect()
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Return the connection to its pool."""
         if self._connection is not None:
             self._connection.disconnect()
             self._client.connection_pool.release(self._connection)

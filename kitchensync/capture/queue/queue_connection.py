@@ -1,4 +1,4 @@
-"""The connection to the queue server: opened, waited for, asked how full it is."""
+"""Connect to the queue server, wait for it, and query its memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kitchensync.capture.errors import QueueUnavailable
 from kitchensync.capture.queue.refusal import refusal
 
 RUNNING_READY_S = 5.0
-"""So long a server that somebody else started may take to answer at all."""
+"""Time for a running external server to answer."""
 NO_ROOM = ("No space left", "Disk quota")
 EVICTS = "allkeys"
-"""How a policy begins that takes keys without an expiry, as ours are."""
+"""Prefix of the policies that evict keys without an expiry, such as ours."""
 LOADING_S = 120.0
-"""A server that was killed reads its append-only file before it answers."""
+"""Time for a server that was killed to load its append-only file."""
 
 
 def connect(url: str) -> redis.Redis:
@@ -27,8 +27,8 @@ def connect(url: str) -> redis.Redis:
 
 
 @contextlib.contextmanager
-def reached(url: str) -> Iterator[redis.Redis]:
-    """Open a client for a block. Raises QueueUnavailable when the server does not do what it is asked there."""
+def connected(url: str) -> Iterator[redis.Redis]:
+    """Open a client for a block. Raises QueueUnavailable for any error of the server in the block."""
     try:
         with connect(url) as client:
             yield client
@@ -37,35 +37,34 @@ def reached(url: str) -> Iterator[redis.Redis]:
 
 
 def lacks_room(error: redis.RedisError | str) -> bool:
-    """Return whether a server refuses because its file finds no room: then it hands nothing out either."""
-    return str(error).startswith("MISCONF") and any(words in str(error) for words in NO_ROOM)
+    """Return whether a server refuses because the disk of its file is full; then it delivers nothing either."""
+    return str(error).startswith("MISCONF") and any(text in str(error) for text in NO_ROOM)
 
 
 def _why(error: redis.RedisError) -> str:
-    """Return what keeps a server from doing what it is asked."""
-    words = refusal(error)
-    return f"refuses: {words}" if words else f"does not answer ({error})"
+    message = refusal(error)
+    return f"refuses: {message}" if message else f"does not answer ({error})"
 
 
 def share_of_memory(client: redis.Redis) -> float:
-    """Return how much of its memory the server has used, 0 to 1; 0 where it knows no bound."""
+    """Return the used share of the server's memory, 0 to 1; 0 if the memory is not limited."""
     memory = client.info("memory")
     return float(memory["used_memory"]) / memory["maxmemory"] if memory["maxmemory"] else 0.0
 
 
 def evicting_policy(memory: Mapping[str, Any]) -> str:
-    """Return the rule by which a server throws packets away when its memory is full, "" where it keeps them.
+    """Return the policy by which a server evicts packets when its memory is full, "" if it keeps them.
 
-    `memory` is what the server tells of it (INFO).
+    `memory` is the server's answer to INFO.
     """
     policy = str(memory.get("maxmemory_policy", ""))
     return policy if memory.get("maxmemory") and policy.startswith(EVICTS) else ""
 
 
 def wait_until_ready(client: redis.Redis, where: str, limit_s: float = 15.0) -> None:
-    """Wait for the first answer; a server that reads its file again is given more time. Raises QueueUnavailable.
+    """Wait for the first answer, longer for a server that is loading its file. Raises QueueUnavailable.
 
-    A server that cannot save refuses even PING, and still tells what it holds: that is an answer.
+    A refusal counts as an answer: a server that cannot save refuses even PING but still returns its data.
     """
     end = time.monotonic() + limit_s
     last = end + LOADING_S

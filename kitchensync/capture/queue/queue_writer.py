@@ -1,4 +1,4 @@
-"""The way into the queue: one Redis stream a sensor, explicit ids, acknowledged after sealing."""
+"""Write one sensor stream into the queue, as a Redis stream with explicit ids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kitchensync.capture.queue.stream_entries import ENTRY_PACKETS, QueuedPacket
 
 
 class QueueWriter(StreamEntries):
-    """Puts one stream into the queue, over a pipe that several streams may share."""
+    """Writes one stream into the queue, over a pipe that several streams may share."""
 
     def __init__(
         self,
@@ -22,26 +22,27 @@ class QueueWriter(StreamEntries):
         epoch_ms: int,
         on_loss: Callable[[int, int], None] = lambda first, last: None,
         pipe: QueuePipe | None = None,
-        together: int = ENTRY_PACKETS,
+        entry_packets: int = ENTRY_PACKETS,
     ) -> None:
-        """Use the connection of a `pipe`, else one of its own; the rest is as of `StreamEntries`."""
+        """Use the connection of a `pipe`, else an own one; `StreamEntries` describes the other parameters."""
         self.pipe = pipe or QueuePipe(client)
-        super().__init__(client, recording_uuid, stream, epoch_ms, on_loss, together)
+        super().__init__(client, recording_uuid, stream, epoch_ms, on_loss, entry_packets)
 
     def next_sequence(self) -> int:
-        """Return the number after the last one that an earlier run of the producer queued, else 0.
+        """Return the number after the last packet that an earlier run of the producer queued, else 0.
 
-        Waits for a server that is just being started again. Raises QueueUnavailable when it does not come.
+        Waits for a server that is being restarted. Raises QueueUnavailable.
         """
         wait_until_ready(self._client, self._key)
         last = self._last_id()
         self._next_seq = last[1] + 1 if last else 0
         if last and self._epoch_ms <= last[0]:
-            self._epoch_ms = last[0] + 1  # the wall clock was set back: the server takes rising ids only
+            # The wall clock was set back, but the server accepts only rising ids.
+            self._epoch_ms = last[0] + 1
         return self._next_seq
 
     def put(self, packets: Sequence[QueuedPacket], give_up: Callable[[], bool]) -> int:
-        """Queue packets in order; return how many, fewer than given when `give_up` said so before."""
+        """Queue packets in order, retrying until `give_up` returns True; return how many are settled."""
         batch = Batch(self, list(packets))
         self.pipe.put([batch], give_up)
         return batch.done

@@ -1,4 +1,4 @@
-"""Refusals of a queue server that answers and takes no packets: for its own state, whatever is asked of it."""
+"""Recognize refusals of a queue server that answers but accepts no writes because of its own state."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ CODES: dict[type[redis.RedisError], str] = {
     exceptions.ReadOnlyError: "READONLY",
     exceptions.TryAgainError: "TRYAGAIN",
 }
-"""Errors that the client library raises without the code that the server began with."""
-BEGINNINGS = ("MISCONF", "NOREPLICAS", "BUSY ", "UNBLOCKED force", "max number of clients")
-"""How the others begin; UNBLOCKED: a server that became a replica ends the commands that wait."""
+"""Errors that the client library raises without the error code of the server."""
+PREFIXES = ("MISCONF", "NOREPLICAS", "BUSY ", "UNBLOCKED force", "max number of clients")
+"""Prefixes of the other refusals; UNBLOCKED comes from a server that became a replica."""
 
 
 class WritesRefused(redis.ConnectionError):
-    """A refusal, in the server's words, that leaves open what the server holds: it is asked anew."""
+    """A refusal with the server's message; what the server holds is unknown then and has to be read again."""
 
 
 def refusal(error: redis.RedisError) -> str:
-    """Return the server's own words where it refuses for its state, "" where it does not answer or for a command."""
+    """Return the server's message if it refuses because of its state, "" for other errors."""
     if isinstance(error, WritesRefused):
         return str(error)
     code = next((code for kind, code in CODES.items() if isinstance(error, kind)), "")
     if code:
         return f"{getattr(error, 'status_code', None) or code} {error}"
-    return str(error) if str(error).startswith(BEGINNINGS) else ""
+    return str(error) if str(error).startswith(PREFIXES) else ""

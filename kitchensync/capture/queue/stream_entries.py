@@ -1,8 +1,8 @@
-"""One stream's entries in the queue: how packets become one, and the newest ones for a server that forgets.
+"""Entries of one stream in the queue, and copies of the newest packets in case the server loses them.
 
-An entry holds one packet, or small ones whose numbers follow each other: a command costs more than a packet.
-Its id is `<epoch of the producer>-<sequence of its last packet>`. A retry after an unknown outcome is refused by the
-server, because the id is there, instead of stored twice.
+An entry holds one packet, or several small ones with consecutive numbers, because a command costs more than a packet.
+Its id is `<epoch of the producer>-<sequence of its last packet>`: if an entry is sent again after an unknown outcome,
+the server refuses the id instead of storing the packets twice.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ import redis
 from kitchensync.storage.names import DRAINERS, stream_key
 
 META = struct.Struct("<qqIII")
-"""Of each packet: host_ns, device_ticks, connection, bytes of pose at the end of its body, bytes of its body."""
+"""Metadata of a packet: host_ns, device_ticks, connection, bytes of the pose at the end of the body, bytes of the
+body."""
 
 ENTRY_BYTES, ENTRY_PACKETS = 64 << 10, 64
-"""The most that is put into one entry and copied into one send; a larger packet is an entry and sent by itself."""
+"""Limits of one entry; a larger packet is an entry of its own and is sent without copying."""
 
 KEEP_S = 3.0
 KEEP_BYTES = 48 << 20
-"""How much of the newest packets is kept for a server that forgets: `everysec` may lag two seconds."""
+"""Age and size of the newest packets that are kept: with `everysec` a server may lose two seconds."""
 
 QUIET_S = 0.5
-"""A stream that vanished is made anew by its drainer after a second: who has put nothing for so long looks first.
+"""Time without a write after which a stream is checked before the next one.
 
-A pipe looks once in that time at a stream that stays quiet."""
+It is shorter than the second after which a drainer recreates a vanished stream."""
 
 Piece = bytes | bytearray | memoryview
 
 
 class QueuedPacket(NamedTuple):
-    """A packet on its way into the queue; `body` is payload and pose in one piece, and stays as it is."""
+    """A packet to be queued; `body` is payload and pose in one piece and must not change."""
 
     seq: int
     device_ticks: int
@@ -47,7 +48,7 @@ class QueuedPacket(NamedTuple):
 
 
 def make_stream(client: redis.Redis, key: str | bytes) -> bool:
-    """Make a stream and the group of its drainers; False when they are there."""
+    """Create a stream and its consumer group; return False if they exist."""
     try:
         client.xgroup_create(key, DRAINERS, id="0", mkstream=True)
     except redis.ResponseError as error:
@@ -58,7 +59,7 @@ def make_stream(client: redis.Redis, key: str | bytes) -> bool:
 
 
 def make_group(client: redis.Redis, key: str | bytes) -> bool:
-    """Make the group of a stream's drainers where it is missing; False when there is no such stream."""
+    """Create the consumer group of a stream if it is missing; return False if the stream does not exist."""
     try:
         client.xgroup_create(key, DRAINERS, id="0")
     except redis.ResponseError as error:
@@ -70,7 +71,7 @@ def make_group(client: redis.Redis, key: str | bytes) -> bool:
 
 
 def _entries_of(packets: Sequence[QueuedPacket], most: int) -> Iterator[tuple[Sequence[QueuedPacket], int]]:
-    """Part packets into entries, each with its bytes, always in the same way: what is sent again has the same ids."""
+    """Divide packets into entries and yield each with its size; deterministic, so resent entries keep their ids."""
     first = size = 0
     for at, packet in enumerate(packets):
         length = len(packet.body)
@@ -84,10 +85,10 @@ def _entries_of(packets: Sequence[QueuedPacket], most: int) -> Iterator[tuple[Se
 
 
 class StreamEntries:
-    """The key of one stream, what was sent last, and the newest packets.
+    """The key of one stream, its last sequence number, and its newest packets.
 
-    A server that is killed may forget what it had not synced (`appendfsync everysec`), and somebody may delete the
-    stream: then it is given them again. XADD makes no stream anew, so that we learn that it is gone.
+    A server that is killed loses what it had not synced (`appendfsync everysec`), and another program may delete the
+    stream: then the newest packets are sent again. XADD uses NOMKSTREAM, so that a missing stream is noticed.
     """
 
     def __init__(
@@ -97,14 +98,14 @@ class StreamEntries:
         stream: str,
         epoch_ms: int,
         on_loss: Callable[[int, int], None],
-        together: int,
+        entry_packets: int,
     ) -> None:
-        """`epoch_ms` (Unix milliseconds) tells this run of the producer from an earlier one.
+        """Prepare the stream; `epoch_ms` (Unix milliseconds) identifies this run of the producer.
 
-        `on_loss(first_seq, last_seq)` is called for what a server forgot and we had not kept; so many packets at most
-        are put `together` into an entry.
+        `on_loss(first_seq, last_seq)` is called for packets that the server lost and that are not kept here.
+        `entry_packets` is the largest number of packets in an entry.
         """
-        self._together = together
+        self._entry_packets = entry_packets
         self._client = client
         self._key = stream_key(recording_uuid, stream)
         self._epoch_ms = epoch_ms
@@ -113,20 +114,20 @@ class StreamEntries:
         self._head = b"*8\r\n$4\r\nXADD\r\n$%d\r\n%b\r\n$10\r\nNOMKSTREAM\r\n$" % (len(key), key)
         self._recent: deque[tuple[float, int, list[QueuedPacket]]] = deque()
         self._recent_bytes = 0
-        self._next_seq = self._told_seq = 0
-        self._seen_s = 0.0
-        """When the stream was there for certain."""
+        self._next_seq = self._reported_seq = 0
+        self._checked_s = 0.0
+        """When the stream was last known to exist."""
         self.sure_of = -1
-        """The connection since which we know what the server has; -1: we do not."""
+        """Number of the pipe's connection since which the server's state is known, -1 if it is not."""
 
     def pack(self, packets: Sequence[QueuedPacket], pieces: list[Piece]) -> list[int]:
-        """Append the commands as the server reads them; return how many packets each of them holds.
+        """Append the commands in the Redis protocol; return the number of packets in each of them.
 
-        Large bodies stay apart, so that nobody copies them.
+        Large bodies become pieces of their own, so that they are not copied.
         """
         small = pieces[-1] if pieces and isinstance(pieces[-1], bytearray) else None
         counts = []
-        for entry, size in _entries_of(packets, self._together):
+        for entry, size in _entries_of(packets, self._entry_packets):
             if small is None:
                 small = bytearray()
                 pieces.append(small)
@@ -151,30 +152,30 @@ class StreamEntries:
         return counts
 
     def is_quiet(self) -> bool:
-        """Return whether nothing was put or asked for a while, so that the stream may have vanished unseen."""
-        return bool(self._recent) and time.monotonic() - self._seen_s > QUIET_S
+        """Return whether nothing was written or checked for a while, so that the stream may have vanished."""
+        return bool(self._recent) and time.monotonic() - self._checked_s > QUIET_S
 
     def forgotten(self) -> list[QueuedPacket]:
-        """Return what a server has forgotten and is to be given; tell once of what cannot be given."""
-        self._seen_s = time.monotonic()
+        """Return kept packets that the server has lost; call `on_loss` once for those that are not kept."""
+        self._checked_s = time.monotonic()
         last = self._last_id()
         if last is None:
             make_stream(self._client, self._key)
-        # What was given again is kept a second time, behind later ones.
+        # Packets that were sent again are kept a second time, after later ones.
         recent = {packet.seq: packet for _, _, packets in self._recent for packet in packets}
         kept = [recent[seq] for seq in sorted(recent) if last is None or (self._epoch_ms, seq) > last]
-        known = max(last[1] + 1 if last else 0, self._told_seq)
+        known = max(last[1] + 1 if last else 0, self._reported_seq)
         first_kept = kept[0].seq if kept else self._next_seq
         if first_kept > known:
-            self._told_seq = first_kept
+            self._reported_seq = first_kept
             self._on_loss(known, first_kept - 1)
         return kept
 
     def keep(self, packets: list[QueuedPacket]) -> None:
-        """Keep packets that the server has taken, for some seconds; their bodies must stay as they are."""
+        """Keep packets that the server has accepted for some seconds; their bodies must not change."""
         if not packets:
             return
-        self._seen_s = now_s = time.monotonic()
+        self._checked_s = now_s = time.monotonic()
         size = sum([len(packet.body) for packet in packets])
         self._next_seq = max(self._next_seq, packets[-1].seq + 1)
         self._recent.append((now_s, size, packets))

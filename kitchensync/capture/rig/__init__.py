@@ -1,1 +1,1 @@
-"""The rig file: which devices a recording is made with."""
+"""The rig file: the devices of a recording and their settings."""

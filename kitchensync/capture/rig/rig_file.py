@@ -1,4 +1,4 @@
-"""What is to be recorded with what: the options of `record`, or a rig file."""
+"""Read the devices and settings of a recording from the options of `record` or a rig file."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ TABLES = {
 
 
 class HeadsetTable(HeadsetSettings):
-    """One headset: where it is, and what differs from the settings that hold for all."""
+    """One headset: its address, and settings that differ from the common ones."""
 
     address: str
 
 
 class SensorTable(BaseModel):
-    """One plug-in sensor: the name under which a package announces it, and whatever it wants."""
+    """One plug-in sensor: the name under which its package registers it, and its own settings."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -51,31 +51,33 @@ Headset = Annotated[HeadsetTable, BeforeValidator(_table, json_schema_input_type
 
 
 class RigFile(HeadsetSettings):
-    """What is recorded with what: kitchensync record ID --data DIR --rig rig.toml."""
+    """The devices of a recording and their settings: kitchensync record ID --data DIR --rig rig.toml."""
 
     streams: list[str] | None = None
-    "Which streams are recorded; without this line the usual ones."
+    "Recorded streams; without this line the default ones."
     gyroscope_unit: Literal["auto", "deg_per_s", "rad_per_s"] = "auto"
-    "What the headset's gyroscope sends; auto finds out at alignment."
+    "Unit of the headset's gyroscope; auto detects it at alignment."
     linger_ms: Annotated[int, Field(ge=0, le=LINGER_MS)] = LINGER_MS
-    "How long packets gather before they travel into the queue together; 0: each by itself."
+    "Time for which packets are collected before they are sent to the queue together; 0: each by itself."
     hololens: dict[str, Headset] = Field(default_factory=dict)
     "Headsets: NAME = ADDRESS, or a table [hololens.NAME]; the name is the first part of the streams' names."
     gopro: dict[str, str] = Field(default_factory=dict)
     "Cameras: NAME = ADDRESS."
     camera: GoProSettings = GoProSettings()
-    "What every camera is set to before a recording."
+    "Settings of every camera, applied before a recording."
     sensor: dict[str, SensorTable] = Field(default_factory=dict)
     "Plug-in sensors by name."
 
 
 def first_problem(error: ValidationError) -> str:
-    """Say in one line which key is wrong and what it may be; unknown keys come first, all of a table together."""
+    """Return a one-line message about the first wrong key; unknown keys come first, all of a table together."""
     problems = error.errors()
     unknown = [problem["loc"] for problem in problems if problem["type"] == "extra_forbidden"]
     if unknown:
         names = sorted(_key(loc) for loc in unknown if loc[:-1] == unknown[0][:-1])
-        return f"unknown setting {', '.join(names)}; known: {', '.join(sorted(_known(unknown[0])))}"
+        models: dict[Any, type[BaseModel]] = {"hololens": HeadsetTable, "camera": GoProSettings}
+        model = models[unknown[0][0]] if len(unknown[0]) > 1 else RigFile
+        return f"unknown setting {', '.join(names)}; known: {', '.join(sorted(model.model_fields))}"
     first = problems[0]
     key, kind, table = _key(first["loc"]), first["type"], str(first["loc"][0])
     if table in TABLES and kind in ("dict_type", "model_type", "string_type", "missing"):
@@ -88,15 +90,8 @@ def _key(loc: tuple[int | str, ...]) -> str:
     return ".".join(map(str, loc))
 
 
-def _known(loc: tuple[int | str, ...]) -> set[str]:
-    """Return the names that the table of an unknown key does know."""
-    tables: dict[Any, type[BaseModel]] = {"hololens": HeadsetTable, "camera": GoProSettings}
-    model = tables[loc[0]] if len(loc) > 1 else RigFile
-    return set(model.model_fields)
-
-
 def order_from(recording: str, options: dict[str, Any]) -> RecordingRequest:
-    """Make the order from the options of the command. Raises BadRig, BadQueueAddress, SensorError."""
+    """Build the request for a recording from the options of `record`. Raises BadRig, BadQueueAddress, SensorError."""
     rig = read_rig(options["rig"]) if options["rig"] else RigFile()
     if options["rig"] and (options["hololens"] or options["gopro"]):
         raise BadRig("give either --rig or the devices themselves (--hololens, --gopro), not both")
@@ -108,19 +103,19 @@ def order_from(recording: str, options: dict[str, Any]) -> RecordingRequest:
     gopro |= {check_recording_id(name): address for name, address in rig.gopro.items()}
     if not hololens and not gopro and not rig.sensor:
         raise BadRig("nothing to record: give --hololens HOST, --gopro URL, or --rig rig.toml")
-    asked = {"link": options["link"]} if options["link"] else {}
-    profiles = {name: _set(rig) | _set(rig.hololens.get(name)) | asked for name in hololens}
+    link = {"link": options["link"]} if options["link"] else {}
+    profiles = {name: _settings(rig) | _settings(rig.hololens.get(name)) | link for name in hololens}
     streams = options["streams"].split(",") if options["streams"] else rig.streams
     sensors = sensors_from(rig.sensor, streams)
-    of_sensors = {f"{sensor.name}/{short}" for sensor in sensors for short in sensor.streams}
-    of_headsets = None if streams is None else [name for name in streams if name not in of_sensors]
+    sensor_streams = {f"{sensor.name}/{short}" for sensor in sensors for short in sensor.streams}
+    headset_streams = None if streams is None else [name for name in streams if name not in sensor_streams]
     names = [*hololens, *gopro, *rig.sensor]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise BadRig(f"two devices are called {', '.join(sorted(twice))}; give each a name of its own")
+    if duplicates := {name for name in names if names.count(name) > 1}:
+        raise BadRig(f"two devices are called {', '.join(sorted(duplicates))}; give each a name of its own")
     return RecordingRequest(
         recording=recording,
         data=options["data"],
-        headsets=headsets_from(hololens, of_headsets, profiles),
+        headsets=headsets_from(hololens, headset_streams, profiles),
         sensors=sensors,
         cameras=checked_cameras(gopro),
         camera_settings=rig.camera.model_dump(exclude_unset=True),
@@ -141,17 +136,17 @@ def order_from(recording: str, options: dict[str, Any]) -> RecordingRequest:
 
 
 def no_options() -> dict[str, Any]:
-    """Return the options of `record` as if none were given."""
+    """Return the default options of `record`."""
     return defaultdict(lambda: None, hololens=(), gopro=(), nas=())
 
 
 def order_of(path: Path) -> RecordingRequest:
-    """Return what a rig file would have recorded where nothing else is said. Raises BadRig, SensorError."""
+    """Return the request for a recording with a rig file and default options. Raises BadRig, SensorError."""
     return order_from("check", no_options() | {"rig": path, "data": path.parent, "start_timeout": 0.0})
 
 
 def read_rig(path: Path) -> RigFile:
-    """Read rig.toml. Raises BadRig naming the key that is wrong."""
+    """Read rig.toml. Raises BadRig with the name of the wrong key."""
     try:
         return RigFile(**tomllib.loads(path.read_text(encoding="utf-8")))
     except ValidationError as error:
@@ -160,14 +155,14 @@ def read_rig(path: Path) -> RigFile:
         raise BadRig(f"{path}: cannot be read ({error})") from error
 
 
-def _set(settings: HeadsetSettings | None) -> dict[str, Any]:
-    """Return what was set of a headset's settings, without what else a table of the file says."""
+def _settings(settings: HeadsetSettings | None) -> dict[str, Any]:
+    """Return the headset settings that are set, without other keys of a table."""
     names = set(HeadsetSettings.model_fields)
     return settings.model_dump(include=names, exclude_unset=True) if settings else {}
 
 
 def sensors_from(tables: dict[str, SensorTable], streams: list[str] | None) -> list[SensorPlan]:
-    """Make the plug-in sensors of a rig; `streams` chooses by full names. Raises SensorError."""
+    """Return the plug-in sensors of a rig; `streams` selects by full names. Raises SensorError."""
     plans = []
     for name, table in tables.items():
         settings = table.model_extra or {}
@@ -181,9 +176,9 @@ def sensors_from(tables: dict[str, SensorTable], streams: list[str] | None) -> l
 def headsets_from(
     named: dict[str, str], streams: list[str] | None, profiles: dict[str, dict[str, Any]]
 ) -> list[HeadsetPlan]:
-    """Make the plans of headsets, address by name; `streams` are full names, or short ones where one device has them.
+    """Return the plans of the headsets with addresses `named` and settings `profiles`. Raises BadRig.
 
-    `profiles` are the settings of each. Raises BadRig.
+    `streams` are full names; short ones are accepted if there is only one headset.
     """
     plans = []
     for name, host in named.items():
@@ -206,11 +201,11 @@ def headsets_from(
 
 
 def checked_cameras(named: dict[str, str]) -> dict[str, str]:
-    """Return cameras, address by name, if every address is of a kind that is understood. Raises BadRig."""
+    """Return the addresses of cameras by name if all are valid. Raises BadRig."""
     for name, url in named.items():
         if not url.startswith(SCHEMES):
-            ways = "http://HOST:PORT, usb:SERIAL, cohn:NAME or ble:ID"
-            raise BadRig(f"camera {name}: {url!r} is no address; write --gopro {ways}")
+            forms = "http://HOST:PORT, usb:SERIAL, cohn:NAME or ble:ID"
+            raise BadRig(f"camera {name}: {url!r} is no address; write --gopro {forms}")
     return named
 
 
@@ -243,8 +238,8 @@ def _chosen(device: str, streams: list[str] | None, devices: int) -> list[str]:
 
 def template(hololens: str, gopro: str) -> str:
     """Return a commented rig file for one headset and one camera."""
-    words = resources.files("kitchensync.capture.rig").joinpath("rig.toml.in").read_text(encoding="utf-8")
-    return words.format(
+    text = resources.files("kitchensync.capture.rig").joinpath("rig.toml.in").read_text(encoding="utf-8")
+    return text.format(
         default=", ".join(DEFAULT_SET),
         all=", ".join(STREAMS),
         streams="[" + ", ".join(f'"{name}"' for name in DEFAULT_SET) + "]",

@@ -1,1 +1,1 @@
-"""One recording from its start to its finalized manifest, and what recovers an interrupted one."""
+"""One recording from its start to its finalized manifest, and the recovery of an interrupted one."""

@@ -1,4 +1,4 @@
-"""The processes of one recording: its producers and drainers, started, restarted and ended."""
+"""Start, restart and end the producers and drainers of one recording."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from kitchensync.capture.process.outcome import Outcome
 from kitchensync.capture.process.supervised_process import SupervisedProcess
 from kitchensync.storage.names import LOGS
 
-LAST_WORD_S = 4.0
+KILL_AFTER_S = 4.0
+"""Time that processes have to end by themselves before they are killed."""
 WORKER = [sys.executable, "-P", "-m", "kitchensync.capture.worker"]
 
 
 class ChildProcesses:
-    """Producers read the devices, drainers store what the queue holds; `outcome` is told of every restart."""
+    """Producers, which read the devices, and drainers, which store the queue. Restarts are noted in `outcome`."""
 
     def __init__(self, plan: Plan, outcome: Outcome, hold: int | None, forks: ForkServer) -> None:
-        """Start nothing yet; `hold` and `forks` see `SupervisedProcess`."""
+        """Create the processes without starting them; `SupervisedProcess` describes `hold` and `forks`."""
         self._outcome = outcome
         self._given_up: set[str] = set()
         plan_file = str(Path(plan.work) / "plan.json")
@@ -38,16 +39,16 @@ class ChildProcesses:
 
     @property
     def all(self) -> list[SupervisedProcess]:
-        """Drainers, then producers: the order in which they are started."""
+        """All processes in the order in which they are started: drainers first."""
         return [*self.drainers, *self.producers]
 
     def pids(self) -> dict[str, int]:
-        """Return the process ids of those that run, by name."""
+        """Return the process ids of the running processes, by name."""
         workers = [*self.producers, *self.drainers]
         return {worker.name: worker.process.pid for worker in workers if worker.process is not None}
 
     def restart_dead(self) -> None:
-        """Start again what has died; a producer may end by itself. Raises ProcessKeepsDying."""
+        """Restart processes that died; a producer may end by itself. Raises ProcessKeepsDying."""
         for worker in self.all:
             code = worker.returncode()
             if code is not None and not (code == 0 and worker in self.producers):
@@ -59,31 +60,31 @@ class ChildProcesses:
         return bool(self.producers) and all(worker.returncode() == 0 for worker in self.producers)
 
     def busy_producers(self) -> list[str]:
-        """Name the producers that were started and have not ended."""
+        """Return the names of the producers that still run."""
         return [worker.name for worker in self.producers if worker.process and worker.returncode() is None]
 
     def keep_drainers(self) -> None:
-        """Revive the drainers while the producers come to their end."""
+        """Restart dead drainers while the producers end."""
         for worker in self.drainers:
             if (code := worker.returncode()) is not None:
                 self._restart_while_ending(worker, code)
 
     def end_drainers(self) -> bool:
-        """Ask the drainers to empty the queue, restart those that died of it; tell whether any is still at it."""
-        left = [
+        """Tell the drainers to empty the queue, restart those that died; return whether any still runs."""
+        busy = [
             worker
             for worker in self.drainers
             if worker.returncode() != 0 and worker.name not in self._given_up
         ]
-        for worker in left:
+        for worker in busy:
             if (code := worker.returncode()) is None:
                 worker.end()
             else:
                 self._restart_while_ending(worker, code)
-        return bool(left)
+        return bool(busy)
 
     def _restart_while_ending(self, worker: SupervisedProcess, code: int) -> None:
-        """Start a drainer again; where that does not help the others go on, and the queue keeps what it had."""
+        """Restart a drainer; if it keeps dying, give it up and leave its packets in the queue."""
         if worker.name in self._given_up:
             return
         self._outcome.restarted(worker.name, code)
@@ -94,10 +95,11 @@ class ChildProcesses:
             self._outcome.problems.append(str(error))
 
     def kill_all(self) -> None:
-        """Leave no process behind, whatever happened; producers may still close the headset's camera."""
+        """Kill all processes."""
+        # Producers first get the time to switch off the headset's camera.
         for worker in self.producers:
             worker.end()
-        end_s = time.monotonic() + LAST_WORD_S
+        end_s = time.monotonic() + KILL_AFTER_S
         while time.monotonic() < end_s and self.busy_producers():
             time.sleep(0.05)
         for worker in self.all:
@@ -105,24 +107,16 @@ class ChildProcesses:
 
 
 class DrainProgress:
-    """Watches what the drainers have stored: the end of a recording waits for as long as they get on."""
+    """Measures for how long the drainers have stored nothing; the end of a recording waits while they progress."""
 
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
-        """Begin now."""
         self._now_s, self._since_s = now_s, now_s()
-        self._stored, self._killed = -1, False
+        self._stored = -1
 
-    def look(self, states: dict[str, dict[str, Any]]) -> float:
-        """Return for how many seconds nothing more was stored, by the newest states of all processes."""
+    def idle_s(self, states: dict[str, dict[str, Any]]) -> float:
+        """Return for how many seconds nothing was stored, from the newest states of all processes."""
         facts = [stream for state in states.values() for stream in state.get("streams", {}).values()]
         stored = sum(int(stream.get("stored", 0)) for stream in facts)
         if stored != self._stored:
             self._stored, self._since_s = stored, self._now_s()
         return self._now_s() - self._since_s
-
-    def is_time_to_kill(self, limit_s: float) -> bool:
-        """Tell once, when nothing was stored for this long, that what hangs is to be killed."""
-        if self._killed or self._now_s() - self._since_s < limit_s:
-            return False
-        self._killed = True
-        return True

@@ -1,4 +1,4 @@
-"""The closing of a recording: hashes, losses and the end go into the manifest; what still waits keeps it open."""
+"""Close a recording: write hashes, losses and its end into the manifest. Packets still queued keep it open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kitchensync.capture.plan import Plan
 from kitchensync.capture.process.heartbeat import kept_anchors
 from kitchensync.capture.process.outcome import NO_SPACE, Outcome
 from kitchensync.capture.queue.newest_packets import in_order
-from kitchensync.capture.queue.queue_connection import reached
+from kitchensync.capture.queue.queue_connection import connected
 from kitchensync.capture.queue.queue_reader import NO_PACKETS, sealed_files
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.shell.files_on_disk import file_sha256
@@ -29,24 +29,24 @@ from kitchensync.storage.reading.device_constants import calibration_files
 from kitchensync.storage.redact.redaction import destroy_where_dropped
 
 ENDED = "ended.json"
-"""In the work folder: how a recording ended whose manifest was not there to say so."""
+"""File in the work folder: how a recording ended while its manifest was missing."""
 CLOSING = "closing"
 CLOSING_BYTES = 4 << 20
-"""Room kept aside for the manifest, so that a recording can be closed on a full disk."""
+"""Disk space reserved for the manifest, so that a recording can be closed on a full disk."""
 RESERVE = "reserve"
 RESERVE_BYTES = 48 << 20
-"""Room kept aside for the packets in hand and the ledger, so that they can be sealed on a full disk."""
+"""Disk space reserved for queued packets and the ledger, so that they can be sealed on a full disk."""
 
 
-def set_aside(path: Path, size: int) -> None:
-    """Take room on the disk now, to have it back by removing the file when there is none."""
-    with open(path, "wb", opener=partial(os.open, mode=0o600)) as file:  # private, like all beside it
+def reserve_space(path: Path, size: int) -> None:
+    """Allocate a private file of `size` bytes; deleting it frees the space again."""
+    with open(path, "wb", opener=partial(os.open, mode=0o600)) as file:
         os.posix_fallocate(file.fileno(), 0, size)
 
 
 @dataclass(frozen=True)
 class UndrainedStream:
-    """What the queue still holds of one stream, and why it could not be stored."""
+    """Packets of one stream that are still queued, and why they could not be stored."""
 
     stream: str
     packets: int
@@ -55,7 +55,7 @@ class UndrainedStream:
     why: str
 
     def facts(self) -> Any:
-        """Return what the manifest says of it."""
+        """Return its entry in the manifest."""
         return {name: value for name, value in asdict(self).items() if name != "stream"}
 
     def __str__(self) -> str:
@@ -65,11 +65,11 @@ class UndrainedStream:
 def close_recording(
     plan: Plan, outcome: Outcome, server: QueueServer | None, ended: UtcAnchor | None = None
 ) -> list[UndrainedStream]:
-    """Put hashes, losses and the end into the manifest, then clear the queue on a server of yours.
+    """Write hashes, losses and the end into the manifest, then clear the queue on an external server.
 
-    Returns what the queue still holds: then nothing of it is cleared, and the recording stays open for `recover`.
-    `server` is ours, or None. `ended` is when a recorder that was killed was last seen alive; else the recording
-    ends now. Raises QueueUnavailable and RecordingGone; then too the recording stays open.
+    Returns what is still queued; if anything is, the queue is not cleared and the recording stays open for `recover`.
+    `server` is None if the queue server is external. `ended` is the last heartbeat of a killed recorder; without it
+    the recording ends now. Raises QueueUnavailable and RecordingGone; then too the recording stays open.
     """
     if not (Path(plan.path) / MANIFEST).exists():
         now = utc_anchor()
@@ -78,7 +78,7 @@ def close_recording(
         raise RecordingGone(Path(plan.path), Path(plan.work))
     files: dict[str, Any] = {}
     waiting: list[UndrainedStream] = []
-    with reached(plan.queue_url) as client:
+    with connected(plan.queue_url) as client:
         for stream in plan.stored_streams():
             files |= _files(client, plan, stream)
             waiting += _still_queued(client, plan, stream, outcome)
@@ -94,7 +94,7 @@ def close_recording(
 
 
 def finish_recording(plan: Plan, problems: Sequence[str] = ()) -> None:
-    """Add what befell the films that came after the closing, and destroy what the lab does not keep."""
+    """Add problems of videos that arrived after the closing, and destroy what the lab does not keep."""
     if problems:
         with edit_manifest(Path(plan.path)) as manifest:
             manifest["problems"] = list(dict.fromkeys([*manifest.get("problems", []), *problems]))
@@ -103,7 +103,7 @@ def finish_recording(plan: Plan, problems: Sequence[str] = ()) -> None:
 
 
 def _is_kept(server: QueueServer | None) -> bool:
-    """Return whether the queue outlives its server: on a full disk ours may have had to give its files back."""
+    """Return whether the queue outlives its server; ours may have dropped its files because the disk was full."""
     try:
         return server is None or server.keep_files()
     except QueueUnavailable:
@@ -135,40 +135,42 @@ def _write(
         if outcome.notes:
             manifest["notes"] = list(dict.fromkeys([*manifest.get("notes", []), *outcome.notes]))
         manifest["declared_losses"] = [
-            {"stream": one.stream, "first_seq": one.first_seq, "last_seq": one.last_seq, "cause": cause}
-            for one in lost
+            {
+                "stream": stream.stream,
+                "first_seq": stream.first_seq,
+                "last_seq": stream.last_seq,
+                "cause": cause,
+            }
+            for stream in lost
         ]
         if waiting:
-            manifest["waiting"] = {one.stream: one.facts() for one in waiting}
+            manifest["waiting"] = {stream.stream: stream.facts() for stream in waiting}
 
 
 def clear_queue(plan: Plan) -> None:
-    """Take everything of a recording off a server of yours. Raises QueueUnavailable."""
-    with reached(plan.queue_url) as client:
+    """Delete all streams of a recording from an external queue server. Raises QueueUnavailable."""
+    with connected(plan.queue_url) as client:
         for stream in plan.stored_streams():
             client.delete(stream_key(plan.uuid, stream), files_key(plan.uuid, stream))
 
 
 def _files(client: redis.Redis, plan: Plan, stream: str) -> dict[str, Any]:
-    """Return size and hash of every sealed file of a stream, by its path in the recording.
-
-    The hash is the one that it was sealed with; where a kill came between sealing and telling, it is read now.
-    """
-    known = sealed_files(client, plan.uuid, stream)
+    """Return size and hash of every sealed file of a stream, by its path in the recording."""
+    files = sealed_files(client, plan.uuid, stream)
     folder = stream_folder(Path(plan.path), stream)
     prefix = folder.relative_to(plan.path).as_posix()
     for path in chunk_paths(folder):
-        if path.name not in known:
-            known[path.name] = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
-    return {f"{prefix}/{name}": facts for name, facts in known.items()}
+        if path.name not in files:  # its drainer was killed after sealing, before it reported the hash
+            files[path.name] = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+    return {f"{prefix}/{name}": facts for name, facts in files.items()}
 
 
 def _still_queued(client: redis.Redis, plan: Plan, stream: str, outcome: Outcome) -> list[UndrainedStream]:
-    """Name the packets that are still in the queue because they could not be stored."""
+    """Return the packets of a stream that are still queued because they could not be stored, if any."""
     why = outcome.aside.get(stream) or "its drainer could not store them"
     try:
         numbers = [packet.seq for packet in in_order(client, plan.uuid, stream)]
-    except NO_PACKETS:  # which is why nobody could store them
+    except NO_PACKETS:  # its entries are no packets, so only their ids tell the numbers
         key = stream_key(plan.uuid, stream)
         ends: list[Any] = [*client.xrange(key, count=1), *client.xrevrange(key, count=1)]  # type: ignore[misc]
         first_seq, last_seq = (int(entry_id.split(b"-")[1]) for entry_id, _ in ends)

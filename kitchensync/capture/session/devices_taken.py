@@ -1,4 +1,4 @@
-"""One recording at a time has a device: which ones the running recordings have, by their private folders."""
+"""Reserve devices for one recording at a time, by files in the runtime folders of the running recordings."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from kitchensync.capture.errors import DeviceTaken
 from kitchensync.capture.plan import RecordingRequest, is_running, runtime_root
 
 DEVICES = "devices.json"
-"""In the runtime folder: the recording, and the addresses of its devices by name."""
+"""File in the runtime folder: the recording, and the addresses of its devices by name."""
 
 
 def addresses_of(order: RecordingRequest) -> dict[str, str]:
-    """Return where the devices of an order are, by name; of plug-in sensors nobody knows that."""
-    return {one.name: one.host for one in order.headsets} | {
-        name: url.rstrip("/") for name, url in order.cameras.items()
-    }
+    """Return the addresses of headsets and cameras by name; those of plug-in sensors are not known."""
+    headsets = {headset.name: headset.host for headset in order.headsets}
+    return headsets | {name: url.rstrip("/") for name, url in order.cameras.items()}
 
 
 def check_free(addresses: dict[str, str], own: Path) -> None:
-    """Refuse devices that another running recording has; `own` is our runtime folder. Raises DeviceTaken."""
+    """Check that no other running recording has a device; `own` is our runtime folder. Raises DeviceTaken."""
     for runtime, recording, taken in _others(own):
         for name, address in addresses.items():
             if address in taken and is_running(runtime):
@@ -29,9 +28,10 @@ def check_free(addresses: dict[str, str], own: Path) -> None:
 
 
 def take(addresses: dict[str, str], recording: str, runtime: Path) -> None:
-    """Say that these devices are ours, and see that nobody else said so. Raises DeviceTaken."""
+    """Reserve devices for a recording. Raises DeviceTaken."""
     (runtime / DEVICES).write_text(json.dumps({"recording": recording, "addresses": addresses}))
-    check_free(addresses, runtime)  # after our own word: of two that begin at once one sees the other
+    # Only after writing: of two recordings that start together at least one sees the other.
+    check_free(addresses, runtime)
 
 
 def _others(own: Path) -> Iterator[tuple[Path, str, set[str]]]:
@@ -39,7 +39,7 @@ def _others(own: Path) -> Iterator[tuple[Path, str, set[str]]]:
         if path.parent == own:
             continue
         try:
-            said = json.loads(path.read_text())
+            content = json.loads(path.read_text())
         except (OSError, ValueError):
-            continue  # it has just ended, or just begins: then it will see ours
-        yield path.parent, str(said["recording"]), set(said["addresses"].values())
+            continue  # it has just ended, or just begins and will see our file
+        yield path.parent, str(content["recording"]), set(content["addresses"].values())

@@ -1,4 +1,4 @@
-"""The manifest of a recording as it is when nothing has come yet."""
+"""The manifest of a recording at its start, before any packet."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def first_manifest(order: RecordingRequest, plan: Plan, devices: dict[str, Any])
             }
     for sensor in order.sensors:
         devices[sensor.name] = {"kind": "plugin", "sensor": sensor.kind, "settings": sensor.settings}
-        for other in load_sensor(sensor.kind, sensor.settings).streams():
-            if other.name in sensor.streams:
-                streams[f"{sensor.name}/{other.name}"] = {
+        for sensor_stream in load_sensor(sensor.kind, sensor.settings).streams():
+            if sensor_stream.name in sensor.streams:
+                streams[f"{sensor.name}/{sensor_stream.name}"] = {
                     "device": sensor.name,
-                    "nominal_hz": other.nominal_hz,
-                    "adaptive": other.adaptive,
-                    "format": other.kept_format,
+                    "nominal_hz": sensor_stream.nominal_hz,
+                    "adaptive": sensor_stream.adaptive,
+                    "format": sensor_stream.kept_format,
                 }
     replayed = sorted({device["replays"] for device in devices.values() if "replays" in device})
     is_virtual = bool(devices) and all("virtual" in device for device in devices.values())

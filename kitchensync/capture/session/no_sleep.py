@@ -1,4 +1,4 @@
-"""Keeps this computer awake while something is recorded, where the system can be asked to."""
+"""Keep this computer awake while it records, by means of systemd-inhibit."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from pathlib import Path
 
 WHAT = "sleep:idle:handle-lid-switch"
 SETTLE_S = 0.3
-SLEEPS = Path("/sys/power/state")
-"""Ways in which this computer can sleep, on Linux; a virtual machine has none."""
-NOT_KEPT = "this computer may fall asleep ({why}); keep its lid open, its power in, and sleep switched off"
+SLEEP_STATES = Path("/sys/power/state")
+"""On Linux the sleep states that this computer supports; empty in a virtual machine."""
+WARNING = "this computer may fall asleep ({why}); keep its lid open, its power in, and sleep switched off"
 
 
 @contextlib.contextmanager
 def kept_awake(recording: str) -> Iterator[str]:
-    """Inhibit sleep while the block runs; yield why that is not possible here, or nothing."""
+    """Inhibit sleep while the block runs; yield a warning if that is not possible, else ""."""
     if not _can_sleep():
         yield ""
         return
     program = shutil.which("systemd-inhibit")
     if program is None:
-        yield NOT_KEPT.format(why="there is no systemd-inhibit to prevent it")
+        yield WARNING.format(why="there is no systemd-inhibit to prevent it")
         return
     command = [program, f"--what={WHAT}", "--who=kitchensync", f"--why=recording {recording}", "--mode=block"]
     with subprocess.Popen(
         [*command, "cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as holder:  # it holds for as long as its stdin is open: it ends with us, however we end
+    ) as inhibitor:  # it runs while its stdin is open, so it ends with this process even after a kill
         try:
-            yield _refused(holder)
+            yield _warning(inhibitor)
         finally:
-            assert holder.stdin is not None
-            holder.stdin.close()
+            assert inhibitor.stdin is not None
+            inhibitor.stdin.close()
 
 
 def _can_sleep() -> bool:
     try:
-        return bool(SLEEPS.read_text().split())
+        return bool(SLEEP_STATES.read_text().split())
     except OSError:
         return sys.platform != "linux"
 
 
-def _refused(holder: subprocess.Popen[bytes]) -> str:
-    """Return why it does not hold, as far as its quick end tells."""
+def _warning(inhibitor: subprocess.Popen[bytes]) -> str:
+    """Return a warning if systemd-inhibit has ended within a moment, which means that it was refused."""
     try:
-        code = holder.wait(SETTLE_S)
+        code = inhibitor.wait(SETTLE_S)
     except subprocess.TimeoutExpired:
         return ""
-    return NOT_KEPT.format(why=f"systemd-inhibit was refused with exit code {code}")
+    return WARNING.format(why=f"systemd-inhibit was refused with exit code {code}")

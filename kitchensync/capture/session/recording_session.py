@@ -1,4 +1,4 @@
-"""One recording as a whole: checks before, folder and manifest, the live part, and its closing."""
+"""Make one recording: checks, folder and manifest, the live part, and its closing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kitchensync.capture.errors import (
     StillWaiting,
     StreamsMissing,
 )
-from kitchensync.capture.lock import held
+from kitchensync.capture.lock import hold_lock
 from kitchensync.capture.plan import GROUP, QUEUE, RUNNING, Plan, RecordingRequest, is_running, runtime_folder
 from kitchensync.capture.process.fork_server import ForkServer
 from kitchensync.capture.process.outcome import Outcome
@@ -34,7 +34,7 @@ from kitchensync.capture.session.closing import (
     clear_queue,
     close_recording,
     finish_recording,
-    set_aside,
+    reserve_space,
 )
 from kitchensync.capture.session.devices_taken import addresses_of, check_free, take
 from kitchensync.capture.session.first_manifest import first_manifest
@@ -62,42 +62,44 @@ from kitchensync.storage.names import (
 )
 
 NEEDED_BYTES = 512 << 20
-"""Free space without which nothing is begun; at the encoded rig's 3.3 MB/s some two and a half minutes."""
+"""Least free space to begin with; the encoded rig fills it in about two and a half minutes at 3.3 MB/s."""
 
 
 @dataclass
 class Result:
-    """What came of it."""
+    """Result of one recording."""
 
     path: Path
     outcome: Outcome
     warnings: list[str] = field(default_factory=list)
     waiting: StillWaiting | None = None
-    """What the queue still holds, where, and what to do: it could not be stored."""
+    """Packets that could not be stored and are still queued."""
     stores: list[StoreReport] = field(default_factory=list)
-    """How far the copies are."""
+    """Progress of the copies."""
 
 
 def record(
     order: RecordingRequest, show: Callable[[Supervisor], None], forks: ForkServer | None = None
 ) -> Result:
-    """Make one recording; without `forks` each of its processes is started anew.
+    """Make one recording; `forks` see `SupervisedProcess`.
 
-    Raises CaptureError, SensorError, StorageError; then nothing half-made is left.
+    Raises CaptureError, SensorError, StorageError; then no incomplete recording stays behind.
     """
     if order.redis_url is not None:
         check_server(order.redis_url)
     path = _check_place(order)
     share(path)
-    earlier = recover_all(order.data)
+    recovered = recover_all(order.data)
     plan = _plan(order, path)
     check_free(addresses_of(order), Path(plan.runtime))
     devices, warnings = _check_headsets(order)
-    warnings += [f"{one.name} was left open by a killed recorder and is recovered" for one in earlier.paths]
-    warnings += earlier.left
+    warnings += [
+        f"{path.name} was left open by a killed recorder and is recovered" for path in recovered.paths
+    ]
+    warnings += recovered.failures
     cameras, absent = _prepared(order, path, devices)
     warnings += [f"{camera.device}: {note}" for camera in cameras for note in devices[camera.device]["notes"]]
-    plan = replace(plan, cameras={one.device: order.cameras[one.device] for one in cameras})
+    plan = replace(plan, cameras={camera.device: order.cameras[camera.device] for camera in cameras})
     waiting: list[UndrainedStream] = []
     with (
         _private_folders(order, plan) as work,
@@ -106,7 +108,8 @@ def record(
     ):
         warnings += [asleep] if asleep else []
         plan = replace(plan, queue_url=server.url if server else str(order.redis_url))
-        plan.save(Path(plan.work) / "plan.json")  # first: what `recover` finds a killed recording by
+        # First, because `recover` needs it to find a killed recording.
+        plan.save(Path(plan.work) / "plan.json")
         make_durable_folders(path, order.data)
         give_to_group(path)
         try:
@@ -118,8 +121,8 @@ def record(
             write_json(path / MANIFEST, manifest)
             if MADE_FROM in manifest:
                 own_list(path).add(LineKind.MADE, plan.uuid, made_from=manifest[MADE_FROM])
-            work.is_needed = True  # from here on packets may wait in it
-            set_aside(Path(plan.work) / CLOSING, CLOSING_BYTES)
+            work.is_needed = True  # from here on its queue files may hold packets
+            reserve_space(Path(plan.work) / CLOSING, CLOSING_BYTES)
             with _mover(order, path) as mover:
                 supervisor = Supervisor(
                     plan,
@@ -139,21 +142,24 @@ def record(
                 outcome.problems += problems
                 stores = _end_of_copies(path, mover, is_closed=not waiting)
         except (StreamsMissing, ProcessKeepsDying):
-            _take_back(path)
+            _remove_unstarted(path)
             if server is None:
                 clear_queue(plan)
             work.is_needed = False
             raise
         except OSError as error:
             raise FolderNotWritable(path, f"{error.strerror or error}; what is sealed is kept") from error
-    left = StillWaiting(plan.recording, waiting, Path(plan.work)) if waiting else None
-    return Result(path, outcome, warnings, left, stores)
+    still_waiting = StillWaiting(plan.recording, waiting, Path(plan.work)) if waiting else None
+    return Result(path, outcome, warnings, still_waiting, stores)
 
 
 def _prepared(
     order: RecordingRequest, path: Path, devices: dict[str, Any]
 ) -> tuple[list[CameraRecorder], dict[str, str]]:
-    """Set up the cameras and add them to `devices`; with an override one that is missing is left out, and named."""
+    """Set up the cameras and add them to `devices`.
+
+    With an override missing cameras are skipped and returned with their errors.
+    """
     cameras, absent = [], {}
     for name, url in order.cameras.items():
         camera = CameraRecorder(name, url, path / name, order.camera_settings)
@@ -169,7 +175,7 @@ def _prepared(
 
 
 def _close(plan: Plan, outcome: Outcome, server: QueueServer | None) -> list[UndrainedStream]:
-    """Close the ledger; what was missing when it was begun all the same is kept."""
+    """Close the recording; streams that were missing at its start are added to the override's entry."""
     if outcome.missing:
         with edit_manifest(Path(plan.path)) as manifest:
             manifest["override"]["missing"] |= outcome.missing
@@ -178,7 +184,7 @@ def _close(plan: Plan, outcome: Outcome, server: QueueServer | None) -> list[Und
 
 @contextlib.contextmanager
 def _mover(order: RecordingRequest, path: Path) -> Iterator[MoverProcess | None]:
-    """Copy sealed files to the network stores while recording; what is left then is for `kitchensync move`."""
+    """Copy sealed files to the network stores while recording; `kitchensync move` copies the rest."""
     if not order.stores:
         yield None
         return
@@ -191,20 +197,20 @@ def _mover(order: RecordingRequest, path: Path) -> Iterator[MoverProcess | None]
 
 
 def _end_of_copies(path: Path, mover: MoverProcess | None, *, is_closed: bool) -> list[StoreReport]:
-    """Wait a while for the copies of a closed recording; keep how far they are, and return it."""
+    """Wait a while for the copies of a closed recording; save and return their progress."""
     if mover is None:
         return []
     if is_closed:
         mover.finish()
     stores = mover.reports()
-    with contextlib.suppress(OSError):  # it is only for `list` and `info`; the caller is told too
+    with contextlib.suppress(OSError):  # only `list` and `info` need the file
         keep_store_states(path, stores)
         note_change(path)
     return stores
 
 
-def _take_back(path: Path) -> None:
-    """Leave nothing half-made of a recording that was refused at its start, but for what people entered."""
+def _remove_unstarted(path: Path) -> None:
+    """Delete a recording that failed at its start; if it holds operator events, mark it as aborted instead."""
     if any((path / "events").iterdir()):
         with edit_manifest(path) as manifest:
             manifest["state"] = "aborted"
@@ -213,7 +219,7 @@ def _take_back(path: Path) -> None:
 
 
 def _check_place(order: RecordingRequest) -> Path:
-    """Check id, folder and free space before anything is touched."""
+    """Check id, folder and free space; return the recording's path."""
     path = order.data / check_recording_id(order.recording)
     if path.exists():
         raise RecordingExists(path)
@@ -222,7 +228,7 @@ def _check_place(order: RecordingRequest) -> Path:
         read_manifest(order.data / order.retake_of)
     try:
         order.data.mkdir(parents=True, exist_ok=True)
-        # The work folder is private to whoever recorded here first.
+        # The work folder is private to the user who first recorded here.
         for folder in (order.data, order.data / WORK):
             if folder.exists() and not os.access(folder, os.W_OK | os.X_OK):
                 raise FolderNotWritable(folder, "no permission")
@@ -237,7 +243,7 @@ def _check_place(order: RecordingRequest) -> Path:
 
 
 def _check_headsets(order: RecordingRequest) -> tuple[dict[str, Any], list[str]]:
-    """Ask every headset what it is; return its entry for the manifest, and warnings."""
+    """Query every headset; return the manifest entries by name, and warnings."""
     devices: dict[str, Any] = {}
     warnings: list[str] = []
     for headset in order.headsets:
@@ -285,34 +291,34 @@ class WorkFolder:
 
     hold: int
     is_needed: bool = False
-    """Packets may wait in its queue files: then `recover` takes it up, and nobody removes it before."""
+    """Whether its queue files may hold packets; then the folder stays for `recover`."""
 
 
 @contextlib.contextmanager
 def _private_folders(order: RecordingRequest, plan: Plan) -> Iterator[WorkFolder]:
-    """Make the private work folder and the folder of sockets; remove both at the end, but what is still needed."""
+    """Create the private work folder and the runtime folder; remove them at the end unless they are needed."""
     work, runtime = Path(plan.work), Path(plan.runtime)
     try:
         runtime.mkdir(mode=0o700)
     except FileExistsError:
         if is_running(runtime):
             raise AlreadyRunning(order.recording) from None
-        shutil.rmtree(runtime)  # a recorder was killed: its sockets are of no use to anyone
+        shutil.rmtree(runtime)  # left by a killed recorder
         runtime.mkdir(mode=0o700)
     try:
         work.parent.mkdir(mode=0o700, exist_ok=True)
         if work.exists():
-            # Kept from a recorder that was killed: packets may still be in its queue file.
+            # Left by a killed recorder: its queue files may still hold packets.
             os.rename(work, work.with_name(f"{work.name}.orphan-{uuid.uuid4().hex[:8]}"))
         work.mkdir(mode=0o700)
         make_durable_folders(work, work.parent.parent)
-        with held(runtime / RUNNING), held(work / GROUP) as hold:
+        with hold_lock(runtime / RUNNING), hold_lock(work / GROUP) as hold:
             folder = WorkFolder(hold)
             try:
                 take(addresses_of(order), order.recording, runtime)
                 yield folder
             finally:
-                if not folder.is_needed:  # while it is ours: nobody takes up what is being removed
+                if not folder.is_needed:  # under the lock, so that `recover` does not use it meanwhile
                     shutil.rmtree(work, ignore_errors=True)
     finally:
         shutil.rmtree(runtime, ignore_errors=True)
@@ -322,7 +328,7 @@ def _private_folders(order: RecordingRequest, plan: Plan) -> Iterator[WorkFolder
 
 @contextlib.contextmanager
 def _queue(order: RecordingRequest, plan: Plan, hold: int) -> Iterator[QueueServer | None]:
-    """Start our own queue server; the one that was named has been tried already."""
+    """Run our own queue server during the block; yield None if an external one is used."""
     if order.redis_url is not None:
         yield None
         return
@@ -337,9 +343,9 @@ def _queue(order: RecordingRequest, plan: Plan, hold: int) -> Iterator[QueueServ
 def _run(
     supervisor: Supervisor, order: RecordingRequest, show: Callable[[Supervisor], None]
 ) -> tuple[Outcome, list[str]]:
-    """Run it to its end; return how it went, and what befell the cameras."""
+    """Run the recording to its end; return its outcome and the problems of the cameras."""
     try:
-        with ending_at_signals(lambda: supervisor.ask_stop("signal")):
+        with ending_at_signals(lambda: supervisor.request_stop("signal")):
             supervisor.run(order.seconds, order.start_timeout_s, show)
     finally:
         supervisor.close()

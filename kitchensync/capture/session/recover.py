@@ -1,4 +1,4 @@
-"""Finish a recording whose recorder was killed, or could not store everything: drain its queue and close it."""
+"""Recover a recording whose recorder was killed or could not store everything: drain its queue and close it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kitchensync.capture.errors import PlanOfOthers, RecordingGone, StillEnding, StillWaiting
-from kitchensync.capture.lock import held
+from kitchensync.capture.lock import hold_lock
 from kitchensync.capture.plan import (
     GROUP,
     QUEUE,
@@ -24,7 +24,7 @@ from kitchensync.capture.plan import (
     runtime_folder,
 )
 from kitchensync.capture.process.heartbeat import last_beat
-from kitchensync.capture.queue.queue_connection import RUNNING_READY_S, connect, reached, wait_until_ready
+from kitchensync.capture.queue.queue_connection import RUNNING_READY_S, connect, connected, wait_until_ready
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.session.closing import ENDED, clear_queue, close_recording, finish_recording
 from kitchensync.capture.session.supervisor import Supervisor
@@ -34,51 +34,51 @@ from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import LOGS, MANIFEST, PART_SUFFIX, WORK, holds_recorded_files, stream_key
 
 ORPHANS_END_S = 15.0
-"""Processes of a killed supervisor end by themselves within some seconds."""
+"""Time for the processes of a killed supervisor to end by themselves."""
 
 
 @dataclass
 class Recovered:
-    """What became of the recordings that nobody is making any more."""
+    """Result of the recovery of all orphaned recordings."""
 
     paths: list[Path] = field(default_factory=list)
-    """Those that are whole again."""
-    left: list[str] = field(default_factory=list)
-    """One line for each of the others: why not, where its packets wait, and what to do."""
+    """Recovered recordings."""
+    failures: list[str] = field(default_factory=list)
+    """One message for each of the others: the reason, where its packets are, and what to do."""
 
 
-def recover_all(data: Path, *, is_mine: bool = False) -> Recovered:
-    """Recover every orphan below `data`; one that cannot be recovered keeps none of the others waiting.
+def recover_all(data: Path, *, accept_foreign: bool = False) -> Recovered:
+    """Recover every orphan below `data`; a failure does not stop the others.
 
-    A plan names servers, and the queue's file is run by ours: those from elsewhere are taken up where `is_mine` says
-    that they are the user's own.
+    A plan names servers to connect to, and a server of ours loads its queue file: plans written by another user or
+    computer are only used with `accept_foreign`.
     """
-    done = Recovered()
+    recovered = Recovered()
     for work in work_folders(data):
         try:
             plan = orphan_in(work)
             if plan is not None:
-                if not (is_mine or is_ours(work / "plan.json")):
+                if not (accept_foreign or is_ours(work / "plan.json")):
                     raise PlanOfOthers(work)
                 recover(work, plan)
-                done.paths.append(Path(plan.path))
-        except Exception as error:  # noqa: BLE001 (whatever it is: it stays where it is, and the next one is looked at)
+                recovered.paths.append(Path(plan.path))
+        except Exception as error:  # noqa: BLE001 (whatever failed: the next recording is tried)
             why = " ".join(str(error).split()) or repr(error)
-            done.left.append(f"{work.name} is not recovered yet: {why}")
-    return done
+            recovered.failures.append(f"{work.name} is not recovered yet: {why}")
+    return recovered
 
 
 def recover(work: Path, plan: Plan) -> None:
     """Recover one recording and remove its work folder.
 
-    A queue on a server of yours is drained there. Running it again after a crash in between is harmless. Raises
-    StillEnding, RecordingGone, StillWaiting, QueueUnavailable, NotARecording; then the work folder stays.
+    It may be repeated after a crash. Raises StillEnding, RecordingGone, StillWaiting, QueueUnavailable and
+    NotARecording; then the work folder stays.
     """
     is_own = plan.queue_url == own_queue_url(plan)
     try:
-        with held(work / GROUP, ORPHANS_END_S) as hold:
-            if (work / "plan.json").exists():  # else somebody else was at it while we waited
-                _take_up(work, plan, hold, is_own=is_own)
+        with hold_lock(work / GROUP, ORPHANS_END_S) as hold:
+            if (work / "plan.json").exists():  # else another process recovered it while we waited
+                _open_and_settle(work, plan, hold, is_own=is_own)
     except BlockingIOError as error:
         raise StillEnding(plan.recording, ORPHANS_END_S) from error
     except FileNotFoundError:
@@ -86,7 +86,7 @@ def recover(work: Path, plan: Plan) -> None:
             raise
 
 
-def _take_up(work: Path, plan: Plan, hold: int, *, is_own: bool) -> None:
+def _open_and_settle(work: Path, plan: Plan, hold: int, *, is_own: bool) -> None:
     runtime = runtime_folder(Path(plan.path))
     shutil.rmtree(runtime, ignore_errors=True)
     runtime.mkdir(mode=0o700, parents=True)
@@ -95,14 +95,14 @@ def _take_up(work: Path, plan: Plan, hold: int, *, is_own: bool) -> None:
     if server is not None:
         plan = replace(plan, queue_url=server.url)
     try:
-        with held(runtime / RUNNING):
+        with hold_lock(runtime / RUNNING):
             _settle(work, plan, hold, server)
     finally:
         shutil.rmtree(runtime, ignore_errors=True)
 
 
 def _settle(work: Path, plan: Plan, hold: int, server: QueueServer | None) -> None:
-    """Bring the recording to its end, then remove the work folder; not where its manifest cannot be read."""
+    """Drain and close the recording, then remove the work folder."""
     recording = Path(plan.path)
     if (recording / MANIFEST).exists():
         manifest = read_manifest(recording)
@@ -116,21 +116,21 @@ def _settle(work: Path, plan: Plan, hold: int, server: QueueServer | None) -> No
         raise RecordingGone(recording, work)
     elif recording.is_dir():
         (recording / (MANIFEST + PART_SUFFIX)).unlink(missing_ok=True)
-        _remove_empty(recording)  # killed before it began
+        _remove_empty(recording)  # the recorder was killed before the recording began
     shutil.rmtree(work)
     with contextlib.suppress(OSError):
         work.parent.rmdir()
 
 
 def holds_packets(plan: Plan, server: QueueServer | None) -> bool:
-    """Return whether the queue holds packets of a recording; `server` is ours, or None. Raises QueueUnavailable."""
-    with _serving(plan, server), reached(plan.queue_url) as client:
+    """Return whether the queue holds packets of a recording. Raises QueueUnavailable."""
+    with _serving(plan, server), connected(plan.queue_url) as client:
         return any(client.xlen(stream_key(plan.uuid, stream)) for stream in plan.stored_streams())
 
 
 @contextlib.contextmanager
 def _serving(plan: Plan, server: QueueServer | None) -> Iterator[None]:
-    """Have the queue for a block: our own is started from its files, a server of yours has to be there."""
+    """Make the queue available during the block: start our own server, or wait for the external one."""
     try:
         if server is not None:
             server.start()
@@ -144,27 +144,27 @@ def _serving(plan: Plan, server: QueueServer | None) -> Iterator[None]:
 
 
 def _remove_empty(folder: Path) -> None:
-    """Remove folders that hold no file; whatever somebody put there stays."""
+    """Remove a folder and its subfolders, as far as they hold no file."""
     with contextlib.suppress(OSError):
         for path in [*sorted(folder.rglob("*"), reverse=True), folder]:
             path.rmdir()
 
 
 def _drain(work: Path, plan: Plan, hold: int, server: QueueServer | None, manifest: Manifest) -> None:
-    in_order = json.loads((work / ENDED).read_bytes()) if (work / ENDED).exists() else None
-    ended = UtcAnchor(in_order["host_ns"], in_order["utc_ns"]) if in_order else last_beat(work)
+    orderly_end = json.loads((work / ENDED).read_bytes()) if (work / ENDED).exists() else None
+    ended = UtcAnchor(orderly_end["host_ns"], orderly_end["utc_ns"]) if orderly_end else last_beat(work)
     with _serving(plan, server):
         plan.save(work / "plan.json")
         (Path(plan.path) / LOGS).mkdir(exist_ok=True)
         supervisor = Supervisor(plan, server, [], hold=hold)
         outcome = supervisor.outcome
-        outcome.problems += in_order["problems"] if in_order else _said_of(manifest)
+        outcome.problems += orderly_end["problems"] if orderly_end else _recovery_notes(manifest)
         try:
             supervisor.drain()
         finally:
             supervisor.close()
-        if in_order:
-            outcome.reason = in_order["reason"]
+        if orderly_end:
+            outcome.reason = orderly_end["reason"]
             outcome.problems.append("its folder was away at the end; what the queue held was recovered")
         waiting = close_recording(plan, outcome, server, ended=ended)
     if waiting:
@@ -172,8 +172,8 @@ def _drain(work: Path, plan: Plan, hold: int, server: QueueServer | None, manife
     finish_recording(plan)
 
 
-def _said_of(manifest: Manifest) -> list[str]:
-    """Return what the manifest says of the recovery: a recorder that ended in order was not killed."""
+def _recovery_notes(manifest: Manifest) -> list[str]:
+    """Return the manifest's messages about the recovery."""
     waiting = manifest.get("waiting")
     if not waiting:
         return ["its recorder was killed; what the queue held was recovered"]
@@ -184,40 +184,40 @@ def _said_of(manifest: Manifest) -> list[str]:
 
 
 def work_folders(data: Path) -> list[Path]:
-    """Return the work folder of every recording below `data` that was not settled."""
+    """Return the work folder of every recording below `data` that is not closed."""
     return [file.parent for file in sorted((data.resolve() / WORK).glob("*/plan.json"))]
 
 
 def orphan_in(work: Path) -> Plan | None:
-    """Return the plan of the recording that a work folder belongs to, with the path where the recording is now.
+    """Return the plan of a work folder with the current path of its recording; None while it is being recorded.
 
-    None when it is being made, or has just ended. Raises BadPlan. The data folder may lie elsewhere than when it was
-    recorded (a disk that is mounted under another name), and the recording may have another name below it.
+    The data folder may have moved since (a disk mounted elsewhere), and the recording may have been renamed. Raises
+    BadPlan.
     """
     try:
         plan = load_plan(work / "plan.json")
     except FileNotFoundError:
-        return None  # its recorder has ended just now
-    path = _where(work.parent.parent, plan)
+        return None  # its recorder has just ended
+    path = _locate(work.parent.parent, plan)
     if is_running(Path(plan.runtime)) or is_running(runtime_folder(path)):
         return None
     return replace(plan, path=str(path))
 
 
-def _where(data: Path, plan: Plan) -> Path:
-    """Find a recording: under its own name, else by its uuid; what cannot be found is where it was."""
-    usual = data / plan.recording
+def _locate(data: Path, plan: Plan) -> Path:
+    """Find a recording by its name, else by its uuid; return its planned path if both fail."""
+    planned = data / plan.recording
     try:
-        if read_manifest(usual).get("uuid", plan.uuid) == plan.uuid:
-            return usual
+        if read_manifest(planned).get("uuid", plan.uuid) == plan.uuid:
+            return planned
     except NotARecording:
-        if (usual / MANIFEST).exists():
-            return usual
-    for folder, below, files in os.walk(data):
+        if (planned / MANIFEST).exists():
+            return planned
+    for folder, subfolders, files in os.walk(data):
         if MANIFEST in files and _uuid_of(Path(folder)) == plan.uuid:
             return Path(folder)
-        below[:] = [] if MANIFEST in files else [name for name in sorted(below) if name != WORK]
-    return usual
+        subfolders[:] = [] if MANIFEST in files else [name for name in sorted(subfolders) if name != WORK]
+    return planned
 
 
 def _uuid_of(recording: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""The supervisor of one recording: starts its processes, restarts what dies, and ends them in the right order."""
+"""The supervisor of one recording: starts its processes, restarts those that die, and ends them in order."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from kitchensync.capture.process.cpu_pressure import waits_percent
 from kitchensync.capture.process.fork_server import ForkServer
 from kitchensync.capture.process.health import HealthBoard
 from kitchensync.capture.process.heartbeat import Heartbeat
-from kitchensync.capture.process.log import RecordingLog, tell, warn
+from kitchensync.capture.process.log import RecordingLog, log_event, log_warning
 from kitchensync.capture.process.outcome import NO_SPACE, Outcome
 from kitchensync.capture.queue.server import QueueServer
 from kitchensync.capture.session.alarms import (
     QueueWatch,
     StorageTrouble,
     lost_streams,
-    mute_processes,
     queue_faults,
     quiet_streams,
+    silent_processes,
 )
-from kitchensync.capture.session.child_processes import LAST_WORD_S, WORKER, ChildProcesses, DrainProgress
-from kitchensync.capture.session.closing import RESERVE, RESERVE_BYTES, UndrainedStream, set_aside
+from kitchensync.capture.session.child_processes import KILL_AFTER_S, WORKER, ChildProcesses, DrainProgress
+from kitchensync.capture.session.closing import RESERVE, RESERVE_BYTES, UndrainedStream, reserve_space
 from kitchensync.capture.session.control import ControlServer, Request
 from kitchensync.shell.host_clock import host_ns
 from kitchensync.shell.loopback import is_loopback_address
@@ -49,15 +49,15 @@ from kitchensync.storage.reading.swaps import SWAP, SWAPPED
 LOOP_MS = 100
 PRODUCER_END_S = 40.0
 DRAIN_LIMIT_S = 120.0
-"""So long nothing more may be stored before what is left is given up; at half of it what hangs is killed."""
+"""Time without progress after which the drainers are given up; at half of it hanging drainers are killed."""
 NO_SPACE_LIMIT_S = 15.0
 LOW_SPACE_BYTES = 200 << 20
-KEPT = ("mark", PAUSE, RESUME, SWAP, SWAPPED)
+EVENT_COMMANDS = ("mark", PAUSE, RESUME, SWAP, SWAPPED)
 """Requests that are kept as events."""
 
 
 class Supervisor:
-    """Runs one recording from the first process to the last."""
+    """Runs one recording from its start to its end."""
 
     def __init__(
         self,
@@ -71,10 +71,11 @@ class Supervisor:
         close: Callable[[Outcome], list[UndrainedStream]] = lambda _: [],
         override: bool = False,
     ) -> None:
-        """`server` is ours to keep up, or None when the queue is somebody else's; `hold` see `SupervisedProcess`.
+        """Open the sockets; no process is started yet.
 
-        Without `forks` every process is started anew. `close` closes the ledger once everything is stored, and says
-        what still waits. With `override` it begins though streams are missing.
+        `server` is our own queue server, or None if it is external. `hold` and `forks` see `SupervisedProcess`.
+        `close` closes the ledger once everything is stored and returns what is still queued. With `override` the
+        recording begins although streams are missing.
         """
         self.plan = plan
         self._mover = mover
@@ -88,79 +89,82 @@ class Supervisor:
         self._guard = DiskGuard(Path(plan.path), reserve_bytes=LOW_SPACE_BYTES)
         self.outlook: Outlook | None = None
         self.waiting = ""
-        "What the end of the recording waits for, with seconds."
+        """What the end of the recording waits for, as a message with seconds."""
         self._queue_watch = QueueWatch(plan.queue_url)
-        self._stop_asked = ""
+        self._stop_reason = ""
         self._close = close
         self._override = override
-        self._left: list[UndrainedStream] | None = None
+        self._undrained: list[UndrainedStream] | None = None
         self._forced = False
         self._reserve = Path(plan.work) / RESERVE
         self._trouble = StorageTrouble(plan, self.board)
         self.children = ChildProcesses(plan, self.outcome, hold, forks or ForkServer(WORKER))
 
-    def ask_stop(self, why: str) -> None:
-        """Ask the end of the recording; a second time it ends without waiting for a slow camera."""
-        self._forced = bool(self._stop_asked)
-        self._stop_asked = self._stop_asked or why
+    def request_stop(self, why: str) -> None:
+        """End the recording; a second request ends it without waiting for a slow camera."""
+        self._forced = bool(self._stop_reason)
+        self._stop_reason = self._stop_reason or why
 
     def closed(self) -> list[UndrainedStream]:
-        """Close the ledger where that is not done; return what the queue still holds."""
-        if self._left is None:
+        """Close the ledger if that is not done yet; return the packets that are still queued."""
+        if self._undrained is None:
             self.outcome.aside = self._trouble.aside()
-            self._left = self._close(self.outcome)
-        return self._left
+            self._undrained = self._close(self.outcome)
+        return self._undrained
 
     def streams(self) -> dict[str, dict[str, Any]]:
         """Return the newest state of every sensor stream, received and stored."""
-        known: dict[str, dict[str, Any]] = {name: {} for name in self.plan.sensor_streams()}
+        streams: dict[str, dict[str, Any]] = {name: {} for name in self.plan.sensor_streams()}
         for state in self.board.states.values():
             for name, facts in state.get("streams", {}).items():
-                if name in known:
-                    known[name] |= facts
-        return known
+                if name in streams:
+                    streams[name] |= facts
+        return streams
 
-    def _befallen(self) -> list[str]:
-        """Return what befell the recording or keeps it from being stored, in words."""
-        return [*self.outcome.problems, *self._trouble.words()]
+    def _recorded_problems(self) -> list[str]:
+        """Return messages about what went wrong so far and what cannot be stored."""
+        return [*self.outcome.problems, *self._trouble.problems()]
 
     def problems(self) -> list[str]:
-        """Return what is wrong now, in words: what befell the recording, and what does not get on."""
-        cameras = [f"{one.device}: {one.state.problem}" for one in self.cameras if one.state.problem]
+        """Return messages about everything that is wrong."""
+        cameras = [
+            f"{camera.device}: {camera.state.problem}" for camera in self.cameras if camera.state.problem
+        ]
         copies = self._mover.progress() if self._mover is not None else []
-        stores = [f"{one['target']}: {one['problem']}" for one in copies if one["problem"]]
+        stores = [f"{copy['target']}: {copy['problem']}" for copy in copies if copy["problem"]]
         clock = [step.fact for step in self._heart.clock_steps[-1:]]
-        return [*self._befallen(), *self._alarms(), *cameras, *stores, *clock]
+        return [*self._recorded_problems(), *self._alarms(), *cameras, *stores, *clock]
 
     def _alarms(self) -> list[str]:
-        """Report what does not come; what the queue server holds up is no fault of a process or a device."""
+        """Return messages about a stalled queue server, else about silent processes and streams."""
+        # A stalled queue server silences processes and streams too, so it is reported alone.
         if refused := self._refused():
             return [f"the queue server refuses writes: {refused}; packets wait for it"]
         if silent_s := self._queue_watch.silent_s:
             return [f"the queue server has not answered for {silent_s:.0f} s; packets wait for it"]
         now_ns = host_ns()
-        mute = mute_processes(self.board.states, now_ns)
+        silent = silent_processes(self.board.states, now_ns)
         faults = queue_faults(self._queue_watch.evicts, self.board.vanished_ns, now_ns)
-        return [*faults, *mute.values(), *quiet_streams(self.streams(), now_ns, mute)]
+        return [*faults, *silent.values(), *quiet_streams(self.streams(), now_ns, silent)]
 
     def _refused(self) -> str:
-        """Return the queue server's words while it refuses what a recording asks of it, "" otherwise."""
-        told = (str(state.get("refused") or "") for state in self.board.states.values())
-        return self._queue_watch.refusal or next(filter(None, told), "")
+        """Return the queue server's error message while it refuses writes, else ""."""
+        refusals = (str(state.get("refused") or "") for state in self.board.states.values())
+        return self._queue_watch.refusal or next(filter(None, refusals), "")
 
     def run(self, seconds: float | None, start_timeout_s: float, show: Callable[[Supervisor], None]) -> None:
-        """Record until the time, a request, or the end of every stream; then end everything in order.
+        """Record until the time is over, a request comes, or every stream has ended; then end everything in order.
 
-        Raises StreamsMissing when an armed stream gives nothing in time.
+        Raises StreamsMissing if an armed stream delivers nothing in time.
         """
-        tell("recording begins", recording=self.plan.recording, uuid=self.plan.uuid, pid=os.getpid())
-        set_aside(self._reserve, RESERVE_BYTES)
+        log_event("recording begins", recording=self.plan.recording, uuid=self.plan.uuid, pid=os.getpid())
+        reserve_space(self._reserve, RESERVE_BYTES)
         self._queue_watch.start()
         try:
             for worker in self.children.all:
                 worker.start()
             self._wait_for_first_packets(start_timeout_s, show)
-            if not self._stop_asked:
+            if not self._stop_reason:
                 for camera in self.cameras:
                     camera.start()
             self._guarded(lambda: self._watch(seconds, show))
@@ -170,7 +174,7 @@ class Supervisor:
 
     def drain(self) -> None:
         """Store what the queue of a killed recorder still holds."""
-        warn("recording is recovered", recording=self.plan.recording, pid=os.getpid())
+        log_warning("recording is recovered", recording=self.plan.recording, pid=os.getpid())
         self.outcome.reason = "recovered"
         try:
             for worker in self.children.drainers:
@@ -180,7 +184,7 @@ class Supervisor:
             self._kill_all()
 
     def _guarded(self, step: Callable[[], object]) -> None:
-        """Do a step; a process that does not stay up ends the recording, in order, and is named."""
+        """Do a step; a process that keeps dying ends the recording and is noted as its problem."""
         try:
             step()
         except ProcessKeepsDying as error:
@@ -189,8 +193,8 @@ class Supervisor:
 
     def _wait_for_first_packets(self, limit_s: float, show: Callable[[Supervisor], None]) -> None:
         end_s = time.monotonic() + limit_s
-        while not self._stop_asked:
-            self._turn(show)
+        while not self._stop_reason:
+            self._one_round(show)
             missing = {
                 name: facts.get("problem") or facts.get("state", "not started")
                 for name, facts in self.streams().items()
@@ -207,38 +211,38 @@ class Supervisor:
 
     def _watch(self, seconds: float | None, show: Callable[[Supervisor], None]) -> None:
         end_s = None if seconds is None else time.monotonic() + seconds
-        while not self._stop_asked:
-            self._turn(show)
+        while not self._stop_reason:
+            self._one_round(show)
             if end_s is not None and time.monotonic() >= end_s:
-                self.ask_stop("time")
+                self.request_stop("time")
             elif self.children.all_producers_ended():
-                self.ask_stop(BY_DEVICE)
+                self.request_stop(BY_DEVICE)
             elif self._space_runs_out():
-                self.ask_stop(NO_SPACE)
+                self.request_stop(NO_SPACE)
                 self.outcome.problems.append("the disk is nearly full: the recording was stopped early")
             elif self._trouble.fills_queue():
-                self.ask_stop("failed")
+                self.request_stop("failed")
                 self.outcome.problems.append("the queue is nearly full: the recording was stopped early")
-        self.outcome.reason = self._stop_asked
-        tell("recording ends", reason=self._stop_asked)
+        self.outcome.reason = self._stop_reason
+        log_event("recording ends", reason=self._stop_reason)
 
-    def _turn(self, show: Callable[[Supervisor], None]) -> None:
-        """One round: hear the processes, answer requests, restart the dead."""
+    def _one_round(self, show: Callable[[Supervisor], None]) -> None:
+        """Receive states, answer requests, restart dead processes."""
         self._heart.beat()
-        asked = self._hear()
-        if "abort" in asked:
-            self.ask_stop("aborted")
-        elif "stop" in asked:
-            self.ask_stop("requested")
+        commands = self._serve()
+        if "abort" in commands:
+            self.request_stop("aborted")
+        elif "stop" in commands:
+            self.request_stop("requested")
         self.children.restart_dead()
         if self._mover is not None and (code := self._mover.restart()) is not None:
             self.outcome.restarted("mover", code)
         show(self)
 
-    def _hear(self) -> list[str]:
-        """Hear the processes, keep the queue server up, tell who asks how it is; return what was asked."""
+    def _serve(self) -> list[str]:
+        """Receive states, keep the queue server running, answer requests; return their commands."""
         self.board.update(LOOP_MS)
-        self._trouble.look()
+        self._trouble.update()
         if refused := self._refused():
             note = f"the queue server refused writes for a while: {refused}; packets waited for it"
             self.outcome.notes += [note] if note not in self.outcome.notes else []
@@ -246,23 +250,25 @@ class Supervisor:
             code = self.server.process.returncode if self.server.process else None
             self.outcome.restarted("queue server", code)
             self.server.start()
-        return self._control.requests(self._state, self._heed)
+        return self._control.requests(self._state, self._handle)
 
-    def _heed(self, request: Request) -> None:
-        """Keep what the operator says of the recording. Raises NotRunning when it has been stopped, OSError."""
+    def _handle(self, request: Request) -> None:
+        """Keep the operator's events. Raises NotRunning if the recording has been stopped, OSError."""
         if request.command == "leave_films":
-            self._forced = bool(self._stop_asked)
-        if request.command not in KEPT:
+            self._forced = bool(self._stop_reason)
+        if request.command not in EVENT_COMMANDS:
             return
-        if self._stop_asked:
+        if self._stop_reason:
             raise NotRunning(self.plan.recording, [])
         EventLog(Path(self.plan.path), OPERATOR).append(
             request.command, host_ns=request.host_ns, uncertainty_ns=0, body={"text": request.text}
         )
 
     def _state(self) -> dict[str, Any]:
-        """Return what other processes of this user may ask for: facts, not judged."""
-        going = "recording" if self.outcome.first_packets else "starting"
+        """Return the state of the recording for other processes of this user."""
+        phase = "recording" if self.outcome.first_packets else "starting"
+        if self._stop_reason or self.outcome.reason:
+            phase = "stopping"
         queue = self.server.process if self.server is not None else None
         return {
             "recording": self.plan.recording,
@@ -270,17 +276,17 @@ class Supervisor:
             "pid": os.getpid(),
             "host_ns": host_ns(),
             "waits_percent": waits_percent(),
-            "here": [one.name for one in self.plan.headsets if is_loopback_address(one.host)],
+            "here": [headset.name for headset in self.plan.headsets if is_loopback_address(headset.host)],
             "processes": self.children.pids() | ({"queue server": queue.pid} if queue is not None else {}),
-            "heard": self.board.heard(),
-            "cameras": {one.device: asdict(one.state) for one in self.cameras},
+            "heard": self.board.reports(),
+            "cameras": {camera.device: asdict(camera.state) for camera in self.cameras},
             "disk": self.outlook.facts() if self.outlook is not None else {},
             "stores": self._mover.progress() if self._mover is not None else [],
-            "phase": "stopping" if self._stop_asked or self.outcome.reason else going,
-            "stop_asked": self._stop_asked,
-            "ledger_closed": self._left is not None,
+            "phase": phase,
+            "stop_asked": self._stop_reason,
+            "ledger_closed": self._undrained is not None,
             "problems": self.problems(),
-            "befallen": self._befallen(),
+            "befallen": self._recorded_problems(),
             "waiting": self.waiting,
             "restarts": self.outcome.restarts,
             "streams": self.streams(),
@@ -292,15 +298,15 @@ class Supervisor:
         }
 
     def _space_runs_out(self) -> bool:
-        """Look at the disk, keep what it says for the operator, and tell whether it is time to stop."""
+        """Update the outlook of the disk; return whether the recording has to stop."""
         try:
             self.outlook = self._guard.look(time.monotonic_ns())
         except FileNotFoundError:
-            return False  # the recording's folder is gone: that is told already
+            return False  # the recording's folder is gone, which `StorageTrouble` reports
         return self.outlook.level == STOP or self._trouble.lacks_space()
 
     def _make_room(self) -> None:
-        """Where room is lacking give back what was kept aside, so that what is on its way can still be sealed."""
+        """On a full disk, free the reserved space so that received packets can still be sealed."""
         if not self._trouble.lacks_space():
             return
         self._reserve.unlink(missing_ok=True)
@@ -308,10 +314,10 @@ class Supervisor:
             try:
                 self.server.give_up_persistence()
             except QueueUnavailable as error:
-                warn("the queue's files could not be given up yet", error=str(error))
+                log_warning("the queue's files could not be given up yet", error=str(error))
 
     def _end(self, show: Callable[[Supervisor], None]) -> None:
-        """End in the order of the packets' way: cameras and producers, then drainers, then the queue."""
+        """End in the order in which packets travel: cameras and producers, then drainers, then the queue."""
         ended_ns = host_ns()
         for camera in self.cameras:
             camera.end()
@@ -321,11 +327,11 @@ class Supervisor:
         if self.board.vanished_ns:
             self.outcome.problems.append("streams vanished from the queue server while it recorded")
         if is_stored:
-            self.closed()  # before films come, which may take long: what was received is accounted for now
-        while (alive := [one.device for one in self.cameras if one.is_alive()]) and not self._forced:
-            again = " again" if self._stop_asked == "signal" else ""
+            self.closed()  # before the videos are copied, which may take long
+        while (alive := [camera.device for camera in self.cameras if camera.is_alive()]) and not self._forced:
+            again = " again" if self._stop_reason == "signal" else ""
             self.waiting = f"waiting for {', '.join(alive)}; Ctrl-C{again} leaves the files on the card"
-            self._hear()
+            self._serve()
             show(self)
 
     def _end_producers(self, show: Callable[[Supervisor], None]) -> None:
@@ -336,7 +342,7 @@ class Supervisor:
             for_s = time.monotonic() - begin_s
             self.waiting = f"waiting for {', '.join(alive)} to end ({for_s:.0f} of {PRODUCER_END_S:g} s)"
             self._heart.beat()
-            self._hear()
+            self._serve()
             self.children.keep_drainers()
             self._make_room()
             show(self)
@@ -346,40 +352,38 @@ class Supervisor:
                     worker.kill()
 
     def _end_drainers(self, show: Callable[[Supervisor], None]) -> bool:
-        """Let the drainers empty the queue; one that dies while doing so, or hangs, is started again.
-
-        False when they could not in time, and may still be at it.
-        """
-        progress = DrainProgress()
+        """Let the drainers empty the queue, restart those that die or hang; return whether they succeeded in time."""
+        progress, has_killed = DrainProgress(), False
         while self.children.end_drainers():
-            self._hear()
+            self._serve()
             show(self)
             self._make_room()
-            idle_s = progress.look(self.board.states)
+            idle_s = progress.idle_s(self.board.states)
             self.waiting = (
                 f"storing what the queue holds (nothing more for {idle_s:.0f} of {DRAIN_LIMIT_S:g} s)"
             )
-            if progress.is_time_to_kill(DRAIN_LIMIT_S / 2):
+            if idle_s >= DRAIN_LIMIT_S / 2 and not has_killed:
+                has_killed = True
                 for worker in self.children.drainers:
                     worker.kill()
             if self._trouble.hopeless_s() > NO_SPACE_LIMIT_S or idle_s > DRAIN_LIMIT_S:
-                warn("not everything in the queue could be stored", idle_s=idle_s)
+                log_warning("not everything in the queue could be stored", idle_s=idle_s)
                 return False
         return True
 
     def _kill_all(self) -> None:
-        """Leave no process behind, whatever happened; producers may still close the headset's camera."""
+        """Kill all processes and stop the cameras."""
         self.outcome.aside = self._trouble.aside()
         self.children.kill_all()
         for camera in self.cameras:
-            camera.end()  # nobody watches it from here on: it closes its shutter
+            camera.end()
             if camera.is_alive() and not self._forced:
-                camera.join(LAST_WORD_S)
+                camera.join(KILL_AFTER_S)
 
     def close(self) -> None:
         """Close sockets and files."""
         self._queue_watch.stop()
-        tell("everything has ended", problems=self.outcome.problems, restarts=len(self.outcome.restarts))
+        log_event("everything has ended", problems=self.outcome.problems, restarts=len(self.outcome.restarts))
         self._log.close()
         self._heart.close()
         self.board.close()

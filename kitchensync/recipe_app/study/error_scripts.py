@@ -11,7 +11,7 @@ from dataclasses import asdict
 from functools import lru_cache
 from typing import Any
 
-from kitchensync.operations.operation_kinds import MOST_LETTERS
+from kitchensync.operations.operation_kinds import MAX_LINE_LENGTH
 from kitchensync.recipe_app.study.wanted import DISORDERED, PLANNED
 from kitchensync.task_graphs.errors import NoSuchScript, TooManyOrders
 from kitchensync.task_graphs.mistakes.hints import CATEGORY_NAMES, Hint, graph_hints, step_hints, texts_after
@@ -40,7 +40,7 @@ def hints_of(graph: Graph) -> Mapping[int, Sequence[Hint]]:
         step.node: [
             hint
             for hint in (*step_hints(step, texts_after(graph, step.node)), *graph_hints(graph, step.node))
-            if all(len(value) <= MOST_LETTERS for value in asdict(hint).values() if isinstance(value, str))
+            if all(len(value) <= MAX_LINE_LENGTH for value in asdict(hint).values() if isinstance(value, str))
         ]
         for step in graph.steps
     }

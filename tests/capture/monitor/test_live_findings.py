@@ -1,4 +1,4 @@
-"""Every rule: a state of which it is said, in whose words; and healthy states of which nothing is said."""
+"""A state for every rule with its finding and texts, and healthy states without findings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def state(**changes: Any) -> dict[str, Any]:
     return told_state(NOW_NS, **changes)
 
 
-def heard(age_s: float, *, done: bool = False) -> dict[str, Any]:
+def heartbeats(age_s: float, *, done: bool = False) -> dict[str, Any]:
     return {"producer hololens": {"host_ns": NOW_NS - round(age_s * SECOND), "done": done, "probes": 3}}
 
 
@@ -45,7 +45,7 @@ STATES: dict[str, dict[str, Any]] = {
     "stamps_untrue": {"flagged": 4, "flagged_host_ns": NOW_NS - SECOND},
     "stream_problem": {"problem": "the camera did not take the exposure"},
     **CAMERA_STATES,
-    "process_silent": {"heard": heard(3.5)},
+    "process_silent": {"heard": heartbeats(3.5)},
     "process_restarted": {"restarts": [{"process": "drainer 0", "exit": -9, "host_ns": NOW_NS - SECOND}]},
     "queue_refuses": {"queue_refuses": "MISCONF Valkey is configured to save RDB snapshots"},
     "queue_silent": {"queue_silent_s": 4.0},
@@ -53,7 +53,8 @@ STATES: dict[str, dict[str, Any]] = {
     "queue_vanished": {"queue_vanished_ns": NOW_NS - 60 * SECOND},
     "clock_unanswered": {
         "heard": {
-            "producer hololens": heard(0.2)["producer hololens"] | {"answered_host_ns": NOW_NS - 20 * SECOND}
+            "producer hololens": heartbeats(0.2)["producer hololens"]
+            | {"answered_host_ns": NOW_NS - 20 * SECOND}
         }
     },
     "clock_set": {"clock_set_by_ns": [3600 * SECOND, -3600 * SECOND]},
@@ -70,26 +71,28 @@ def test_there_is_a_state_for_every_rule():
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_a_rule_is_said_once_in_full_words(rule):
-    (found,) = findings_in(state(**STATES[rule.name]))
-    assert (found.rule, found.severity, found.do) == (rule.name, rule.severity, rule.do)
-    assert found.subject in found.operator or rule.of in ("disk", "recording", "queue")
-    assert not re.search(r"[{}]", found.operator)
+def test_a_rule_gives_one_finding_with_complete_texts(rule):
+    (finding,) = findings_in(state(**STATES[rule.name]))
+    assert (finding.rule, finding.severity, finding.do) == (rule.name, rule.severity, rule.do)
+    assert finding.subject in finding.operator or rule.of in ("disk", "recording", "queue")
+    assert not re.search(r"[{}]", finding.operator)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.is_of_network], ids=lambda rule: rule.name)
 @pytest.mark.parametrize("waits", [3.0, 80.0])
 @pytest.mark.parametrize("here", [["hololens"], ["another"]])
-def test_the_network_is_not_named_where_the_computer_is_to_blame(rule, waits, here):
-    (found,) = findings_in(state(**STATES[rule.name], waits_percent=waits, here=here))
-    assert ("network" in found.do and "no network" not in found.do) == (here == ["another"])
-    assert ("too busy" in found.do and "80 %" in found.do) == (waits > 50)
+def test_the_network_is_not_blamed_if_the_computer_is_too_busy(rule, waits, here):
+    (finding,) = findings_in(state(**STATES[rule.name], waits_percent=waits, here=here))
+    assert ("network" in finding.do and "no network" not in finding.do) == (here == ["another"])
+    assert ("too busy" in finding.do and "80 %" in finding.do) == (waits > 50)
 
 
-def test_how_long_programs_waited_is_what_the_kernel_says_else_the_load(tmp_path, monkeypatch):
-    told = tmp_path / "cpu"
-    told.write_text("some avg10=61.25 avg60=23.22 avg300=18.74 total=43961659986\nfull avg10=0.00 total=0\n")
-    assert waits_percent(told) == 61.25
+def test_cpu_pressure_comes_from_the_kernel_else_from_the_load(tmp_path, monkeypatch):
+    pressure = tmp_path / "cpu"
+    pressure.write_text(
+        "some avg10=61.25 avg60=23.22 avg300=18.74 total=43961659986\nfull avg10=0.00 total=0\n"
+    )
+    assert waits_percent(pressure) == 61.25
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     for load, expected in ((1.5, 0.0), (2.0, 0.0), (4.0, 50.0), (8.0, 75.0)):
         monkeypatch.setattr("os.getloadavg", lambda load=load: (load, 0.0, 0.0))
@@ -97,7 +100,7 @@ def test_how_long_programs_waited_is_what_the_kernel_says_else_the_load(tmp_path
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_the_cook_hears_of_alarms_alone_and_never_a_name_of_ours(rule):
+def test_the_cook_is_shown_alarms_only_and_no_internal_names(rule):
     assert rule.severity == (ALARM if rule.cook else WARNING)
     assert not re.search(r"stream|packet|queue|drainer|hololens/", rule.cook)
 
@@ -109,49 +112,49 @@ HARMLESS: list[dict[str, Any]] = [
             "hololens/depth_ahat": PV | {"state": "slow by the device", "rate_hz": 5.1, "adaptive": True}
         }
     },
-    {"last_host_ns": NOW_NS - SECOND},  # its producer told a fifth of a second ago: 0.8 s of silence
-    {"streams": {"hololens/pv": {}}},  # nobody has told of it yet
-    {"streams": {"hololens/pv": {"stored": 0, "held": 0}}},  # only its drainer has
+    {"last_host_ns": NOW_NS - SECOND},  # last report of its producer 0.2 s ago: silent for 0.8 s
+    {"streams": {"hololens/pv": {}}},  # no report about it yet
+    {"streams": {"hololens/pv": {"stored": 0, "held": 0}}},  # reported by its drainer only
     {"left_host_ns": NOW_NS - 60 * SECOND},
     {"flagged": 4, "flagged_host_ns": NOW_NS - 60 * SECOND},
-    {"lost_host_ns": NOW_NS - SECOND, "still_host_ns": NOW_NS - 3 * SECOND},  # for a moment
+    {"lost_host_ns": NOW_NS - SECOND, "still_host_ns": NOW_NS - 3 * SECOND},  # not long enough
     {
         "lost_host_ns": NOW_NS - 3 * SECOND,
         "last_host_ns": NOW_NS - 3 * SECOND + SECOND // 2,
         "nominal_hz": 0.0,
     },
     {"ended": "ended_by_device", "last_host_ns": NOW_NS - 30 * SECOND},
-    {"nominal_hz": 0.0, "last_host_ns": NOW_NS - 30 * SECOND},  # a plug-in that sends when something happens
+    {"nominal_hz": 0.0, "last_host_ns": NOW_NS - 30 * SECOND},  # a plug-in that sends events only
     {"first_host_ns": 0, "last_host_ns": 0, "state": "connected"},
-    {"heard": heard(60, done=True)},
+    {"heard": heartbeats(60, done=True)},
     {"battery_percent": None, "minutes_left": None},
-    {"battery_percent": 0},  # on the mains, as cameras say it
+    {"battery_percent": 0},  # a camera on mains power
     {"disk": {}},
 ]
 
 
 @pytest.mark.parametrize("changes", HARMLESS)
-def test_what_harms_nothing_is_not_said(changes):
+def test_harmless_states_give_no_finding(changes):
     assert findings_in(state(**changes)) == []
 
 
-def test_of_a_producer_that_is_held_up_the_streams_are_not_blamed():
-    held = state(heard=heard(8), last_host_ns=NOW_NS - 8 * SECOND)
-    assert [one.rule for one in findings_in(held)] == ["process_silent"]
+def test_streams_of_a_stalled_producer_are_not_blamed():
+    held = state(heard=heartbeats(8), last_host_ns=NOW_NS - 8 * SECOND)
+    assert [finding.rule for finding in findings_in(held)] == ["process_silent"]
 
 
-def test_a_queue_that_is_held_up_is_blamed_alone():
-    held = state(queue_silent_s=5.0, heard=heard(8), last_host_ns=NOW_NS - 8 * SECOND)
-    assert [one.rule for one in findings_in(held)] == ["queue_silent"]
+def test_a_stalled_queue_is_the_only_finding():
+    held = state(queue_silent_s=5.0, heard=heartbeats(8), last_host_ns=NOW_NS - 8 * SECOND)
+    assert [finding.rule for finding in findings_in(held)] == ["queue_silent"]
 
 
-def test_alarms_stand_before_warnings():
+def test_alarms_come_before_warnings():
     both = state(disk=STATES["disk_low"]["disk"], last_host_ns=NOW_NS - 2 * SECOND)
-    assert [one.severity for one in findings_in(both)] == [ALARM, WARNING]
+    assert [finding.severity for finding in findings_in(both)] == [ALARM, WARNING]
 
 
 @pytest.mark.parametrize(
-    ("told_s_ago", "phase", "changes", "word"),
+    ("age_s", "phase", "changes", "health"),
     [
         (0.5, "recording", {}, "recording"),
         (0.5, "recording", {"left_host_ns": NOW_NS - SECOND}, "recording"),
@@ -162,9 +165,9 @@ def test_alarms_stand_before_warnings():
         (3.1, "recording", {"losses": 1}, "unknown"),
     ],
 )
-def test_the_light_goes_out_when_there_is_no_news_for_three_seconds(told_s_ago, phase, changes, word):
-    told = state(phase=phase, **changes)
-    assert health_of(told, NOW_NS + round(told_s_ago * SECOND), findings_in(told)) == word
+def test_health_is_unknown_after_three_seconds_without_news(age_s, phase, changes, health):
+    current = state(phase=phase, **changes)
+    assert health_of(current, NOW_NS + round(age_s * SECOND), findings_in(current)) == health
     assert health_of(None, NOW_NS, []) == "unknown"
 
 
@@ -172,9 +175,9 @@ def test_rates_of_a_recording_that_ended_are_not_kept(tmp_path, monkeypatch):
     endpoint = tmp_path / "take" / "control"
     monitor = RecordingMonitor()
     monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
-    assert monitor.look_at(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]
-    monkeypatch.setattr("kitchensync.capture.monitor.monitor.AGAIN_NS", 0)
+    assert monitor.view(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]
+    monkeypatch.setattr("kitchensync.capture.monitor.monitor.REUSE_NS", 0)
     monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: None)
-    assert monitor.look_at(endpoint) is None
+    assert monitor.view(endpoint) is None
     monkeypatch.setattr("kitchensync.capture.monitor.monitor.ask", lambda *_, **__: told_state(host_ns()))
-    assert monitor.look_at(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]
+    assert monitor.view(endpoint)["streams"]["hololens/pv"]["rates_hz"] == [29.9]

@@ -1,4 +1,4 @@
-"""The text that a Prometheus server reads: its form, its figures, and who may read it."""
+"""The metrics for Prometheus: format, values and access."""
 
 from __future__ import annotations
 
@@ -48,62 +48,62 @@ UNKNOWN = {"recording": "take-2", "health": "unknown", "news_s": None, "findings
 
 
 def samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
-    """Read the text format by its published grammar; a line that is none of it fails."""
-    found, kinds = {}, {}
+    """Parse the text format by its published grammar; other lines fail."""
+    metrics, kinds = {}, {}
     for line in text.splitlines():
         if line.startswith("# TYPE "):
             _, _, name, kinds[name] = line.split()
         elif not line.startswith("# HELP "):
             match = SAMPLE.fullmatch(line)
             assert match, line
-            assert match["name"] in kinds, "its type stands before it"
+            assert match["name"] in kinds, "its type comes before it"
             labels = {
                 key: re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), value)
                 for key, value in LABEL.findall(match["labels"])
             }
-            found[match["name"], frozenset(labels.items())] = float(match["value"])
+            metrics[match["name"], frozenset(labels.items())] = float(match["value"])
     assert text.endswith("\n")
     assert set(kinds.values()) <= {"gauge", "counter"}
-    return found
+    return metrics
 
 
-def value(found: dict[Any, float], name: str, **labels: str) -> float | None:
-    return found.get((f"kitchensync_{name}", frozenset(labels.items())))
+def value(metrics: dict[Any, float], name: str, **labels: str) -> float | None:
+    return metrics.get((f"kitchensync_{name}", frozenset(labels.items())))
 
 
-def test_every_figure_can_be_read_and_what_nobody_knows_is_absent():
-    found = samples(metrics_text([TAKE, UNKNOWN]))
-    assert value(found, "healthy", recording="take-1") == 0
-    assert value(found, "stream_received_total", recording="take-1", stream="hololens/pv") == 1234567890123
-    assert value(found, "camera_battery_percent", recording="take-1", camera="gopro") == 55
-    assert value(found, "camera_minutes_left", recording="take-1", camera="gopro") is None
-    assert value(found, "disk_minutes_left", recording="take-1") is None
-    assert value(found, "process_memory_bytes", recording="take-1", process="recorder") == 82_000_000
-    assert value(found, "store_files_left", recording="take-1", store="/mnt/nas") == 7
-    assert value(found, "store_bytes_left", recording="take-1", store="/mnt/nas") == 6500
-    assert value(found, "clock_probes_total", recording="take-1", process="recorder") == 7
+def test_every_metric_can_be_read_and_unknown_values_are_absent():
+    metrics = samples(metrics_text([TAKE, UNKNOWN]))
+    assert value(metrics, "healthy", recording="take-1") == 0
+    assert value(metrics, "stream_received_total", recording="take-1", stream="hololens/pv") == 1234567890123
+    assert value(metrics, "camera_battery_percent", recording="take-1", camera="gopro") == 55
+    assert value(metrics, "camera_minutes_left", recording="take-1", camera="gopro") is None
+    assert value(metrics, "disk_minutes_left", recording="take-1") is None
+    assert value(metrics, "process_memory_bytes", recording="take-1", process="recorder") == 82_000_000
+    assert value(metrics, "store_files_left", recording="take-1", store="/mnt/nas") == 7
+    assert value(metrics, "store_bytes_left", recording="take-1", store="/mnt/nas") == 6500
+    assert value(metrics, "clock_probes_total", recording="take-1", process="recorder") == 7
     finding = {key: FINDING[key] for key in ("rule", "severity", "subject")}
-    assert value(found, "finding", recording="take-1", **finding) == 1
-    assert {labels for _, labels in found if ("recording", "take-2") in labels} == {
+    assert value(metrics, "finding", recording="take-1", **finding) == 1
+    assert {labels for _, labels in metrics if ("recording", "take-2") in labels} == {
         frozenset({("recording", "take-2")})
     }
-    said = {name.removeprefix("kitchensync_") for name, _ in found}
-    assert METRICS.keys() - said == {"camera_minutes_left", "disk_minutes_left"}
+    names = {name.removeprefix("kitchensync_") for name, _ in metrics}
+    assert METRICS.keys() - names == {"camera_minutes_left", "disk_minutes_left"}
 
 
-def test_a_healthy_recording_is_one():
+def test_a_healthy_recording_has_value_1():
     assert value(samples(metrics_text([TAKE | {"health": "recording"}])), "healthy", recording="take-1") == 1
 
 
 @pytest.fixture
 def server():
-    """What is served is counted."""
+    """Serve the metrics of one recording."""
     server = MetricsServer(0, lambda: metrics_text([TAKE]))
     yield server
     server.close()
 
 
-def got(port: int, path: str, host: str) -> tuple[int, str]:
+def fetch(port: int, path: str, host: str) -> tuple[int, str]:
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Host": host})
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
@@ -113,14 +113,14 @@ def got(port: int, path: str, host: str) -> tuple[int, str]:
             return error.code, ""
 
 
-def test_it_answers_this_computer_alone(server):
-    status, text = got(server.port, "/metrics", f"127.0.0.1:{server.port}")
+def test_metrics_are_served_to_this_computer_only(server):
+    status, text = fetch(server.port, "/metrics", f"127.0.0.1:{server.port}")
     assert (status, samples(text)) == (200, samples(metrics_text([TAKE])))
-    assert got(server.port, "/", f"localhost:{server.port}")[0] == 404
-    assert got(server.port, "/metrics", f"kitchen.example:{server.port}")[0] == 403
+    assert fetch(server.port, "/", f"localhost:{server.port}")[0] == 404
+    assert fetch(server.port, "/metrics", f"kitchen.example:{server.port}")[0] == 403
 
 
-def test_what_a_process_uses_is_what_the_system_says(tmp_path):
+def test_process_use_is_read_from_the_system(tmp_path):
     stat = ["S", *["0"] * 10, "300", "200", *["0"] * 5, "0", "1000", "0", "25"]
     (tmp_path / "7").mkdir()
     (tmp_path / "7" / "stat").write_text(f"7 (a ) name) {' '.join(stat)}\n")
@@ -133,15 +133,15 @@ def test_what_a_process_uses_is_what_the_system_says(tmp_path):
     assert process_use(8, tmp_path) is None
 
 
-def test_cpu_is_measured_since_the_look_before(monkeypatch):
+def test_cpu_share_is_measured_since_the_previous_call(monkeypatch):
     looks = iter([(2.0, 10.0), (3.0, 12.0), None])
 
     def look(_pid: int) -> Any:
         from kitchensync.capture.monitor.process_use import ProcessUse
 
-        seen = next(looks)
-        return seen and ProcessUse(*seen, memory_bytes=5)
+        use = next(looks)
+        return use and ProcessUse(*use, memory_bytes=5)
 
     monkeypatch.setattr("kitchensync.capture.monitor.process_use.process_use", look)
     meter = CpuMeter()
-    assert [meter.look(7)["cpu_share"] for _ in range(3)] == [0.2, 0.5, None]
+    assert [meter.use_of(7)["cpu_share"] for _ in range(3)] == [0.2, 0.5, None]

@@ -75,7 +75,7 @@ def test_a_cut_that_nothing_tells_is_seen_by_its_clues(
     assert "gyro_first_minus_picture_first_us" not in said
     assert {clue["name"] for clue in said["clues"] if clue["agrees"] is False} == wrong
     shown = CliRunner().invoke(main, ["gopro", "inspect", str(path)]).stdout
-    assert "from picture 0" not in shown
+    assert "from frame 0" not in shown
     assert "agrees" in shown
 
 

@@ -1,6 +1,6 @@
-"""A process that forks others, apart from pytest: there a fork would have threads and the captured output.
+"""Scripts that fork processes, in their own interpreter: forks of pytest would have its threads and captured output.
 
-`apart(script)` runs a script with everything here; `python forking.py WORDS` is one of its workers, started anew.
+`run_script(script)` runs a script with everything here; `python forking.py ARGUMENTS` is a worker that is not forked.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ __all__ = [
     "ForkedProcess",
     "children",
     "fork_server",
-    "said",
+    "log_lines",
     "start",
     "until",
     "work",
 ]
 
 
-def apart(script: str, folder: Path, **options: object) -> str:
-    """Run a script in an interpreter of its own, in a folder; return what it prints. It must end well."""
+def run_script(script: str, folder: Path, **options: object) -> str:
+    """Run a script in its own interpreter in a folder; check its exit code and return its output."""
     done = subprocess.run(
         [sys.executable, "-c", BEGIN + script],
         cwd=folder,
@@ -49,31 +49,31 @@ def apart(script: str, folder: Path, **options: object) -> str:
     return done.stdout
 
 
-def work(words: Sequence[str]) -> None:
-    """Say who we are, and stay; or end, or die."""
-    if words == ["end"]:
+def work(arguments: Sequence[str]) -> None:
+    """Print the arguments and facts about this process, then wait; or end, or die."""
+    if arguments == ["end"]:
         return
-    if words == ["die"]:
+    if arguments == ["die"]:
         sys.exit("why")
-    is_forked = sys.argv[1:] != words
-    print(*words, is_forked, os.getsid(0) == os.getpid(), os.getppid(), os.read(0, 1), flush=True)
+    is_forked = sys.argv[1:] != arguments
+    print(*arguments, is_forked, os.getsid(0) == os.getpid(), os.getppid(), os.read(0, 1), flush=True)
     threading.Event().wait(60)
 
 
-def start(forks: ForkServer, *words: str, hold: int | None = None) -> SupervisedProcess:
+def start(forks: ForkServer, *arguments: str, hold: int | None = None) -> SupervisedProcess:
     """Start a worker of a server; it writes to the file `log`."""
-    worker = SupervisedProcess("test", [*words], Path("log"), hold, forks)
+    worker = SupervisedProcess("test", [*arguments], Path("log"), hold, forks)
     worker.start()
     return worker
 
 
-def said(count: int) -> list[str]:
-    """Wait until the workers have said so many lines; return them."""
+def log_lines(count: int) -> list[str]:
+    """Wait until the workers have printed `count` lines; return all lines."""
 
     def lines() -> list[str]:
-        return Path("log").read_text().split("\n")[:-1]  # one that is being written is none yet
+        return Path("log").read_text().split("\n")[:-1]  # without a line that is being written
 
-    until(lambda: len(lines()) >= count, f"line {count} of what the processes say")
+    until(lambda: len(lines()) >= count, f"line {count} of the log")
     return lines()
 
 
