@@ -299,7 +299,7 @@ def test_what_is_missing_is_said_in_one_line(take, tmp_path):
     code, told = run(overlay, path, "--start", 500, "--out", out)
     assert (code, "nothing from 500 s on" in told) == (1, True)
     code, told = run(cloud, path, "--depth", "depth_ahat", "--out", tmp_path / "no.ply")
-    assert (code, "there are: hololens/depth_longthrow" in told) == (1, True)
+    assert (code, "available: hololens/depth_longthrow" in told) == (1, True)
     assert not list(tmp_path.iterdir())
 
 
