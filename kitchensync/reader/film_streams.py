@@ -194,7 +194,7 @@ class FilmStream(TimedStream):
         return self.timeline.bounds_s[self.rows]
 
     def bound_at(self, seconds: float) -> float:
-        """Return the error bound of `times` at an instant, seconds, 95 %; NaN if no frame is near."""
+        """Return the error bound at an instant, seconds, 95 %; NaN if no frame is near. Raises NotKnown."""
         number = self.index_near(seconds)
         return float("nan") if number is None else self.timeline.bound_at_picture(int(self.rows[number]))
 

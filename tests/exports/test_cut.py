@@ -400,9 +400,9 @@ def test_what_cannot_be_cut_is_refused_in_one_line(whole: Path, tmp_path: Path) 
     def refused(*words: Any, code: int = 1) -> str:
         return str(answer("cut", *words, "--out", tmp_path / "out", code=code)["reason"])
 
-    assert "nothing lies there" in refused(whole, "--from", 500)
-    assert "is nothing" in refused(whole, "--from", 5, "--to", 4)
-    assert "no step 4 was done" in refused(whole, "--step", 4)
+    assert "the span is empty" in refused(whole, "--from", 500)
+    assert "is an empty span" in refused(whole, "--from", 5, "--to", 4)
+    assert "step 4 was not done" in refused(whole, "--step", 4)
     alone = Path(shutil.copytree(whole, tmp_path / "alone"))
     clock = min(alone.glob("clock/*/*.h5"))
     size = clock.stat().st_size

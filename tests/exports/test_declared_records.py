@@ -137,7 +137,7 @@ def test_what_cannot_be_exported_is_named_and_makes_it_warn(cooked: Path, tmp_pa
     assert whole["recordings"][0]["left_out"].keys() == {"gopro/audio", "hololens/spatial_input"}
     assert whole["status"] == "PASS", "no table is for those"
     for name, more, why in (
-        ("undeclared", {"form": UNDECLARED}, "nobody declared a record"),
+        ("undeclared", {"form": UNDECLARED}, "the sensor declares no record"),
         ("spoilt", {"spoilt": 7}, "1 packets cannot be read"),
     ):
         take = with_scale(cooked, tmp_path / name, **more)  # type: ignore[arg-type]

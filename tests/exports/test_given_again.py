@@ -102,7 +102,7 @@ def test_what_was_made_of_anything_else_is_never_passed_off(form: str, takes: Pa
         before = stamps(out)
     refused = run(form, takes, *more)
     assert refused.exit_code == (1 if what == "options" else 0), "the other one goes on"
-    assert "exists and is not written over" in refused.stderr
+    assert "exists and is not overwritten" in refused.stderr
     assert ("one left out" in refused.stderr) == (what != "options")
     assert "other left out" not in refused.stderr
     assert stamps(out) == before

@@ -248,14 +248,14 @@ def test_steps_of_a_folder_leave_out_what_is_withdrawn_and_name_what_cannot_be_r
     assert steps.groupby("recipe")["error"].sum().tolist() == [1]
 
 
-def test_wrong_kinds_are_refused_in_words(rec: Any, tmp_path: Path) -> None:
+def test_wrong_kinds_are_refused_with_a_message(rec: Any, tmp_path: Path) -> None:
     refused: list[tuple[Any, type[Exception], str]] = [
         (lambda: rec.pv.sample([1.0]), TypeError, "cannot be interpolated"),
-        (lambda: rec.gyroscope.points, TypeError, "has no points"),
-        (lambda: rec.pv["5"], TypeError, "by number"),
+        (lambda: rec.gyroscope.points, TypeError, "streams of samples have no points"),
+        (lambda: rec.pv["5"], TypeError, "by a number"),
         (lambda: rec.at("5"), TypeError, "number of seconds"),
-        (lambda: rec[3], TypeError, "by its name"),
-        (lambda: rec.pv[10**6], IndexError, f"{len(PV_S)} pictures"),
+        (lambda: rec[3], TypeError, "indexed by name"),
+        (lambda: rec.pv[10**6], IndexError, f"{len(PV_S)} frames"),
         (lambda: rec["hololens/nothing"], UnknownStream, "hololens/pv"),
         (lambda: rec.nothing, AttributeError, "gopro"),
         (lambda: ks.open(tmp_path), NotARecording, "recording.json"),

@@ -134,7 +134,7 @@ def test_a_clip_that_is_not_aligned_has_no_time(take: Path) -> None:
         assert rec.duration == pytest.approx(26.0, abs=0.1)
     said = exported(take, "mcap")
     assert said["messages"]["gopro/video"] == FRAMES
-    assert f"{FRAMES} of its pictures have no time" in said["left_out"]["gopro/video"]
+    assert f"{FRAMES} of its frames have no time" in said["left_out"]["gopro/video"]
     assert exported(take, "tables")["tables"]["gopro/video"]["rows"] == 2 * FRAMES
 
 
