@@ -45,7 +45,7 @@ def test_orders_for_people_names_steps() -> None:
 def test_fewer_orders_than_asked_is_said_on_stderr() -> None:
     result = CliRunner().invoke(main, ["graph", "orders", str(TEA), "--count", "1000", "--json"])
     assert len(json.loads(result.stdout)["orders"]) == 630
-    assert "the graph has 630 orders, 1000 were asked" in result.stderr
+    assert "the graph has 630 orders, 1000 were requested" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["orders", "check"])

@@ -187,10 +187,13 @@ GOOD = {
             {"nodes": [{"id": 1, "label": "A", "spans": [{"kind": "x", "start": 0, "end": 1}]}]},
             "unknown kind 'x'",
         ),
-        ({"nodes": [{"id": 1, "label": "A", "spans": [{"kind": "tool", "start": 0, "end": 9}]}]}, "no piece"),
+        (
+            {"nodes": [{"id": 1, "label": "A", "spans": [{"kind": "tool", "start": 0, "end": 9}]}]},
+            "not inside the label",
+        ),
         ({"edges": [{"from": 1, "to": 7}]}, "there is no step 7"),
         ({"edges": [{"from": 1, "to": 2, "kind": "magic"}]}, "unknown kind 'magic'"),
-        ({"edges": [{"from": 1, "to": 2}, {"from": 1, "to": 2}]}, "stands already"),
+        ({"edges": [{"from": 1, "to": 2}, {"from": 1, "to": 2}]}, "appears already"),
         ({"edges": [{"from": 1, "to": 2}], "suggested": [{"from": 1, "to": 2}]}, "is an edge already"),
         ({"languages": {"de": {"1": "Wasser kochen"}}}, "has no text for step 2"),
         ({"languages": {"de": {"1": "A", "2": "B", "3": "C"}}}, "there is no step 3"),
@@ -273,7 +276,7 @@ def test_one_toy_of_many_is_named(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     path.write_text(json.dumps(toys()))
     assert [step.label for step in read_graph(path, toy="b02").nodes][1] == "attach wheel"
-    with pytest.raises(BadGraph, match=r"holds 2 graphs \(a01, b02\); take one out with"):
+    with pytest.raises(BadGraph, match=r"has 2 graphs \(a01, b02\); choose one with"):
         read_graph(path)
     result = CliRunner().invoke(
         main, ["graph", "convert", str(path), "--toy", "a01", "--to", "captaincook4d"]

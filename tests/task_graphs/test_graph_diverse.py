@@ -68,7 +68,7 @@ def test_recorded_orders_are_not_given_again(shared_data: Callable[[str], Path])
     assert set(found.orders) == set(everything[6:])
     assert (
         found.note
-        == "the graph has 9 orders, 6 of them recorded already; 5 were asked: all 3 that are left are given"
+        == "the graph has 9 orders, 6 of them recorded already; 5 were requested: all 3 new orders are returned"
     )
     used_up = draw_diverse(graph, count=1, seed=1, recorded=everything)
     assert (used_up.orders, used_up.note) == (
@@ -106,7 +106,7 @@ def test_the_command_takes_recorded_orders_from_a_file_and_a_folder(
     )
     given = [tuple(order) for one in (first, second) for order in json.loads(one.stdout)["orders"]]
     assert len(given) == len(set(given)) == 6
-    assert "all 2 that are left are given" in second.stderr
+    assert "all 2 new orders are returned" in second.stderr
     third = CliRunner().invoke(
         main, ["graph", "orders", path, "--count", "2", "--recorded", str(folder), "--json"]
     )

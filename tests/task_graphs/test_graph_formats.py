@@ -57,10 +57,10 @@ def test_every_layout_reads_back_as_the_same_graph(graph: Graph, layout: str) ->
     [
         ("", "tea.json: line 1: not JSON"),
         ("[1, 2]", "tea.json: not a task graph"),
-        ('{"steps": {"1": "egg \\ud83d"}, "edges": []}', "tea.json: has half a letter"),
+        ('{"steps": {"1": "egg \\ud83d"}, "edges": []}', "tea.json: has half a character"),
         ('{"steps": {"0": "START"}}', 'tea.json: no "edges"'),
         ('{"steps": {"1": "A"}, "edges": [], "title": "x"}', "tea.json: 'title': unknown key"),
-        ('{"steps": {"1": "A", "1": "B"}, "edges": []}', "tea.json: '1': stands twice"),
+        ('{"steps": {"1": "A", "1": "B"}, "edges": []}', "tea.json: '1': appears twice"),
         ('{"steps": ["A"], "edges": []}', "tea.json: steps: not an object"),
         ('{"steps": {}, "edges": []}', "tea.json: steps: 0 steps"),
         ('{"steps": {"one": "A"}, "edges": []}', 'tea.json: step "one": an id is a whole number'),
@@ -73,7 +73,7 @@ def test_every_layout_reads_back_as_the_same_graph(graph: Graph, layout: str) ->
         ('{"steps": {"1": "A"}, "edges": [[1, 7]]}', "tea.json: edges[0]: there is no step 7"),
         (
             '{"steps": {"1": "A", "2": "B"}, "edges": [[1, 2], [1, 2]]}',
-            "tea.json: edges[1]: [1, 2] stands already",
+            "tea.json: edges[1]: [1, 2] appears already",
         ),
     ],
 )

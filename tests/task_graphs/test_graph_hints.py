@@ -335,7 +335,7 @@ def test_induced_errors_are_balanced_and_protected_steps_kept() -> None:
     only = in_turn(by_step, ["Technique"], count=2, rng=random.Random(1))
     assert len(only) == 2
     assert {hint.category for hint in only.values()} == {"Technique"}
-    with pytest.raises(NoSuchScript, match="were asked; ask for fewer"):
+    with pytest.raises(NoSuchScript, match="were requested; request fewer"):
         induce(graph, order, count=99, seed=1)
     assert set(INDUCIBLE) < set(CATEGORY_NAMES)
 

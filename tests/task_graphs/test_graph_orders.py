@@ -194,7 +194,7 @@ def test_the_same_seed_gives_the_same_orders_and_another_seed_others() -> None:
 def test_fewer_orders_than_asked_are_given_once_and_it_is_said() -> None:
     drawn = draw_orders(graph_of(4, N_POSET), count=20, seed=0)
     assert sorted(drawn.orders) == sorted(brute_force(4, N_POSET))
-    assert drawn.note == "the graph has 5 orders, 20 were asked: all are given"
+    assert drawn.note == "the graph has 5 orders, 20 were requested: all are returned"
 
 
 def test_five_hundred_fixed_random_graphs_count_as_plain_recursion_does() -> None:
@@ -228,7 +228,7 @@ def test_beyond_the_budget_the_perfect_sampler_runs_and_says_so() -> None:
 
 
 def test_the_bound_on_uncounted_orders_is_true() -> None:
-    with pytest.raises(TooManyOrders, match="at most 1 orders are drawn at once"):
+    with pytest.raises(TooManyOrders, match="at most 1 orders can be drawn"):
         draw_orders(graph_of(7, FENCE), count=2, seed=4, budget=20)
 
 

@@ -21,8 +21,13 @@ from kitchensync.task_graphs.errors import CyclicGraph, NoSuchScript
 from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.mistakes import certificate
-from kitchensync.task_graphs.mistakes.scripts import Script, ScriptRequest, draw_script
-from kitchensync.task_graphs.mistakes.wording import cautions, say
+from kitchensync.task_graphs.mistakes.scripts import (
+    Script,
+    ScriptRequest,
+    cautions,
+    draw_script,
+    script_sentences,
+)
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes"
 
@@ -215,10 +220,10 @@ def test_the_certificate_finds_each_kind_of_false_statement() -> None:
 
 def test_people_are_told_what_to_leave_out_and_what_to_turn(tea: Any) -> None:
     script = draw_script(tea, ScriptRequest(1, 1), seed=2)
-    said = say(tea, script)
-    assert said[0].startswith(f"Leave out: “{tea.by_node[script.missing[0]].text}”")
+    sentences = script_sentences(tea, script)
+    assert sentences[0].startswith(f"Leave out: “{tea.by_node[script.missing[0]].text}”")
     u, v = script.broken[0]
-    assert said[1] == f"Do “{tea.by_node[v].text}” before “{tea.by_node[u].text}”, not after it."
+    assert sentences[1] == f"Do “{tea.by_node[v].text}” before “{tea.by_node[u].text}”, not after it."
 
 
 def test_moving_the_end_of_a_heat_is_cautioned() -> None:

@@ -189,11 +189,11 @@ HALF = '{"@type": "Recipe", "recipeInstructions": "Boil \\udc00 water."}'
         ("a.jsonld", "{", "not JSON"),
         ("a.jsonld", '{"@type": "WebPage"}', "no schema.org Recipe"),
         ("a.html", '<script type="application/ld+json">{</script>', "is not JSON"),
-        ("a.html", f'<script type="application/ld+json">{HALF}</script>', "half a letter"),
-        ("a.txt", "Mix.\n" * 600, "at most 500"),
-        ("a.txt", "Stir it. Mix it. " * 300, "602 steps; between 1 and 500"),
+        ("a.html", f'<script type="application/ld+json">{HALF}</script>', "half a character"),
+        ("a.txt", "Mix.\n" * 600, "the limit is 500"),
+        ("a.txt", "Stir it. Mix it. " * 300, "602 steps; it must have 1 to 500"),
         ("a.txt", f"Stir {'x' * 1200}.", "text longer than 1000"),
-        ("a.cook", "@" * 300_000, "this is no recipe"),
+        ("a.cook", "@" * 300_000, "this is not a recipe"),
     ],
 )
 def test_what_is_no_recipe_is_one_line(tmp_path: Path, name: str, text: str, why: str) -> None:
