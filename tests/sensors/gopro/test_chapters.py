@@ -79,7 +79,7 @@ def test_pictures_by_time_over_the_chapters(made: Synthesis) -> None:
             assert (picture.number, picture.pts) == (frame, (frame - 90) * 3003)
             assert picture.time_s == frame * 1001 / 30000
             np.testing.assert_array_equal(picture.rgb, second[frame - 90])
-        with pytest.raises(UnreadableMedia, match="no picture 200"):
+        with pytest.raises(UnreadableMedia, match="no frame 200"):
             pictures.number(200)
 
 
@@ -140,10 +140,10 @@ def test_what_is_no_recording_is_refused(made: Synthesis, tmp_path: Path) -> Non
         (holed / chapter.path.name).write_bytes(chapter.path.read_bytes())
     with pytest.raises(CannotJoin, match="chapter 2 of recording 0001 is missing"):
         open_clip(holed / made.chapters[0].path.name)
-    with pytest.raises(CannotJoin, match=r"stamps lie \+3.003 s"):
+    with pytest.raises(CannotJoin, match=r"timestamps are \+3.003 s"):
         open_clip(*sorted(holed.iterdir()))
     (tmp_path / "there.MP4").write_bytes(b"precious")
-    with pytest.raises(CannotJoin, match="never written over"):
+    with pytest.raises(CannotJoin, match="never overwritten"):
         join([made.chapters[0].path], tmp_path / "there.MP4")
 
 

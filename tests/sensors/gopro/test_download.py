@@ -50,7 +50,7 @@ def test_cuts_are_continued(gopro: Gopro, tmp_path: Path, ignore_range: bool) ->
 
 def test_a_later_call_continues_a_part(gopro: Gopro, tmp_path: Path) -> None:
     gopro[0].cuts = [150_000] + [0] * 20
-    with pytest.raises(DownloadFailed, match="150000 of .* bytes are here; run it again"):
+    with pytest.raises(DownloadFailed, match="150000 of .* bytes were received; run it again"):
         fetch(gopro, tmp_path)
     part = tmp_path / "GX010001.MP4.part"
     assert part.read_bytes() == gopro[0].file[:150_000]

@@ -112,8 +112,8 @@ def test_complex_types_with_arrays_and_a_divisor_each() -> None:
     ("broken", "why"),
     [
         (b"GYRO", "cut short"),
-        (b"GYROs\x06\x00\x02" + bytes(6), "promises 12 bytes, 6 are left"),
-        (b"\xffYROs\x06\x00\x00", "no four letters"),
+        (b"GYROs\x06\x00\x02" + bytes(6), "claims 12 bytes, 6 remain"),
+        (b"\xffYROs\x06\x00\x00", "not four letters"),
         (b"\0\0\0\0s\x06\x00\x00", "an empty key"),
         (nest("DEVC", nest("STRM", klv("GYRO", "?", 4, 1, bytes(4)))), "does not make 4 bytes"),
         (nest("DEVC", nest("STRM", klv("GYRO", "z", 4, 1, bytes(4)))), "unknown type"),

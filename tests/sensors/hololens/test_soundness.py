@@ -85,7 +85,7 @@ def test_five_microphones_are_told_from_two() -> None:
 def test_samples_that_are_no_numbers_do_not_pass() -> None:
     samples = np.zeros(315, imu.SAMPLE)
     samples["xyz"][100, 1] = np.nan
-    with pytest.raises(SensorError, match="no numbers"):
+    with pytest.raises(SensorError, match="not numbers"):
         look("gyroscope", imu.encode_samples(samples), Profile())
 
 
