@@ -68,9 +68,8 @@ def write_mcap(
     import foxglove
     from foxglove.mcap import MCAPCompression, MCAPWriteOptions
 
-    foxglove.set_log_level(
-        "CRITICAL"
-    )  # it would log each failed message; below one error is raised for the file
+    # It would log each failed message; below one error is raised for the file.
+    foxglove.set_log_level("CRITICAL")
     span, names = choice.span(recording), choice.names(recording)
     source = source_digest(recording, choice, depth)
     if not force and (before := keep_existing(_stored(out, source), out, exists=out.is_file())):

@@ -172,7 +172,11 @@ def _records(stream: RecordStream, span: ExportedSpan, channels: McapChannels) -
     channel = channels.records(f"/{stream.name}", stream.values.dtype, is_single=is_single)
 
     def log(packet: list[int], ns: int) -> int:
-        columns = {name: _json_numbers(stream[name][packet]) for name in stream.fields}
+        columns = {
+            # JSON lacks NaN and infinity.
+            name: [value if np.isfinite(value) else None for value in stream[name][packet].tolist()]
+            for name in stream.fields
+        }
         message = {name: values[0] for name, values in columns.items()} if is_single else columns
         channel.log(json.dumps(message).encode(), log_time=ns)
         return 1
@@ -180,11 +184,6 @@ def _records(stream: RecordStream, span: ExportedSpan, channels: McapChannels) -
     for first, stop in pairwise([*starts.tolist(), len(numbers)]):
         ns = int(at_ns[numbers[first]])
         yield ns, partial(log, numbers[first:stop], ns)
-
-
-def _json_numbers(values: Any) -> list[Any]:
-    """Return numbers with None for those that are not finite, which JSON lacks."""
-    return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 def _video(

@@ -63,10 +63,15 @@ class RecordingTable:
     "Returns the columns of some numbers."
 
     def blocks(self) -> Iterator[pa.Table]:
-        """Yield the rows, `BLOCK` at a time."""
+        """Yield the rows, `BLOCK` at a time; NaN becomes null."""
         for first in range(0, max(len(self.numbers), 1), BLOCK):
             columns = self.columns(self.numbers[first : first + BLOCK])
-            yield pa.table({name: _array(values) for name, values in columns.items()})
+            yield pa.table(
+                {
+                    name: values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
+                    for name, values in columns.items()
+                }
+            )
 
 
 def tables_of(
@@ -261,11 +266,6 @@ ERROR_SCHEMA = pa.schema(
     ]
 )
 """Types of the table of errors: an empty table has no values to take them from."""
-
-
-def _array(values: Any) -> Any:
-    """Return a column; NaN becomes null."""
-    return values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
 
 
 def _without_lists(block: pa.Table) -> pa.Table:

@@ -32,13 +32,12 @@ class ReadingClock:
         self._recording = recording
         self.main_headset = recording.main_headset
         self._started = recording.manifest.get("started") or {}
-        self._session = recording.session_time or self._since_start()
+        self._session = recording.session_time or SessionTime(
+            0, constant_clock(0, int(self._started.get("host_ns") or 0), 0)
+        )
         self._clocks: dict[str, HostClock | None] = {}
         self.has_host = bool(self.main_headset or recording.streams or recording.events())
         "False if session time is only that of a video with unknown start."
-
-    def _since_start(self) -> SessionTime:
-        return SessionTime(0, constant_clock(0, int(self._started.get("host_ns") or 0), 0))
 
     @property
     def bound_s(self) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import isnan
 from numbers import Real
+from operator import getitem
 from operator import index as whole
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -238,7 +239,7 @@ class TimedStream(ABC):
         return f"<{count}, {times[0]:.2f} to {times[-1]:.2f} s, {rate:.1f} a second>"
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _stream_of, (self.recording, self.name)
+        return getitem, (self.recording, self.name)
 
     # Hidden from type checkers, so that they report names that a stream lacks.
     if not TYPE_CHECKING:
@@ -257,10 +258,6 @@ class SoundBlocks(TimedStream):
     def _several(self, numbers: Int64) -> Floats32:
         blocks = [self.read(number) for number in numbers.tolist()]
         return np.concatenate(blocks, axis=1) if blocks else np.empty((0, 0), np.float32)
-
-
-def _stream_of(recording: RecordingSource, name: str) -> TimedStream:
-    return recording[name]
 
 
 def as_number(seconds: Any) -> float:

@@ -64,12 +64,13 @@ def shown_frame(
     import av
 
     matrix = frame.colorspace if frame.colorspace != UNSPECIFIED else BT709
+    is_full = frame.format.is_rgb or frame.format.name.startswith("yuvj") or frame.color_range == FULL
     converted = frame.reformat(
         *_stored_size(frame, width, height),
         format="yuv420p",
         src_colorspace=matrix,
         dst_colorspace=BT709,
-        src_color_range=FULL if _is_full(frame) else LIMITED,
+        src_color_range=FULL if is_full else LIMITED,
         dst_color_range=LIMITED,
     )
     turns = quarter_turns(frame.rotation)
@@ -83,10 +84,6 @@ def shown_frame(
         plane.update(rows.tobytes())
     turned.color_range, turned.colorspace = LIMITED, BT709
     return turned
-
-
-def _is_full(frame: av.VideoFrame) -> bool:
-    return frame.format.is_rgb or frame.format.name.startswith("yuvj") or frame.color_range == FULL
 
 
 def _stored_size(frame: av.VideoFrame, width: int | None, height: int | None) -> tuple[int, int]:

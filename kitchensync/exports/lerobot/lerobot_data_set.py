@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,9 +32,6 @@ from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.shell.array_types import Int64
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.options.outputs import written_folder
-
-if TYPE_CHECKING:
-    import pandas
 
 VERSION = "v3.0"
 CHUNK = 1000
@@ -172,9 +169,13 @@ class LeRobotSet:
 
     def finish(self, about: dict[str, Any]) -> None:
         """Write the metadata of all episodes. Raises OSError."""
+        import pandas
+
         episodes = self.folder / f"meta/episodes/{PLACE.format(chunk_index=0, file_index=0)}.parquet"
         pq.write_table(pa.Table.from_pylist(self.episodes), _with_folder(episodes))
-        _task_table(self.tasks).to_parquet(self.folder / "meta/tasks.parquet")
+        task_names = pandas.Index(list(self.tasks), name="task")
+        tasks = pandas.DataFrame({"task_index": list(self.tasks.values())}, index=task_names)
+        tasks.to_parquet(self.folder / "meta/tasks.parquet")
         statistics = {
             name: {field: values.tolist() for field, values in joined(episodes).items()}
             for name, episodes in self.statistics.items()
@@ -336,14 +337,6 @@ def _array(values: Any) -> Any:
     if isinstance(values, list) or values.ndim == 1:
         return pa.array(values)
     return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
-
-
-def _task_table(tasks: dict[str, int]) -> pandas.DataFrame:
-    import pandas
-
-    return pandas.DataFrame(
-        {"task_index": list(tasks.values())}, index=pandas.Index(list(tasks), name="task")
-    )
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:

@@ -174,7 +174,9 @@ class GoPro:
         rows = [row for row in rows if not self._hidden[row]]
         for row, (view, unplaced) in zip(rows, self.views(rows, lens), strict=True):
             rgb = self._reader.number(row, width=width).rgb
-            yield Shot(row, int(self.ticks[row]), _fitted(rgb, lens), view, unplaced)
+            if rgb.shape[:2] != (lens.height, lens.width):
+                rgb = _resized(rgb, lens.width, lens.height)
+            yield Shot(row, int(self.ticks[row]), rgb, view, unplaced)
 
     def views(
         self, rows: Sequence[int], lens: Pinhole | Fisheye | None = None
@@ -259,10 +261,6 @@ def usable_eyes(recording: RecordingSource, data: Path | None = None) -> tuple[l
         except (Refused, SensorError) as error:
             reasons[name] = " ".join(str(error).split())
     return eyes, reasons
-
-
-def _fitted(rgb: UInt8, lens: Pinhole | Fisheye) -> UInt8:
-    return rgb if rgb.shape[:2] == (lens.height, lens.width) else _resized(rgb, lens.width, lens.height)
 
 
 def _resized(rgb: UInt8, width: int, height: int | None = None) -> UInt8:

@@ -112,8 +112,15 @@ def _by_activity(recordings: Iterable[AnnotatedRecording]) -> dict[int, tuple[st
 def _tables(annotations: Annotations) -> Iterator[tuple[str, str]]:
     recordings = annotations.recordings
     numbered = sorted(recordings, key=_by_number)
-    yield "step_annotations", _table(_STEP_COLUMNS, _step_rows(recordings))
-    yield "error_annotations", _table(_error_columns(annotations), _error_rows(annotations))
+    step_columns = ("recording_id", "step_id", "start_time", "end_time", "description", "has_errors")
+    step_rows = (
+        (r.recording_id, e.step_id, e.start_s, e.end_s, e.description, bool(e.errors))
+        for r in recordings
+        for e in r.entries
+    )
+    yield "step_annotations", _table(step_columns, step_rows)
+    error_columns = (c for name in annotations.categories for c in (name, "error_description"))
+    yield "error_annotations", _table((*step_columns, *error_columns), _error_rows(annotations))
     yield (
         "recording_id_step_idx",
         _table(
@@ -157,19 +164,6 @@ def _table(columns: Row, rows: Iterable[Row]) -> str:
 
 def _ids(ids: Iterable[int]) -> str:
     return ",".join(map(str, ids))
-
-
-_STEP_COLUMNS = ("recording_id", "step_id", "start_time", "end_time", "description", "has_errors")
-
-
-def _step_rows(recordings: Iterable[AnnotatedRecording]) -> Iterator[Row]:
-    for recording in recordings:
-        for e in recording.entries:
-            yield recording.recording_id, e.step_id, e.start_s, e.end_s, e.description, bool(e.errors)
-
-
-def _error_columns(annotations: Annotations) -> Row:
-    return (*_STEP_COLUMNS, *(c for name in annotations.categories for c in (name, "error_description")))
 
 
 def _error_rows(annotations: Annotations) -> Iterator[Row]:

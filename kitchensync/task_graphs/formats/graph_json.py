@@ -36,7 +36,11 @@ def format_graph_json(graph: Graph) -> str:
     if graph.suggested:
         document["suggested"] = [_edge(link) for link in graph.suggested]
     if graph.wordings:
-        document["languages"] = {wording.language: _wording(wording) for wording in graph.wordings}
+        document["languages"] = {
+            wording.language: ({"title": wording.title} if wording.title else {})
+            | {str(node): label for node, label in wording.labels}
+            for wording in graph.wordings
+        }
     if graph.extra:
         document["extra"] = json.loads(graph.extra)
     document["hash"] = graph.content_hash
@@ -54,11 +58,6 @@ def _node(step: Step) -> dict[str, Any]:
     if step.extra:
         node["extra"] = json.loads(step.extra)
     return node
-
-
-def _wording(wording: Wording) -> dict[str, str]:
-    title = {"title": wording.title} if wording.title else {}
-    return title | {str(node): label for node, label in wording.labels}
 
 
 def _edge(link: Link) -> dict[str, Any]:

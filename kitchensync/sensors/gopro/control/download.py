@@ -216,8 +216,10 @@ class _Fetch:
             overlap = b""
         elif response.status not in (200, 206):
             raise CameraRefused(self.base_url, f"to send {self.name}", response.status)
-        elif response.status == 206 and not _starts_at(response, start):
-            raise _Changed
+        elif response.status == 206:
+            content_range = response.getheader("Content-Range") or ""
+            if not content_range.startswith(f"bytes {start}-"):
+                raise _Changed
         if response.length is not None and self.have - len(overlap) + response.length > self.size:
             raise self._too_much()
         self._compare(response, overlap)
@@ -273,10 +275,6 @@ def _read_into(response: http.client.HTTPResponse, view: memoryview) -> int:
     block = response.read1(len(view))
     view[: len(block)] = block
     return len(block)
-
-
-def _starts_at(response: http.client.HTTPResponse, start: int) -> bool:
-    return (response.getheader("Content-Range") or "").startswith(f"bytes {start}-")
 
 
 def fetch_small(entry: CameraAddress, file: MediaFile, folder: Path) -> list[Path]:

@@ -229,11 +229,8 @@ def _sample(part: StreamPart, which: int) -> list[float | None] | None:
     values = part.scaled(part.data[0])
     if not values.size:
         return None
-    return [_number(value) for value in values[which][:SHOWN_FIELDS]]
-
-
-def _number(value: float) -> float | None:
-    return round(float(value), DECIMALS) if math.isfinite(value) else None
+    shown = values[which][:SHOWN_FIELDS]
+    return [round(float(value), DECIMALS) if math.isfinite(value) else None for value in shown]
 
 
 def _metadata(part: StreamPart) -> dict[str, Any]:

@@ -180,7 +180,10 @@ def shutter_stamp_us(payload_parts: list[list[StreamPart]]) -> int | None:
 def picture_parts(payload_parts: list[list[StreamPart]]) -> Parts:
     """Return the stream with one value and timestamp per frame, SHUT or else CORI; empty without timestamps."""
     for key in ("SHUT", "CORI"):
-        parts = parts_of(payload_parts, key) if _has(payload_parts, key) else []
+        has_samples = any(
+            part.key == key and part.count for payload in payload_parts for part in _first_device(payload)
+        )
+        parts = parts_of(payload_parts, key) if has_samples else []
         if parts and all(part.integer("STMP") is not None for _, part in parts):
             return parts
     return []
@@ -189,10 +192,6 @@ def picture_parts(payload_parts: list[list[StreamPart]]) -> Parts:
 def picture_numbers(parts: Parts) -> np.ndarray:
     """Return the number of each payload's first frame, (payloads,) int64, from 0."""
     return _first_indices([part for _, part in parts])
-
-
-def _has(payload_parts: list[list[StreamPart]], key: str) -> bool:
-    return any(part.key == key and part.count for parts in payload_parts for part in _first_device(parts))
 
 
 CANONICAL = "XYZ"

@@ -249,7 +249,10 @@ def write_moov(first: memoryview, tracks: Tracks, out: BinaryIO, *, strip_locati
     if header is None or len(header) < 24:
         raise UnreadableMedia(str(out.name), "box mvhd: missing or cut short")
     movie_scale = struct.unpack_from(">I", header, 20 if header[0] == 1 else 12)[0] or 1
-    lengths = {key: _in_movie(track, tables, movie_scale) for key, (track, tables) in tracks.items()}
+    lengths = {
+        key: int(tables.durations.sum()) * movie_scale // track.timescale
+        for key, (track, tables) in tracks.items()
+    }
     by_number = {track.number: key for key, (track, _) in tracks.items()}
     parts: list[bytes] = []
     number = 0
@@ -268,10 +271,6 @@ def write_moov(first: memoryview, tracks: Tracks, out: BinaryIO, *, strip_locati
         else:
             parts.append(box(part.kind, part.data))
     out.write(box("moov", *parts))
-
-
-def _in_movie(track: ChapterTrack, tables: SampleTables, movie_scale: int) -> int:
-    return int(tables.durations.sum()) * movie_scale // track.timescale
 
 
 def _trak(trak: memoryview, tables: SampleTables, movie_duration: int) -> bytes:
