@@ -1,4 +1,4 @@
-"""Task-graph files: strict in, the same bytes out."""
+"""Task-graph files are checked when read and written back byte for byte."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_every_layout_reads_back_as_the_same_graph(graph: Graph, layout: str) ->
         ),
     ],
 )
-def test_what_is_wrong_is_one_line_with_file_and_place(text: str, message: str) -> None:
+def test_errors_are_one_line_with_file_and_place(text: str, message: str) -> None:
     with pytest.raises(BadGraph) as caught:
         parse_captaincook4d(text, name="tea.json")
     assert str(caught.value).startswith(message)
@@ -101,11 +101,11 @@ def test_unreadable_files_are_one_line(tmp_path: Path) -> None:
         read_graph(deep)
 
 
-def test_our_own_recipes_are_without_findings() -> None:
+def test_example_recipes_have_no_findings() -> None:
     from kitchensync.task_graphs.scoring.validate import check_graph
 
     paths = sorted(EXAMPLES.glob("*.json"))
     assert len(paths) >= 4
     for path in paths:
-        findings = [(found.level, found.code) for found in check_graph(read_graph(path))]
+        findings = [(finding.level, finding.code) for finding in check_graph(read_graph(path))]
         assert findings == ([("note", "shared-text")] if path.stem == TWO_EQUAL_TEXTS else []), path.name
