@@ -1,4 +1,4 @@
-"""From the text of a recipe to a first graph, in four stages: select, identify actions, develop steps, relate.
+"""A first graph from the text of a recipe, in four stages: select, identify actions, develop steps, relate.
 
 1. *select* (the readers of plain text, Cooklang and JSON-LD): title, ingredients, passages.
 2. *identify*: sentences, and the verb of each.

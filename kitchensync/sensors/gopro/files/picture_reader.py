@@ -110,7 +110,7 @@ class PictureReader:
         raise UnreadableMedia(self._media.path, f"frame {index} cannot be decoded")
 
     def _from(self, index: int) -> Iterator[Any]:
-        """Frames from some key frame at or before `index`, or from where we are when it is near ahead."""
+        """Return frames from a key frame at or before `index`, or from the current position if that is close."""
         if not 0 <= index - self._next <= READ_ON_FRAMES or self._next < 0:
             target = int(self._media.frame_pts[index])
             self._container.seek(target, stream=self._stream, backward=True)

@@ -117,7 +117,7 @@ def decode_aac(codec: Any, payload: bytes | memoryview) -> list[np.ndarray]:
 
 
 def check(payload: bytes, form: Format) -> None:
-    """Raise BadPacket for a payload that is no sound of this form."""
+    """Raise BadPacket for a payload that is not sound of this form."""
     if form.get("codec", RAW) == "aac":
         decode(payload)
     elif form.get("channels", 2) == 2:
