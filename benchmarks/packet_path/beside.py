@@ -93,7 +93,7 @@ def packets_of(case: Case) -> dict[str, list[QueuedPacket]]:
                 body, seq = bytes(payload) + bytes(pose), len(kept[short])
                 kept[short].append(QueuedPacket(seq, ticks, time.monotonic_ns(), 1, body, spec.pose_bytes))
         except Exception as error:
-            if "after a whole packet" not in str(error):
+            if "after a complete packet" not in str(error):
                 raise
         finally:
             client.close()

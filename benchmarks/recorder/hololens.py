@@ -85,7 +85,7 @@ def ours(port: int, name: str) -> float:
             wire.split_frame(client.read_frame(), spec.pose_bytes)
             count += 1
     except Exception as error:
-        if "after a whole packet" not in str(error):
+        if "after a complete packet" not in str(error):
             raise
     finally:
         client.close()

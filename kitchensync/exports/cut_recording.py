@@ -34,12 +34,12 @@ def cut(
     path: Path, out: Path,
     start: float | None, end: float | None, step: int | None,
 ) -> Answer:  # fmt: skip
-    """Make a span, or a step, of a recording a recording of its own, to share or to try things on.
+    """Make a new recording from a span or a step of a recording, to share or for experiments.
 
-    Clocks, session seconds, sequence numbers, events and consent are those of the whole; what was cut off is named by
-    the cause `cut`. Pictures and sound of privacy pauses are not there. Half a second on both sides goes with it,
-    before it up to the key frame, and the motion of a minute, so that films are aligned as before. A withdrawal of
-    the whole removes it.
+    Clocks, session seconds, sequence numbers, events and consent are those of the original; data outside the span is
+    reported as missing with the cause `cut`. Frames and sound of privacy pauses are left out. The part includes half
+    a second on both sides, data back to the previous key frame, and a minute of motion, so that videos are aligned as
+    before. A withdrawal of the original removes it.
 
     \b
     Example:
@@ -53,20 +53,23 @@ def cut(
     with OpenedRecording(path) as opened:
         span = choice_of(start, end, step).span(opened)
         span.check_inside(opened)
-    for origin in origins_of(path):  # a part of a part is one of the whole, too
+    for origin in origins_of(path):  # the part of a part is also a part of the original
         asked(origin)
     with open_recording(path) as recording, written_folder(out, proof=MANIFEST) as part:
-        made = write_cut(recording, (span.start, span.end), part, as_id=out.name)
-        synced, checked = synchronize(part)["status"], verify(part)
-        keep_verdict(part, checked)
-    size = sum(one.stat().st_size for one in out.rglob("*") if one.is_file())
-    counts = f"{sum(made['packets'].values()):,} packets, {len(made['films'])} films, {size_words(size)}"
-    words = f"{out.name}: {counts}; {synced}, {checked['status']}"
-    said = {
+        contents = write_cut(recording, (span.start, span.end), part, as_id=out.name)
+        sync_status, verdict = synchronize(part)["status"], verify(part)
+        keep_verdict(part, verdict)
+    size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+    packets, videos = sum(contents["packets"].values()), len(contents["films"])
+    summary = f"{packets:,} packets, {videos} videos, {size_words(size)}; {sync_status}, {verdict['status']}"
+    answer = {
         "recording": out.name,
         "path": str(out.resolve()),
         "of": path.name,
-        "span_s": span.said,
+        "span_s": span.as_json,
         "bytes": size,
+        **contents,
+        "sync": sync_status,
+        "verdict": verdict["status"],
     }
-    return Answer(said | made | {"sync": synced, "verdict": checked["status"]}, lambda _: click.echo(words))
+    return Answer(answer, lambda _: click.echo(f"{out.name}: {summary}"))

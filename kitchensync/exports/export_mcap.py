@@ -25,13 +25,13 @@ from kitchensync.storage.options.output_options import OutputFolder, output
 @click.option(
     "--depth-per-second",
     type=click.FloatRange(min=0.01, max=1000),
-    help="At most so many depth pictures a second: all of them are 20 MB a second  [default: all].",
+    help="Most depth frames per second; all of them are 20 MB per second  [default: all].",
 )
 @click.option(
     "--depth-as-stored",
     is_flag=True,
-    help="Hand over depth that is stored as video as that video: quick and small, for programs that know how it is "
-    "packed (the metadata of its topic say it).",
+    help="Export depth that is stored as video without decoding it: fast and small, for programs that know its "
+    "packing (the metadata of its topic has it).",
 )
 @choice_options
 @answers("export-mcap/1")
@@ -41,12 +41,13 @@ def mcap(
 ) -> Answer:  # fmt: skip
     """Write each recording as one MCAP file, `<recording>.mcap`, with Foxglove's schemas.
 
-    A topic `/<device>/<stream>` has one message a stored packet. Video as it was stored, from a key frame on (of a
-    headset the one before --from, of a film the one after); depth in millimetres, sound, motion, poses of heads and
-    cameras as transforms, lens, hands, gaze, declared records, steps, errors and events as log. Log times are
-    CLOCK_MONOTONIC of the capture computer, ns; the metadata `kitchensync` says how they become UTC and session
-    time. What cannot be handed over is left out and named (WARN). Given again, it writes what is not there yet. A
-    folder stands for the recordings in it. Needs the extra `data`.
+    A topic `/<device>/<stream>` has one message for each stored packet. Video is not decoded and begins at a key
+    frame (of a headset the last one before --from, of a camera the first one after it). Depth is in millimetres.
+    Poses of heads and cameras are transforms; steps, errors and events are log messages. Sound, motion, lens, hands,
+    gaze and declared records are exported too. Log times are CLOCK_MONOTONIC of the capture computer, ns; the
+    metadata `kitchensync` converts them to UTC and session time. Data that cannot be exported is left out and listed
+    (WARN). A repeated export writes only what is missing. A folder means all recordings in it. Needs the extra
+    `data`.
 
     \b
     Example:
@@ -65,8 +66,8 @@ def mcap(
             paths,
             lambda rec: write_mcap(rec, out / f"{rec.id}.mcap", choice, depth, bar.show, force=force),
         )
-    count, size = (sum(sum(one["messages"].values()) for one in made), sum(one["bytes"] for one in made))
-    words = f"{count:,} messages, {size_words(size)}, in {out}"
+    count, size = sum(sum(file["messages"].values()) for file in made), sum(file["bytes"] for file in made)
     status = export_status(made, without)
-    said = {"status": status, "recordings": made, "left_out": without}
-    return Answer(said, lambda _: click.echo(f"{status}  {words}"), left_out_lines(made, without))
+    summary = f"{status}  {count:,} messages, {size_words(size)}, in {out}"
+    answer = {"status": status, "recordings": made, "left_out": without}
+    return Answer(answer, lambda _: click.echo(summary), left_out_lines(made, without))

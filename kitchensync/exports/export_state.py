@@ -1,4 +1,4 @@
-"""Of what an export was made: one that is given again leaves alone what is whole and would be the same."""
+"""Digest of an export's sources: a repeated export keeps files that are complete and would be the same."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ NOT_READ = (
     *(COPIES, DERIVED, f"{LOGS}/", f"{REVIEW}/", f"{FOLDER}/{FILMS}", f"{FOLDER}/{PUSHED}"),
     *(f"{FOLDER}/{kind}-" for kind in JUDGED if kind != "errors"),
 )
-"""How the paths begin of what lies in a recording and is in no export."""
+"""Prefixes of paths in a recording that no export contains."""
 
 
 class MadeOfOther(OutputRefused):
-    """What lies there was made of something else: it is not written over, and not what is asked for."""
+    """An existing export has other sources: it is not overwritten, and not the requested one."""
 
     def __init__(self, path: Path) -> None:
-        why = "exists and is not written over: recording, options or version were others when it was made"
+        why = "exists and is not overwritten: it was made from another recording, or with other options or version"
         super().__init__(path, why, "choose another folder, or give --force")
 
 
-def made_of(recording: OpenedRecording, *options: object) -> str:
-    """Return the SHA-256 of our version, the options and each file of a recording: its path, bytes and time."""
-    files = stamps_of(recording.stored.path).items()
-    read = [one for one in files if not one[0].startswith(NOT_READ)]
-    return hashlib.sha256(repr((version("kitchensync"), options, read)).encode()).hexdigest()
+def source_digest(recording: OpenedRecording, *options: object) -> str:
+    """Return the SHA-256 of our version, the options, and path, size and time of each file of a recording."""
+    stamps = stamps_of(recording.stored.path).items()
+    sources = [stamp for stamp in stamps if not stamp[0].startswith(NOT_READ)]
+    return hashlib.sha256(repr((version("kitchensync"), options, sources)).encode()).hexdigest()
 
 
-def left_in_place(told: dict[str, Any] | None, *places: Path, is_there: bool) -> dict[str, Any] | None:
-    """Keep what lies at places if it was made of the same, which is what is `told` of it; return that then.
+def keep_existing(answer: dict[str, Any] | None, path: Path, *, exists: bool) -> dict[str, Any] | None:
+    """Keep an existing export with the same sources and return its answer, or None if there is no export.
 
-    Raises MadeOfOther where nothing is told and yet something `is_there`.
+    `answer` is the answer that the existing export has stored, None if its sources are others. Raises MadeOfOther.
     """
-    if told is None:
-        if is_there:
-            raise MadeOfOther(places[0])
-        return None
-    for place in places:
-        keeps(place)
-    return told | {"was_there": True}
+    if answer is not None:
+        keeps(path)
+        return answer | {"was_there": True}
+    if exists:
+        raise MadeOfOther(path)
+    return None

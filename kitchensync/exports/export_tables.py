@@ -29,14 +29,13 @@ def tables(
     paths: tuple[Path, ...], out: Path, force: bool, with_csv: bool,
     start: float | None, end: float | None, step: int | None, streams: str | None,
 ) -> Answer:  # fmt: skip
-    """Write motion, poses, hands, gaze, declared records, steps, errors and events as Parquet, one file a stream.
+    """Write motion, poses, hands, gaze, declared records, steps, errors and events as Parquet, one file per stream.
 
     The files are `<recording>/<stream>.parquet`. Every row has session_s, host_ns (CLOCK_MONOTONIC of the capture
-    computer), utc and utc_bound_ns (how far utc may be off that computer's clock); units are in the names of the
-    columns; what was not seen is empty. Pictures, depth and sound are not in tables: `<camera>/video` says when each
-    picture was taken. about.json lists the files, and what was left out with the reason: WARN where a table could
-    hold it. Given again, it writes what is not there yet. A folder stands for the recordings in it. Needs the extra
-    `data`.
+    computer), utc and utc_bound_ns (the error bound of utc on that computer's clock). Column names have the units;
+    values that were not tracked are empty. Frames, depth and sound are not exported: `<camera>/video` has the capture
+    time of each frame. about.json lists the files, and what was left out with the reason: WARN if a table could have
+    it. A repeated export writes only what is missing. A folder means all recordings in it. Needs the extra `data`.
 
     \b
     Example:
@@ -49,8 +48,8 @@ def tables(
         made, without = each_recording(
             paths, lambda rec: write_tables(rec, out / rec.id, choice, forms, bar.show, force=force)
         )
-    found = [table for one in made for table in one["tables"].values()]
-    words = f"{len(found)} tables, {sum(table['rows'] for table in found):,} rows, in {out}"
+    written = [table for export in made for table in export["tables"].values()]
+    summary = f"{len(written)} tables, {sum(table['rows'] for table in written):,} rows, in {out}"
     status = export_status(made, without)
-    said = {"status": status, "recordings": made, "left_out": without}
-    return Answer(said, lambda _: click.echo(f"{status}  {words}"), left_out_lines(made, without))
+    answer = {"status": status, "recordings": made, "left_out": without}
+    return Answer(answer, lambda _: click.echo(f"{status}  {summary}"), left_out_lines(made, without))

@@ -1,4 +1,4 @@
-"""What all exports of recordings share: opened for giving away one by one, the span and the streams asked for."""
+"""Shared parts of all exports: options for span and streams, and the loop over recordings with consent."""
 
 from __future__ import annotations
 
@@ -22,52 +22,52 @@ from kitchensync.storage.options.outputs import OutputRefused
 
 Made = TypeVar("Made")
 Progress = Callable[[float, float, str], None]
-"""Told how much of how much is done, and of what."""
-NO_TABLE = "no table holds those"
-NOTHING_HERE = "it holds nothing"
-NOT_DECLARED = "packets of which nobody declared a record: they cannot be taken apart here"
+"""Called with the amount that is done, the whole amount and the name of the current item."""
+NO_TABLE = "tables cannot hold this stream"
+NOTHING_HERE = "it is empty"
+NOT_DECLARED = "its packets cannot be decoded: the sensor declares no record"
 FARTHEST_S = 1e9
-"""Half a lifetime: what is farther is no session second."""
+"""Largest session time that is accepted, seconds: about thirty years."""
 
 
 class NoSuchSpan(StorageError):
-    """A span that is not in the recording."""
+    """The span is not in the recording."""
 
 
 class NoEpisodes(StorageError):
-    """Recordings of which no episode can be made."""
+    """No episode can be made from the recordings."""
 
 
 class SameName(StorageError):
-    """Recordings that would be written over each other."""
+    """Recordings have the same name and would overwrite each other."""
 
 
 @dataclass(frozen=True)
 class ExportedSpan:
-    """Session seconds, the end not included; infinite ends take everything."""
+    """Session seconds [start, end); infinite by default."""
 
     start: float = float("-inf")
     end: float = float("inf")
 
     @property
-    def said(self) -> list[float | None]:
-        """The ends as JSON has them, None where nothing is cut off."""
-        return [None if abs(one) == float("inf") else one for one in (self.start, self.end)]
+    def as_json(self) -> list[float | None]:
+        """The ends, None for an infinite one."""
+        return [None if abs(end) == float("inf") else end for end in (self.start, self.end)]
 
-    def holds(self, seconds: float) -> bool:
-        """Return whether a time lies in it; a span without ends holds what has no time, too."""
+    def contains(self, seconds: float) -> bool:
+        """Return whether a time is in the span; the infinite span also contains NaN, an unknown time."""
         return self == ExportedSpan() or self.start <= seconds < self.end
 
     def check_inside(self, recording: OpenedRecording) -> None:
-        """Check a span of which nothing was found. Raises NoSuchSpan where it lies outside of the recording."""
+        """Check that an empty span is not outside of the recording. Raises NoSuchSpan."""
         last = recording.duration
         if self.start > last or self.end <= 0:
-            raise NoSuchSpan(f"{recording.id}: nothing lies there; session seconds go from 0 to {last:.1f}")
+            raise NoSuchSpan(f"{recording.id}: the span is empty; session seconds go from 0 to {last:.1f}")
 
 
 @dataclass(frozen=True)
 class ExportChoice:
-    """What the options of an export say: of each recording which span, and which streams; all where none is named."""
+    """Options of an export: the span of each recording and the streams; by default all."""
 
     start: float | None = None
     end: float | None = None
@@ -75,63 +75,70 @@ class ExportChoice:
     streams: tuple[str, ...] = ()
 
     def span(self, recording: OpenedRecording) -> ExportedSpan:
-        """Return the span of a recording; a step that was done twice reaches over both. Raises NoSuchSpan."""
-        if not all(abs(one) <= FARTHEST_S for one in (self.start, self.end) if one is not None):
+        """Return the span of a recording; that of a step covers all times it was done. Raises NoSuchSpan."""
+        if not all(abs(end) <= FARTHEST_S for end in (self.start, self.end) if end is not None):
             raise NoSuchSpan(f"--from and --to are session seconds, at most {FARTHEST_S:g}")
         if self.step is not None and (self.start is not None or self.end is not None):
             raise NoSuchSpan("give --step, or --from and --to")
         if self.step is None:
             start = float("-inf") if self.start is None else self.start
-            found = ExportedSpan(start, float("inf") if self.end is None else self.end)
+            span = ExportedSpan(start, float("inf") if self.end is None else self.end)
         else:
             rows = [row for row in recording.step_rows if row["done"] and row["node"] == self.step]
             if not rows:
                 raise NoSuchSpan(
-                    f"{recording.id}: no step {self.step} was done; `rec.steps` lists them by their `node`"
+                    f"{recording.id}: step {self.step} was not done; `rec.steps` lists steps by their `node`"
                 )
-            found = ExportedSpan(min(row["start"] for row in rows), max(row["end"] for row in rows))
-        if found.start >= found.end:
-            raise NoSuchSpan(f"{recording.id}: from {found.start:g} s to {found.end:g} s is nothing")
-        return found
+            span = ExportedSpan(min(row["start"] for row in rows), max(row["end"] for row in rows))
+        if span.start >= span.end:
+            raise NoSuchSpan(f"{recording.id}: {span.start:g} s to {span.end:g} s is an empty span")
+        return span
 
     def names(self, recording: OpenedRecording) -> list[str]:
-        """Return the streams and bodies that are wanted, by full name. Raises UnknownStream."""
-        known = recording.streams + recording.bodies
-        short = [name.rpartition("/")[2] for name in known]
-        if unknown := [one for one in self.streams if one not in (*known, *short)]:
-            raise UnknownStream(unknown[0], known)
-        wanted = set(self.streams)
-        return [name for name, last in zip(known, short, strict=True) if not wanted or wanted & {name, last}]
+        """Return the full names of the chosen streams and body streams. Raises UnknownStream."""
+        available = recording.streams + recording.bodies
+        short_names = [name.rpartition("/")[2] for name in available]
+        if unknown := [name for name in self.streams if name not in (*available, *short_names)]:
+            raise UnknownStream(unknown[0], available)
+        chosen = set(self.streams)
+        return [
+            name
+            for name, short in zip(available, short_names, strict=True)
+            if not chosen or chosen & {name, short}
+        ]
 
 
 def opened_to_give(path: Path) -> OpenedRecording:
-    """Open a recording whose participant agreed to `release_raw`. Raises NotARecording, Withdrawn, NotPermitted."""
+    """Open a recording with consent for `release_raw`. Raises NotARecording, Withdrawn, NotPermitted."""
     return OpenedRecording(path, purpose=Purpose.RELEASE_RAW)
 
 
 def recordings_of(paths: Iterable[Path]) -> list[Path]:
-    """Return the recordings that paths stand for, each once. Raises SameName where two have one name."""
-    every = list(dict.fromkeys(one.resolve() for path in paths for one in recordings_in(path)))
-    for name, count in Counter(path.name for path in every).items():
+    """Return the recordings at paths or in folders of them, each once. Raises SameName."""
+    folders = [folder.resolve() for path in paths for folder in recordings_in(path)]
+    recordings = list(dict.fromkeys(folders))
+    for name, count in Counter(path.name for path in recordings).items():
         if count > 1:
-            where = ", ".join(str(path) for path in every if path.name == name)
+            where = ", ".join(str(path) for path in recordings if path.name == name)
             raise SameName(
-                f"{count} recordings are called {name} ({where}); export them into folders of their own"
+                f"{count} recordings are called {name} ({where}); export them into separate folders"
             )
-    return every
+    return recordings
 
 
 def export_status(made: list[dict[str, Any]], without: dict[str, str]) -> str:
-    """Return WARN where something is lacking that the form could hold, else PASS."""
-    reasons = [why for one in made for why in one["left_out"].values()]
-    is_whole = all(why.endswith(NO_TABLE) or why.startswith(NOTHING_HERE) for why in reasons)
-    return "PASS" if is_whole and not without else "WARN"
+    """Return WARN if data is missing that the format could have held, else PASS."""
+    reasons = [why for export in made for why in export["left_out"].values()]
+    is_complete = all(why == NO_TABLE or why.startswith(NOTHING_HERE) for why in reasons)
+    return "PASS" if is_complete and not without else "WARN"
 
 
 def left_out_lines(made: list[dict[str, Any]], without: dict[str, str]) -> list[str]:
-    """Return a line for what is left out of each recording, and for each recording that is left out."""
+    """Return a line for each stream that was left out, and for each recording that was left out."""
     lines = [
-        f"{one['recording']} {name} left out: {why}" for one in made for name, why in one["left_out"].items()
+        f"{export['recording']} {name} left out: {why}"
+        for export in made
+        for name, why in export["left_out"].items()
     ]
     return lines + [f"{name} left out: {why}" for name, why in without.items()]
 
@@ -139,20 +146,20 @@ def left_out_lines(made: list[dict[str, Any]], without: dict[str, str]) -> list[
 def each_recording(
     paths: tuple[Path, ...], make: Callable[[OpenedRecording], Made]
 ) -> tuple[list[Made], dict[str, str]]:
-    """Make something of every recording that paths stand for; return it, and why others are left out, by name.
+    """Export every recording with `make`; return the results, and the reasons why others are left out, by name.
 
-    All are asked for consent before anything is made. What was made of something else is left as it is. What is
-    refused of a single one, or of all, is raised.
+    The consent of all recordings is checked before anything is written. An existing export with other sources is
+    kept. Raises the first error if no recording can be exported.
     """
-    every = recordings_of(paths)
+    recordings = recordings_of(paths)
     refused: dict[Path, Exception] = {}
-    for path in every:
+    for path in recordings:
         try:
             opened_to_give(path).close()
         except StorageError as error:
             refused[path] = error
     made = []
-    for path in every:
+    for path in recordings:
         if path in refused:
             continue
         try:
@@ -192,7 +199,6 @@ def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def choice_of(
     start: float | None, end: float | None, step: int | None, streams: str | None = None
 ) -> ExportChoice:
-    """Return what the options say."""
-    return ExportChoice(
-        start, end, step, tuple(one.strip() for one in (streams or "").split(",") if one.strip())
-    )
+    """Return the options as an `ExportChoice`; `streams` is a list with commas."""
+    names = tuple(name.strip() for name in (streams or "").split(",") if name.strip())
+    return ExportChoice(start, end, step, names)

@@ -1,4 +1,4 @@
-"""One recording as one MCAP file: every stream with its times, merged in the order of time."""
+"""One recording as one MCAP file: all streams merged in order of time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.exports.export_state import left_in_place, made_of
+from kitchensync.exports.export_state import keep_existing, source_digest
 from kitchensync.exports.exported_span import NOTHING_HERE, ExportChoice, ExportedSpan, Progress
 from kitchensync.exports.mcap_pieces import (
     DepthChoice,
@@ -43,12 +43,12 @@ from kitchensync.storage.options.outputs import OutputRefused, check_output, wri
 SCHEMA = "export-mcap/1"
 CHUNK_BYTES = 1 << 20
 EXPORT = "kitchensync_export"
-"""Metadata that says of what a file was made, and what was said of it."""
+"""Metadata record with the digest of the sources and the command's answer."""
 PIECES = 50
-"""Room is looked for after so many pieces."""
+"""Pieces between two checks of the free space."""
 KNOTS_NS = 10_000_000_000
 BEYOND_NS = 60 * KNOTS_NS
-"""Films and touches may lie so far before and after what the headset sent."""
+"""Time that the clock conversion covers before and after the headset's packets, for videos and touches."""
 
 
 def write_mcap(
@@ -62,20 +62,21 @@ def write_mcap(
 ) -> dict[str, Any]:
     """Write a recording as MCAP; return topics, messages and what was left out, with the reasons.
 
-    One packet of each stream is in memory at a time, beside poses and hands. Raises OutputRefused, what reading
-    raises.
+    One packet of each stream is in memory at a time, and all poses and hands. Raises OutputRefused, and the errors of
+    reading.
     """
     import foxglove
     from foxglove.mcap import MCAPCompression, MCAPWriteOptions
 
-    foxglove.set_log_level("CRITICAL")  # what it says is said of the whole file below
+    # It would log each failed message; below one error is raised for the file.
+    foxglove.set_log_level("CRITICAL")
     span, names = choice.span(recording), choice.names(recording)
-    source = made_of(recording, choice, depth)
-    if not force and (before := left_in_place(_told_in(out, source), out, is_there=out.is_file())):
+    source = source_digest(recording, choice, depth)
+    if not force and (before := keep_existing(_stored(out, source), out, exists=out.is_file())):
         return before | {"file": str(out), "bytes": out.stat().st_size}
     check_output(out, force=force)
     context = foxglove.Context()
-    made, counts, without = McapChannels(context), dict[str, int](), dict[str, str]()
+    channels, counts, without = McapChannels(context), dict[str, int](), dict[str, str]()
     options = MCAPWriteOptions(
         compression=MCAPCompression.Zstd, compression_level=1, compression_threads=0, chunk_size=CHUNK_BYTES
     )
@@ -85,57 +86,58 @@ def write_mcap(
         foxglove.open_mcap(part, context=context, writer_options=options) as file,
     ):
         file.write_metadata("kitchensync", _about(recording, span))
-        pieces = _logged(recording, names, span, made, depth, without, tell)
+        pieces = _logged(recording, names, span, channels, depth, without, tell)
         for number, (name, count) in enumerate(pieces):
             counts[name] = counts.get(name, 0) + count
-            if number % PIECES == 0:  # the writer itself goes on, and says it of each message
+            if number % PIECES == 0:  # on a full disk the writer would go on, with an error for each message
                 require_room(out.parent, 8 * CHUNK_BYTES, kept=0)
         if not counts:
             span.check_inside(recording)
-        silent = [one for one in names if one not in counts | without and not _is_body(recording, one)]
-        without |= dict.fromkeys(silent, _why_silent(recording, span))
+        empty = [name for name in names if name not in counts | without and not _is_body(recording, name)]
+        without |= dict.fromkeys(empty, _why_empty(recording, span))
         if without:
             file.write_metadata("left_out", without)
-        told = {
+        answer = {
             "recording": recording.id,
-            "span_s": span.said,
+            "span_s": span.as_json,
             "messages": counts,
-            "topics": sorted(made.made),
+            "topics": sorted(channels.by_topic),
             "left_out": without,
         }
-        file.write_metadata(EXPORT, {"made_of": source, "told": json.dumps(told)})
-    return told | {"file": str(out), "bytes": out.stat().st_size}
+        file.write_metadata(EXPORT, {"made_of": source, "told": json.dumps(answer)})
+    return answer | {"file": str(out), "bytes": out.stat().st_size}
 
 
-def _why_silent(recording: OpenedRecording, span: ExportedSpan) -> str:
-    """Return why nothing of a stream is in a span."""
+def _why_empty(recording: OpenedRecording, span: ExportedSpan) -> str:
+    """Return why a stream has no data in a span."""
+    why = f"{NOTHING_HERE}, or has no data in this span"
     if not recording.stored.pauses or span == ExportedSpan():
-        return f"{NOTHING_HERE}, or nothing in this span"
+        return why
     ends_s = max(span.start, 0.0), min(span.end, recording.duration)
     start_ns, end_ns = host_ns_of(recording, (np.array(ends_s) * 1e9).astype(np.int64)).tolist()
     if any(first < end_ns and start_ns < last for first, last in recording.stored.pauses):
-        return f"{NOTHING_HERE}, or nothing in this span but what a privacy pause or a cut hides"
-    return f"{NOTHING_HERE}, or nothing in this span"
+        why += " outside of a privacy pause or cut"
+    return why
 
 
-def _told_in(path: Path, source: str) -> dict[str, Any] | None:
-    """Return what was said of a file that lies there, if it was made of the same; None otherwise."""
+def _stored(path: Path, source: str) -> dict[str, Any] | None:
+    """Return the answer that a file has stored, if its sources are the same; None otherwise."""
     from mcap.exceptions import McapError
     from mcap.reader import make_reader
 
     try:
         with path.open("rb") as file:
-            records = {one.name: one.metadata for one in make_reader(file).iter_metadata()}
-        found = records[EXPORT]
-        told: dict[str, Any] = json.loads(found["told"])
-        return told if found["made_of"] == source else None
+            records = {record.name: record.metadata for record in make_reader(file).iter_metadata()}
+        stored = records[EXPORT]
+        answer: dict[str, Any] = json.loads(stored["told"])
+        return answer if stored["made_of"] == source else None
     except (OSError, McapError, KeyError, ValueError, struct.error):
         return None
 
 
 @contextmanager
 def _no_space(out: Path) -> Iterator[None]:
-    """Raise what the writer's own error is about: it tells of a disk without saying which error it had."""
+    """Raise OutputRefused for an error of the writer, which does not say what error the disk had."""
     try:
         yield
     except RuntimeError as error:
@@ -147,25 +149,28 @@ def _no_space(out: Path) -> Iterator[None]:
 
 
 def _about(recording: OpenedRecording, span: ExportedSpan) -> dict[str, str]:
-    """Return what the file says of itself: how its times become session time, and how far those may be off."""
+    """Return the file's metadata: conversion of its times to session time and UTC, and error bounds."""
+    # Pairs of session ns and host ns every ten seconds; readers interpolate linearly between them.
+    session_ns = np.arange(-BEYOND_NS, round(recording.duration * 1e9) + BEYOND_NS, KNOTS_NS)
+    knots = np.column_stack([session_ns, host_ns_of(recording, session_ns)])
     alignment = recording.alignment
     return {
         "recording": recording.id,
         "uuid": str(recording.stored.manifest.get("uuid", "")),
-        "session_ns_and_host_ns": json.dumps(_knots(recording)),
+        "session_ns_and_host_ns": json.dumps(knots.tolist()),
         **_utc(recording),
         "alignment": alignment.status,
         "gyroscopes_within_ms": str(alignment.gyroscopes_within_ms or ""),
-        "span_s": json.dumps(span.said),
+        "span_s": json.dumps(span.as_json),
         "pauses": json.dumps(len(recording.stored.pauses)),
     }
 
 
 def _utc(recording: OpenedRecording) -> dict[str, str]:
-    """Return what is added to host ns to have UTC ns at 0:00, host ns and UTC ns of each anchor, and bounds.
+    """Return the offset from host ns to UTC ns at session second 0, host ns and UTC ns of each anchor, and bounds.
 
-    A message has the UTC of the anchor nearest to it; before each anchor it may be off by that one's bound. Nothing
-    where nobody noted it.
+    The UTC of a message is that of the nearest anchor; before an anchor its error bound is that of the anchor. Empty
+    if the recording has no UTC.
     """
     zero = np.zeros(1, np.int64)
     try:
@@ -180,25 +185,18 @@ def _utc(recording: OpenedRecording) -> dict[str, str]:
     }
 
 
-def _knots(recording: OpenedRecording) -> list[list[int]]:
-    """Return pairs of session ns and host ns, each ten seconds; between two of them time passes evenly."""
-    session_ns = np.arange(-BEYOND_NS, round(recording.duration * 1e9) + BEYOND_NS, KNOTS_NS)
-    return np.column_stack([session_ns, host_ns_of(recording, session_ns)]).tolist()
-
-
 def _logged(
-    recording: OpenedRecording, names: list[str], span: ExportedSpan, made: McapChannels, depth: DepthChoice,
+    recording: OpenedRecording, names: list[str], span: ExportedSpan, channels: McapChannels, depth: DepthChoice,
     without: dict[str, str], tell: Progress,
 ) -> Iterator[tuple[str, int]]:  # fmt: skip
-    """Log the pieces of all streams in the order of time; yield what each is of and how many messages it had."""
-    streams = [
-        _guarded(name, make, without) for name, make in _named_pieces(recording, names, span, made, depth)
-    ]
+    """Log the pieces of all streams in order of time; yield the name and the number of messages of each."""
+    all_pieces = _named_pieces(recording, names, span, channels, depth)
+    streams = [_guarded(name, pieces, without) for name, pieces in all_pieces]
     zero_ns, end = int(host_ns_of(recording, np.zeros(1, np.int64))[0]), min(span.end, recording.duration)
-    for at_ns, name, log in heapq.merge(*streams, key=lambda one: one[0]):
+    for at_ns, name, log in heapq.merge(*streams, key=lambda piece: piece[0]):
         if at_ns < 0:
             without.setdefault(
-                name, "in parts: MCAP has no times before the clock of the capture computer began"
+                name, "in parts: MCAP has no times before the capture computer's clock started"
             )
             continue
         try:
@@ -212,34 +210,36 @@ def _named_pieces(
     recording: OpenedRecording,
     names: list[str],
     span: ExportedSpan,
-    made: McapChannels,
+    channels: McapChannels,
     depth: DepthChoice,
 ) -> Iterator[tuple[str, Callable[[], Iterator[Piece]]]]:
-    """Yield what is handed over of each stream: records of a body as head, hands and gaze."""
-    for name in (one for one in names if not _is_body(recording, one)):
+    """Yield the name and the pieces of all exported data; body records are exported as head, hands and gaze."""
+    for name in names:
+        if _is_body(recording, name):
+            continue
         kind = recording.kind_of(name)
-        yield name, partial(_pieces, recording, name, pieces_of, span, made, depth)
+        yield name, partial(_pieces, recording, name, pieces_of, span, channels, depth)
         if issubclass(kind, PosedStream):
-            yield f"{name} poses", partial(_pieces, recording, name, camera_pieces, span, made)
+            yield f"{name} poses", partial(_pieces, recording, name, camera_pieces, span, channels)
         if issubclass(kind, PictureStream):
-            yield f"{name} lens", partial(_pieces, recording, name, lens_pieces, span, made)
-    yield "steps", partial(step_pieces, recording, span, made)
-    yield "errors", partial(error_pieces, recording, span, made)
-    yield "events", partial(event_pieces, recording, span, made)
+            yield f"{name} lens", partial(_pieces, recording, name, lens_pieces, span, channels)
+    yield "steps", partial(step_pieces, recording, span, channels)
+    yield "errors", partial(error_pieces, recording, span, channels)
+    yield "events", partial(event_pieces, recording, span, channels)
 
 
 def _pieces(
-    recording: OpenedRecording, name: str, make: Callable[..., Iterator[Piece]], *how: Any
+    recording: OpenedRecording, name: str, make: Callable[..., Iterator[Piece]], *options: Any
 ) -> Iterator[Piece]:
-    """Open a stream when its turn comes. Raises NoPlainVideo behind the last piece where some are lacking."""
+    """Open a stream and yield its pieces. Raises NoPlainVideo after the last piece if some are missing."""
     stream = recording[name]
-    yield from make(stream, *how)
+    yield from make(stream, *options)
     bad = stream.stored.bad if isinstance(stream, PacketStream | BodyStream) else {}
     if bad:
         row = min(bad)
-        raise NoPlainVideo(f"in parts: {len(bad)} packets cannot be read, packet {row} the first: {bad[row]}")
-    if isinstance(stream, FilmStream) and (lost := int(np.count_nonzero(~np.isfinite(stream.times)))):
-        raise NoPlainVideo(f"in parts: {lost} of its pictures have no time")
+        raise NoPlainVideo(f"in parts: {len(bad)} packets cannot be read, first packet {row}: {bad[row]}")
+    if isinstance(stream, FilmStream) and (untimed := int(np.count_nonzero(~np.isfinite(stream.times)))):
+        raise NoPlainVideo(f"in parts: {untimed} of its frames have no time")
 
 
 def _is_body(recording: OpenedRecording, name: str) -> bool:
@@ -250,7 +250,7 @@ def _is_body(recording: OpenedRecording, name: str) -> bool:
 def _guarded(
     name: str, pieces: Callable[[], Iterator[Piece]], without: dict[str, str]
 ) -> Iterator[tuple[int, str, Callable[[], int]]]:
-    """Yield the pieces of a stream; what cannot be handed over is named, and the others go on."""
+    """Yield the pieces of a stream; an error ends this stream only, and its reason goes into `without`."""
     try:
         for at_ns, log in pieces():
             yield at_ns, name, log

@@ -1,7 +1,7 @@
-"""What each stream of a recording becomes in an MCAP file: pieces in the order of time, each logged in its turn.
+"""Messages of each stream for an MCAP file, as pieces in order of time that are logged one by one.
 
-Schemas are Foxglove's (https://docs.foxglove.dev/docs/visualization/message-schemas), but for motion, of which a
-packet holds many samples. Times are ns of CLOCK_MONOTONIC of the capture computer; the file says how they become UTC.
+Schemas are Foxglove's (https://docs.foxglove.dev/docs/visualization/message-schemas), except for motion, as its
+packets have many samples. Times are CLOCK_MONOTONIC of the capture computer, ns; metadata converts them to UTC.
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ if TYPE_CHECKING:
     from foxglove import Context
 
 Piece = tuple[int, Callable[[], int]]
-"""Host ns of its first message, and what logs it and returns how many messages that were."""
-WORLD = "world"
+"""Host ns of its first message, and a function that logs it and returns the number of messages."""
 NS = 1_000_000_000
 MOST_SAMPLES = 1000
-"""Samples in a message, at most."""
+"""Largest number of samples in a message."""
 SCHEMA_ENCODINGS = {"protobuf": "protobuf", "json": "jsonschema"}
 JSON_TYPES = {"f": "number", "i": "integer", "u": "integer", "b": "boolean"}
 FORMATS = {"h264": "h264", "h265": "h265", "hevc": "h265"}
@@ -51,54 +50,56 @@ FORMATS = {"h264": "h264", "h265": "h265", "hevc": "h265"}
 
 @dataclass
 class McapChannels:
-    """The channels of one file, made when they are first wanted."""
+    """The channels of one file, made at their first use."""
 
     context: Context
-    made: dict[str, Any] = field(default_factory=dict)
+    by_topic: dict[str, Any] = field(default_factory=dict)
 
-    def of(self, kind: str, topic: str, **about: str) -> Any:
-        """Return the channel of a topic, of a schema by its name."""
-        if topic not in self.made:
+    def foxglove(self, schema: str, topic: str, **metadata: str) -> Any:
+        """Return the channel of a topic with one of Foxglove's schemas."""
+        if topic not in self.by_topic:
             from foxglove import channels
 
-            made = getattr(channels, f"{kind}Channel")
-            self.made[topic] = made(topic, context=self.context, metadata=about or None)
-        return self.made[topic]
+            channel_type = getattr(channels, f"{schema}Channel")
+            self.by_topic[topic] = channel_type(topic, context=self.context, metadata=metadata or None)
+        return self.by_topic[topic]
 
-    def of_samples(self, topic: str, unit: str) -> Any:
+    def samples(self, topic: str, unit: str) -> Any:
         """Return the channel of a topic of motion samples."""
-        return self._of_own(topic, SAMPLES_NAME, "protobuf", SAMPLES_SCHEMA, {"unit": unit})
+        return self._with_schema(topic, SAMPLES_NAME, "protobuf", SAMPLES_SCHEMA, {"unit": unit})
 
-    def of_records(self, topic: str, record: np.dtype[Any], *, is_single: bool) -> Any:
-        """Return the channel of a topic of declared records, alone in their packets or several."""
-        each: dict[str, Any] = {one: {"type": JSON_TYPES[record[one].kind]} for one in record.names or ()}
+    def records(self, topic: str, record: np.dtype[Any], *, is_single: bool) -> Any:
+        """Return the channel of a topic of declared records; `is_single` if packets have one record each."""
+        fields: dict[str, Any] = {
+            name: {"type": JSON_TYPES[record[name].kind]} for name in record.names or ()
+        }
         if not is_single:
-            each = {name: {"type": "array", "items": one} for name, one in each.items()}
-        form = json.dumps({"type": "object", "properties": each}).encode()
-        return self._of_own(topic, topic.strip("/").replace("/", "."), "json", form)
+            fields = {name: {"type": "array", "items": item} for name, item in fields.items()}
+        schema = json.dumps({"type": "object", "properties": fields}).encode()
+        return self._with_schema(topic, topic.strip("/").replace("/", "."), "json", schema)
 
-    def _of_own(
-        self, topic: str, name: str, encoding: str, form: bytes, about: dict[str, str] | None = None
+    def _with_schema(
+        self, topic: str, name: str, encoding: str, data: bytes, metadata: dict[str, str] | None = None
     ) -> Any:
-        if topic not in self.made:
+        if topic not in self.by_topic:
             from foxglove import Channel, Schema
 
-            schema = Schema(name=name, encoding=SCHEMA_ENCODINGS[encoding], data=form)
-            self.made[topic] = Channel(
-                topic, schema=schema, message_encoding=encoding, context=self.context, metadata=about
+            schema = Schema(name=name, encoding=SCHEMA_ENCODINGS[encoding], data=data)
+            self.by_topic[topic] = Channel(
+                topic, schema=schema, message_encoding=encoding, context=self.context, metadata=metadata
             )
-        return self.made[topic]
+        return self.by_topic[topic]
 
 
 class DepthChoice(NamedTuple):
-    """How depth is handed over: at most `hz` pictures a second in millimetres, or encoded depth as it was stored."""
+    """Format of depth: millimetres, at most `hz` frames per second, or encoded depth as it was stored."""
 
     hz: float | None = None
     as_stored: bool = False
 
 
-def stamp(host_ns: int) -> Any:
-    """Return a time as messages have it."""
+def timestamp(host_ns: int) -> Any:
+    """Return a time as a message field."""
     from foxglove.messages import Timestamp
 
     return Timestamp(host_ns // NS, host_ns % NS)
@@ -110,41 +111,44 @@ def host_ns_of(recording: RecordingSource, session_ns: Int64) -> Int64:
 
 
 def pieces_of(
-    stream: TimedStream, span: ExportedSpan, made: McapChannels, depth: DepthChoice
+    stream: TimedStream, span: ExportedSpan, channels: McapChannels, depth: DepthChoice
 ) -> Iterator[Piece]:
-    """Return the pieces of a stream in a span. Raises NoPlainVideo with what to do instead, NotKnown, Refused."""
+    """Return the pieces of a stream in a span. Raises NoPlainVideo, NotKnown, Refused."""
     if isinstance(stream, MotionStream):
-        return _motion(stream, span, made)
+        return _motion(stream, span, channels)
     if isinstance(stream, DepthStream):
-        return _depth(stream, span, made, depth)
+        if depth.as_stored and stream.stored.format.get("codec") in CODECS:
+            return _video(stream, span, channels, packing=str(stream.stored.format.get("packing")))
+        return _depth(stream, span, channels, depth.hz)
     if isinstance(stream, PictureStream):
-        return _pictures(stream, span, made)
+        if stream.stored.format.get("codec") in CODECS:
+            return _video(stream, span, channels)
+        return _raw_frames(stream, span, channels)
     if isinstance(stream, FilmStream):
-        return _film(stream, span, made)
+        return _film(stream, span, channels)
     if isinstance(stream, SoundStream | CameraSound):
-        return _sound(stream, span, made)
+        return _sound(stream, span, channels)
     if isinstance(stream, HeadStream):
-        return _transforms(
-            stream, stream.values, stream.worlds, f"{stream.name.partition('/')[0]}/head", span, made
-        )
+        frame_id = f"{stream.name.partition('/')[0]}/head"
+        return _transforms(stream, stream.values, stream.worlds, frame_id, span, channels)
     if isinstance(stream, HandStream):
-        return _hands(stream, span, made)
+        return _hands(stream, span, channels)
     if isinstance(stream, GazeStream):
-        return _gaze(stream, span, made)
+        return _gaze(stream, span, channels)
     if isinstance(stream, RecordStream):
-        return _records(stream, span, made)
+        return _records(stream, span, channels)
     raise NoPlainVideo(NOT_DECLARED)
 
 
 def _numbers(stream: TimedStream, span: ExportedSpan) -> tuple[list[int], Int64]:
-    """Return the numbers of a span in order of time, and the host ns of all values; none of those without a time."""
+    """Return the numbers of the values in a span in order of time, and the host ns of all values of the stream."""
     times_ns = np.where(stream.session_ns == UNKNOWN, 0, stream.session_ns)
     return stream.span(span.start, span.end).tolist(), host_ns_of(stream.recording, times_ns)
 
 
-def _motion(stream: MotionStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    """The samples of a packet as one message; those of a camera, which has no packets of them, some at a time."""
-    channel = made.of_samples(f"/{stream.name}", stream.unit)
+def _motion(stream: MotionStream, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    """Yield the samples of each packet as one message; of a camera, which has no packets, some at a time."""
+    channel = channels.samples(f"/{stream.name}", stream.unit)
     first_ns, last_ns = (end * 1e9 for end in (span.start, span.end))
 
     def log(at_ns: Int64, values: Any) -> int:
@@ -160,66 +164,73 @@ def _motion(stream: MotionStream, span: ExportedSpan, made: McapChannels) -> Ite
                 yield int(at_ns[0]), partial(log, at_ns, values[inside])
 
 
-def _records(stream: RecordStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    """A packet as one JSON message: numbers by field, lists of them where packets hold several records."""
+def _records(stream: RecordStream, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    """Yield each packet as one JSON message: numbers by field, or lists of them if packets have several records."""
     numbers, at_ns = _numbers(stream, span)
     starts = np.flatnonzero(np.diff(stream.rows[numbers], prepend=-1))
     is_single = len(starts) == len(numbers) and len(np.unique(stream.rows)) == len(stream)
-    channel = made.of_records(f"/{stream.name}", stream.values.dtype, is_single=is_single)
+    channel = channels.records(f"/{stream.name}", stream.values.dtype, is_single=is_single)
 
-    def log(of_packet: list[int], ns: int) -> int:
-        columns = {name: _json_numbers(stream[name][of_packet]) for name in stream.fields}
+    def log(packet: list[int], ns: int) -> int:
+        columns = {
+            # JSON lacks NaN and infinity.
+            name: [value if np.isfinite(value) else None for value in stream[name][packet].tolist()]
+            for name in stream.fields
+        }
         message = {name: values[0] for name, values in columns.items()} if is_single else columns
         channel.log(json.dumps(message).encode(), log_time=ns)
         return 1
 
-    for first, behind in pairwise([*starts.tolist(), len(numbers)]):
+    for first, stop in pairwise([*starts.tolist(), len(numbers)]):
         ns = int(at_ns[numbers[first]])
-        yield ns, partial(log, numbers[first:behind], ns)
-
-
-def _json_numbers(values: Any) -> list[Any]:
-    """Return numbers as JSON has them: None for those that are not finite."""
-    return [one if np.isfinite(one) else None for one in values.tolist()]
-
-
-def _pictures(stream: PictureStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    if stream.stored.format.get("codec") in CODECS:
-        return _video(stream, span, made)
-    return _raw_pictures(stream, *_numbers(stream, span), made)
+        yield ns, partial(log, numbers[first:stop], ns)
 
 
 def _video(
-    stream: PictureStream | DepthStream, span: ExportedSpan, made: McapChannels, **about: str
+    stream: PictureStream | DepthStream, span: ExportedSpan, channels: McapChannels, **metadata: str
 ) -> Iterator[Piece]:
-    """Video as it was stored, not decoded."""
-    from foxglove.messages import CompressedVideo
-
+    """Yield the frames of an encoded stream without decoding them."""
     numbers, at_ns = _numbers(stream, span)
-    channel = made.of("CompressedVideo", f"/{stream.name}", **about)
-    form = FORMATS[stream.stored.format["codec"]]
-    by_row = dict(zip(stream.rows.tolist(), at_ns.tolist(), strict=True))
-
-    def log(ns: int, unit: bytes) -> int:
-        picture = CompressedVideo(timestamp=stamp(ns), frame_id=stream.name, data=unit, format=form)
-        channel.log(picture, log_time=ns)
-        return 1
-
+    channel = channels.foxglove("CompressedVideo", f"/{stream.name}", **metadata)
+    codec = FORMATS[stream.stored.format["codec"]]
+    ns_of_row = dict(zip(stream.rows.tolist(), at_ns.tolist(), strict=True))
     rows = np.sort(stream.rows[numbers])
     for row, unit in headset_units(stream.stored, rows):
-        yield by_row[row], partial(log, by_row[row], unit)
+        yield ns_of_row[row], partial(_log_video, channel, stream.name, codec, ns_of_row[row], unit)
 
 
-def _raw_pictures(
-    stream: PictureStream, numbers: list[int], at_ns: Int64, made: McapChannels
-) -> Iterator[Piece]:
-    channel = made.of("RawImage", f"/{stream.name}")
+def _film(stream: FilmStream, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    """Yield the frames of a camera's video without decoding them."""
+    numbers, at_ns = _numbers(stream, span)
+    ns_of_frame = {int(stream.rows[k]): int(at_ns[k]) for k in numbers}
+    channel, clip = channels.foxglove("CompressedVideo", f"/{stream.name}"), stream.timeline.clip
+    video = clip.chapters[0].video
+    codec = FORMATS.get(video.codec) if video is not None else None
+    if codec is None:
+        raise NoPlainVideo(
+            f"its video is {video.codec if video else 'missing'}; only H.264 and H.265 can be exported"
+        )
+    for frame, unit in film_units(clip, ns_of_frame):
+        yield ns_of_frame[frame], partial(_log_video, channel, stream.name, codec, ns_of_frame[frame], unit)
+
+
+def _log_video(channel: Any, frame_id: str, codec: str, ns: int, unit: bytes) -> int:
+    from foxglove.messages import CompressedVideo
+
+    message = CompressedVideo(timestamp=timestamp(ns), frame_id=frame_id, data=unit, format=codec)
+    channel.log(message, log_time=ns)
+    return 1
+
+
+def _raw_frames(stream: PictureStream, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    numbers, at_ns = _numbers(stream, span)
+    channel = channels.foxglove("RawImage", f"/{stream.name}")
     for number in numbers:
         ns = int(at_ns[number])
         yield ns, partial(_log_image, channel, stream.name, ns, "rgb8", partial(stream.read, number))
 
 
-def _log_image(channel: Any, frame: str, ns: int, encoding: str, read: Callable[[], Any]) -> int:
+def _log_image(channel: Any, frame_id: str, ns: int, encoding: str, read: Callable[[], Any]) -> int:
     from foxglove.messages import RawImage
 
     try:
@@ -227,28 +238,20 @@ def _log_image(channel: Any, frame: str, ns: int, encoding: str, read: Callable[
     except Unreadable:
         return 0
     height, width = image.shape[:2]
-    picture = RawImage(
-        timestamp=stamp(ns), frame_id=frame, width=width, height=height, encoding=encoding,
+    message = RawImage(
+        timestamp=timestamp(ns), frame_id=frame_id, width=width, height=height, encoding=encoding,
         step=image.strides[0], data=image.tobytes(),
     )  # fmt: skip
-    channel.log(picture, log_time=ns)
+    channel.log(message, log_time=ns)
     return 1
 
 
 def _depth(
-    stream: DepthStream, span: ExportedSpan, made: McapChannels, choice: DepthChoice
+    stream: DepthStream, span: ExportedSpan, channels: McapChannels, hz: float | None
 ) -> Iterator[Piece]:
-    if choice.as_stored and stream.stored.format.get("codec") in CODECS:
-        return _video(stream, span, made, packing=str(stream.stored.format.get("packing")))
-    return _millimetre_pictures(stream, span, made, choice.hz)
-
-
-def _millimetre_pictures(
-    stream: DepthStream, span: ExportedSpan, made: McapChannels, hz: float | None
-) -> Iterator[Piece]:
-    """Millimetres along each pixel's ray: all pictures, or at most so many a second."""
+    """Yield depth in millimetres along each pixel's ray: all frames, or at most `hz` per second."""
     numbers, at_ns = _numbers(stream, span)
-    channel = made.of("RawImage", f"/{stream.name}", unit="mm along the ray, 0 = none")
+    channel = channels.foxglove("RawImage", f"/{stream.name}", unit="mm along the ray, 0 = none")
     step_ns, due_ns = NS / hz if hz else 0.0, 0.0
     for number in numbers:
         ns = int(at_ns[number])
@@ -262,54 +265,31 @@ def _millimetre_pictures(
 
 
 def _millimetres(stream: DepthStream, number: int) -> Any:
-    stream.read(number)  # which names it where it is unreadable
+    stream.read(number)  # records the reason if the frame is unreadable
     return stream.frame(number).depth_mm
 
 
-def _film(stream: FilmStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    from foxglove.messages import CompressedVideo
-
-    numbers, at_ns = _numbers(stream, span)
-    wanted = {int(stream.rows[k]): int(at_ns[k]) for k in numbers}
-    channel, clip = made.of("CompressedVideo", f"/{stream.name}"), stream.timeline.clip
-    video = clip.chapters[0].video
-    form = FORMATS.get(video.codec) if video is not None else None
-    if form is None:
-        raise NoPlainVideo(
-            f"its pictures are {video.codec if video else 'none'}; H.264 and H.265 are handed over"
-        )
-
-    def log(ns: int, unit: bytes) -> int:
-        picture = CompressedVideo(timestamp=stamp(ns), frame_id=stream.name, data=unit, format=form)
-        channel.log(picture, log_time=ns)
-        return 1
-
-    for number, unit in film_units(clip, wanted):
-        yield wanted[number], partial(log, wanted[number], unit)
-
-
-def _sound(stream: SoundStream | CameraSound, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    """Sound of the headset as it came where it is AAC, other sound as 16-bit samples."""
+def _sound(stream: SoundStream | CameraSound, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    """Yield AAC of a headset without decoding it, and other sound as 16-bit samples."""
     from foxglove.messages import CompressedAudio, RawAudio
 
     numbers, at_ns = _numbers(stream, span)
-    encoded = (
-        stream if isinstance(stream, SoundStream) and stream.stored.format.get("codec") == "aac" else None
-    )
-    channel = made.of("CompressedAudio" if encoded is not None else "RawAudio", f"/{stream.name}")
+    is_aac = isinstance(stream, SoundStream) and stream.stored.format.get("codec") == "aac"
+    encoded = stream if isinstance(stream, SoundStream) and is_aac else None
+    channel = channels.foxglove("RawAudio" if encoded is None else "CompressedAudio", f"/{stream.name}")
 
     def log(number: int, ns: int) -> int:
         if encoded is not None:
             row = int(encoded.rows[number])
             data = encoded.stored.payload(row)
             if row in encoded.stored.bad:
-                return 0  # which is said of the stream
-            channel.log(CompressedAudio(timestamp=stamp(ns), data=data, format="mp4a.40.2"), log_time=ns)
+                return 0
+            channel.log(CompressedAudio(timestamp=timestamp(ns), data=data, format="mp4a.40.2"), log_time=ns)
             return 1
         block = stream.read(number)
         samples = np.rint(np.clip(block.T, -1, 1) * 32767).astype("<i2")
         sound = RawAudio(
-            timestamp=stamp(ns), data=samples.tobytes(), format="pcm-s16", sample_rate=stream.rate_hz,
+            timestamp=timestamp(ns), data=samples.tobytes(), format="pcm-s16", sample_rate=stream.rate_hz,
             number_of_channels=block.shape[0],
         )  # fmt: skip
         channel.log(sound, log_time=ns)
@@ -319,66 +299,64 @@ def _sound(stream: SoundStream | CameraSound, span: ExportedSpan, made: McapChan
         yield int(at_ns[number]), partial(log, number, int(at_ns[number]))
 
 
-def frame_of(world: int) -> str:
-    """Return the name of a world frame: each start of the headset's app has its own."""
-    return WORLD if world <= 0 else f"{WORLD}_{world}"
-
-
-def _pose(place: Floats, turn: Floats) -> Any:
-    """Return a pose of a position (3,) and a rotation w x y z (4,)."""
-    from foxglove.messages import Pose, Quaternion, Vector3
-
-    (x, y, z), (qw, qx, qy, qz) = place, turn
-    return Pose(position=Vector3(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
+def world_frame_id(world: int) -> str:
+    """Return the name of a world frame; each start of the headset's app has a new one."""
+    return "world" if world <= 0 else f"world_{world}"
 
 
 def _transforms(
-    stream: TimedStream, transforms: Floats, worlds: Any, child: str, span: ExportedSpan, made: McapChannels
+    stream: TimedStream,
+    transforms: Floats,
+    worlds: Any,
+    child: str,
+    span: ExportedSpan,
+    channels: McapChannels,
 ) -> Iterator[Piece]:
     from foxglove.messages import FrameTransform, Quaternion, Vector3
 
     numbers, at_ns = _numbers(stream, span)
-    channel, turns = made.of("FrameTransform", f"/tf/{child}"), rotation_wxyz(transforms[:, :3, :3])
+    channel = channels.foxglove("FrameTransform", f"/tf/{child}")
+    rotations = rotation_wxyz(transforms[:, :3, :3])
 
     def log(number: int, ns: int) -> int:
-        (x, y, z), (qw, qx, qy, qz) = transforms[number, :3, 3], turns[number]
-        found = FrameTransform(
-            timestamp=stamp(ns), parent_frame_id=frame_of(int(worlds[number])), child_frame_id=child,
+        (x, y, z), (qw, qx, qy, qz) = transforms[number, :3, 3], rotations[number]
+        message = FrameTransform(
+            timestamp=timestamp(ns), parent_frame_id=world_frame_id(int(worlds[number])), child_frame_id=child,
             translation=Vector3(x=x, y=y, z=z), rotation=Quaternion(x=qx, y=qy, z=qz, w=qw),
         )  # fmt: skip
-        channel.log(found, log_time=ns)
+        channel.log(message, log_time=ns)
         return 1
 
     for number in numbers:
-        if np.isfinite(turns[number]).all():
+        if np.isfinite(rotations[number]).all():
             yield int(at_ns[number]), partial(log, number, int(at_ns[number]))
 
 
-def camera_pieces(stream: PosedStream[Any], span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    """Return where a camera of the headset was at each of its pictures. Raises Refused without its constants."""
+def camera_pieces(stream: PosedStream[Any], span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    """Return the poses of a camera of the headset. Raises Refused without its constants."""
     worlds = stream.recording.worlds_of(stream.name)[stream.rows]
-    return _transforms(stream, stream.world_from_camera, worlds, stream.name, span, made)
+    return _transforms(stream, stream.world_from_camera, worlds, stream.name, span, channels)
 
 
-def lens_pieces(stream: PictureStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    """Return the calibration of the front camera, once a second: its focus moves."""
+def lens_pieces(stream: PictureStream, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    """Yield the calibration of the front camera once a second: the focal length changes with the focus."""
     if not is_front_camera(stream.name):
         raise Refused(f"{stream.name}: its lens is a table, in the calibration of the recording")
     numbers, at_ns = _numbers(stream, span)
-    channel = made.of("CameraCalibration", f"/{stream.name}/calibration")
+    channel = channels.foxglove("CameraCalibration", f"/{stream.name}/calibration")
 
     def log(number: int, ns: int) -> int:
         from foxglove.messages import CameraCalibration
 
         lens = stream.lens(number)
         fx, fy, cx, cy = lens.fx, lens.fy, lens.cx, lens.cy
-        found = CameraCalibration(
-            timestamp=stamp(ns), frame_id=stream.name, width=lens.width, height=lens.height,
+        message = CameraCalibration(
+            timestamp=timestamp(ns), frame_id=stream.name, width=lens.width, height=lens.height,
             distortion_model="plumb_bob", D=[lens.k1, lens.k2, lens.p1, lens.p2, lens.k3],
             K=[fx, 0.0, cx, 0.0, fy, cy, 0.0, 0.0, 1.0], R=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
             P=[fx, 0.0, cx, 0.0, 0.0, fy, cy, 0.0, 0.0, 0.0, 1.0, 0.0],
         )  # fmt: skip
-        channel.log(found, log_time=ns)
+        channel.log(message, log_time=ns)
         return 1
 
     due_ns = 0
@@ -389,69 +367,75 @@ def lens_pieces(stream: PictureStream, span: ExportedSpan, made: McapChannels) -
             yield ns, partial(log, number, ns)
 
 
-def _hands(stream: HandStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
+def _hands(stream: HandStream, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
     from foxglove.messages import Pose, PosesInFrame, Vector3
 
     numbers, at_ns = _numbers(stream, span)
     head, joints = stream.name.partition("/")[0], ",".join(stream.joints)
-    sides = {"left": stream.left, "right": stream.right}
-    channels = {side: made.of("PosesInFrame", f"/{head}/hands/{side}", joints=joints) for side in sides}
+    positions = {"left": stream.left, "right": stream.right}
+    by_side = {
+        side: channels.foxglove("PosesInFrame", f"/{head}/hands/{side}", joints=joints) for side in positions
+    }
 
     def log(side: str, number: int, ns: int) -> int:
-        poses = [Pose(position=Vector3(x=x, y=y, z=z)) for x, y, z in sides[side][number].tolist()]
-        world = frame_of(int(stream.worlds[number]))
-        channels[side].log(PosesInFrame(timestamp=stamp(ns), frame_id=world, poses=poses), log_time=ns)
+        poses = [Pose(position=Vector3(x=x, y=y, z=z)) for x, y, z in positions[side][number].tolist()]
+        frame_id = world_frame_id(int(stream.worlds[number]))
+        by_side[side].log(PosesInFrame(timestamp=timestamp(ns), frame_id=frame_id, poses=poses), log_time=ns)
         return 1
 
     for number in numbers:
-        for side, places in sides.items():
-            if np.isfinite(places[number, 0, 0]):
+        for side, joint_positions in positions.items():
+            if np.isfinite(joint_positions[number, 0, 0]):
                 yield int(at_ns[number]), partial(log, side, number, int(at_ns[number]))
 
 
-def _gaze(stream: GazeStream, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    """The ray as a pose whose x axis points along it."""
-    from foxglove.messages import PoseInFrame
+def _gaze(stream: GazeStream, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    """Yield each ray as a pose whose x axis points along it."""
+    from foxglove.messages import Pose, PoseInFrame, Quaternion, Vector3
 
     numbers, at_ns = _numbers(stream, span)
-    channel = made.of("PoseInFrame", f"/{stream.name.partition('/')[0]}/gaze", axis="x points along the gaze")
-    along = stream.direction / np.linalg.norm(stream.direction, axis=1, keepdims=True)
-    upright = np.where(np.abs(along[:, 1:2]) < 0.9, [[0.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]])
-    beside = np.cross(along, upright)
-    beside /= np.linalg.norm(beside, axis=1, keepdims=True)
-    turns = rotation_wxyz(np.stack([along, beside, np.cross(along, beside)], axis=-1))
+    topic = f"/{stream.name.partition('/')[0]}/gaze"
+    channel = channels.foxglove("PoseInFrame", topic, axis="x points along the gaze")
+    forward = stream.direction / np.linalg.norm(stream.direction, axis=1, keepdims=True)
+    # The other two axes are arbitrary. Any axis that is not nearly parallel to the ray gives them.
+    upright = np.where(np.abs(forward[:, 1:2]) < 0.9, [[0.0, 1.0, 0.0]], [[1.0, 0.0, 0.0]])
+    side = np.cross(forward, upright)
+    side /= np.linalg.norm(side, axis=1, keepdims=True)
+    rotations = rotation_wxyz(np.stack([forward, side, np.cross(forward, side)], axis=-1))
 
     def log(number: int, ns: int) -> int:
-        world, pose = frame_of(int(stream.worlds[number])), _pose(stream.origin[number], turns[number])
-        channel.log(PoseInFrame(timestamp=stamp(ns), frame_id=world, pose=pose), log_time=ns)
+        (x, y, z), (qw, qx, qy, qz) = stream.origin[number], rotations[number]
+        pose = Pose(position=Vector3(x=x, y=y, z=z), orientation=Quaternion(x=qx, y=qy, z=qz, w=qw))
+        frame_id = world_frame_id(int(stream.worlds[number]))
+        channel.log(PoseInFrame(timestamp=timestamp(ns), frame_id=frame_id, pose=pose), log_time=ns)
         return 1
 
     for number in numbers:
-        if np.isfinite(turns[number, 0]):
+        if np.isfinite(rotations[number, 0]):
             yield int(at_ns[number]), partial(log, number, int(at_ns[number]))
 
 
-def step_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    """Return the begin and the end of each step as lines of a log, with what was wrong in it."""
+def step_pieces(recording: OpenedRecording, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    """Return log messages for the begin and the end of each step, the latter with its errors."""
     from foxglove.messages import LogLevel
 
     lines: list[tuple[float, Any, str]] = []
     for step in recording.step_rows:
         if step["done"]:
-            named = f"{step['node']}: {step['step']}"
+            text = f"{step['node']}: {step['step']}"
             level = LogLevel.Warning if step["error"] else LogLevel.Info
-            why = f" ({step['errors']})" if step["error"] else ""
+            errors = f" ({step['errors']})" if step["error"] else ""
             lines += [
-                (step["start"], LogLevel.Info, f"begin {named}"),
-                (step["end"], level, f"end {named}{why}"),
+                (step["start"], LogLevel.Info, f"begin {text}"),
+                (step["end"], level, f"end {text}{errors}"),
             ]
-    return _lines(recording, span, made, "steps", lines)
+    return _lines(recording, span, channels, "steps", lines)
 
 
-def error_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    """Return each error as a line of a log, a row of `rec.errors` in JSON.
+def error_pieces(recording: OpenedRecording, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    """Return a log message for each error, with its row of `rec.errors` as JSON.
 
-    Its time is when it happened, else when it was entered, else when its step ended or the recording began.
+    Its time is when it happened, else when it was entered, else the end of its step or the start of the recording.
     """
     from foxglove.messages import LogLevel
 
@@ -461,37 +445,35 @@ def error_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChann
         times = (time_of(row), ends.get(row["node"], 0.0), 0.0)
         at_s = next(seconds for seconds in times if np.isfinite(seconds))
         lines.append((at_s, LogLevel.Warning, json.dumps(row, ensure_ascii=False)))
-    return _lines(recording, span, made, "errors", lines)
+    return _lines(recording, span, channels, "errors", lines)
 
 
-def event_pieces(recording: OpenedRecording, span: ExportedSpan, made: McapChannels) -> Iterator[Piece]:
-    """Return what people did as lines of a log."""
+def event_pieces(recording: OpenedRecording, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    """Return a log message for each event."""
     from foxglove.messages import LogLevel
 
-    rows = event_rows_of(recording)
     lines = [
         (at_s, LogLevel.Info, f"{kind} {json.dumps(body, ensure_ascii=False)}")
-        for at_s, kind, _, _, body in rows
+        for at_s, kind, _, _, body in event_rows_of(recording)
     ]
-    return _lines(recording, span, made, "events", lines)
+    return _lines(recording, span, channels, "events", lines)
 
 
 def _lines(
     recording: OpenedRecording,
     span: ExportedSpan,
-    made: McapChannels,
+    channels: McapChannels,
     topic: str,
     lines: list[tuple[float, Any, str]],
 ) -> Iterator[Piece]:
-    for at_s, level, words in sorted(lines, key=lambda line: line[0]):
-        if span.start <= at_s < span.end:
-            ns = int(host_ns_of(recording, np.array([round(at_s * 1e9)], np.int64))[0])
-            yield ns, partial(_log_line, made, topic, level, words, ns)
-
-
-def _log_line(made: McapChannels, topic: str, level: Any, words: str, ns: int) -> int:
     from foxglove.messages import Log
 
-    line = Log(timestamp=stamp(ns), level=level, message=words, name=topic)
-    made.of("Log", f"/{topic}").log(line, log_time=ns)
-    return 1
+    def log(level: Any, text: str, ns: int) -> int:
+        message = Log(timestamp=timestamp(ns), level=level, message=text, name=topic)
+        channels.foxglove("Log", f"/{topic}").log(message, log_time=ns)
+        return 1
+
+    for at_s, level, text in sorted(lines, key=lambda line: line[0]):
+        if span.start <= at_s < span.end:
+            ns = int(host_ns_of(recording, np.array([round(at_s * 1e9)], np.int64))[0])
+            yield ns, partial(log, level, text, ns)

@@ -1,4 +1,4 @@
-"""The one message of ours in an MCAP file: the samples of a packet of an inertial sensor, in protobuf.
+"""Protobuf message for MCAP files with the samples of one packet of an inertial sensor:
 
     syntax = "proto3";
     package kitchensync;
@@ -9,8 +9,8 @@
       repeated float z = 4;
     }
 
-Foxglove has no schema for many samples at once. The bytes are made here, of arrays as they lie in memory: a packet of
-a gyroscope has 315 samples, 20 times a second.
+Foxglove has no schema for many samples in one message. A gyroscope sends 20 packets of 315 samples per second, so the
+message is encoded here, straight from the bytes of arrays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _varint(number: int) -> bytes:
 
 
 def _text(number: int, content: bytes) -> bytes:
-    """Encode a field that has a length: a text, a message, packed numbers."""
+    """Encode a length-delimited field: a string, a message or packed numbers."""
     return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 
@@ -46,8 +46,8 @@ def _number(number: int, value: int) -> bytes:
 def _schema() -> bytes:
     """Encode the FileDescriptorSet (https://protobuf.dev/reference/protobuf/google.protobuf/#descriptor)."""
     message = _text(1, b"MotionSamples")
-    for place, (name, kind) in enumerate(FIELDS, start=1):
-        field = _text(1, name.encode()) + _number(3, place) + _number(4, REPEATED) + _number(5, kind)
+    for number, (name, kind) in enumerate(FIELDS, start=1):
+        field = _text(1, name.encode()) + _number(3, number) + _number(4, REPEATED) + _number(5, kind)
         message += _text(2, field)
     file = (
         _text(1, b"kitchensync.proto") + _text(2, b"kitchensync") + _text(4, message) + _text(12, b"proto3")
@@ -59,6 +59,6 @@ SAMPLES_SCHEMA = _schema()
 
 
 def packed_samples(host_ns: Int64, xyz: npt.NDArray[np.float32]) -> bytes:
-    """Encode samples at host ns (n,), values (n, 3)."""
+    """Encode samples: host ns (n,) and values (n, 3)."""
     columns = [host_ns.astype("<i8"), *np.asarray(xyz, "<f4").T]
-    return b"".join(_text(place, column.tobytes()) for place, column in enumerate(columns, start=1))
+    return b"".join(_text(number, column.tobytes()) for number, column in enumerate(columns, start=1))

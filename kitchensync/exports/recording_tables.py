@@ -1,4 +1,4 @@
-"""The tables of a recording: motion, poses, hands, gaze, pictures' times, steps, errors, events; names have units."""
+"""Tables of a recording: motion, poses, hands, gaze, frame times, steps, errors and events."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
-from kitchensync.exports.export_state import left_in_place, made_of
+from kitchensync.exports.export_state import keep_existing, source_digest
 from kitchensync.exports.exported_span import NO_TABLE, NOT_DECLARED, ExportChoice, ExportedSpan, Progress
 from kitchensync.operations.error_rows import ERROR_COLUMNS, time_of
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
@@ -40,41 +41,54 @@ from kitchensync.storage.timeline.pose_track import rotation_wxyz
 SCHEMA = "recording-tables/1"
 ABOUT = "about.json"
 BLOCK = 100_000
+"""Rows that are converted and written at a time."""
 UNIT_NAMES = {"rad/s": "rad_per_s", "m/s^2": "m_per_s2"}
-"""Unit -> how a column's name says it; another is `as_sent`."""
+"""Unit -> suffix of a column's name; it is `as_sent` for any other unit."""
 POSE = ("x_m", "y_m", "z_m", "qw", "qx", "qy", "qz")
 UTC = pa.timestamp("ns", tz="UTC")
+TIMES = ("session_s", "host_ns", "utc", "utc_bound_ns")
+"""Columns of every table; a record's field of the same name is renamed."""
 Columns = dict[str, Any]
 """Arrays of NumPy or pyarrow, (n,) each."""
 
 
 @dataclass(frozen=True)
 class RecordingTable:
-    """One table: its rows come in blocks."""
+    """The table of one stream."""
 
     name: str
-    stream: TimedStream
     numbers: Int64
-    "Of its rows, in order of time."
+    "Numbers of the stream's values in the table, in order of time."
     columns: Callable[[Int64], Columns]
-    "Columns of some numbers."
+    "Returns the columns of some numbers."
+
+    def blocks(self) -> Iterator[pa.Table]:
+        """Yield the rows, `BLOCK` at a time; NaN becomes null."""
+        for first in range(0, max(len(self.numbers), 1), BLOCK):
+            columns = self.columns(self.numbers[first : first + BLOCK])
+            yield pa.table(
+                {
+                    name: values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
+                    for name, values in columns.items()
+                }
+            )
 
 
 def tables_of(
     recording: OpenedRecording, span: ExportedSpan, names: list[str]
 ) -> tuple[list[RecordingTable], dict[str, str]]:
-    """Return the tables of streams and bodies, and why others are left out, by stream."""
-    found, without = [], {}
+    """Return the tables of streams and body streams, and the reasons why others are left out, by name."""
+    tables, without = [], {}
     for name in names:
         try:
             stream = recording[name]
             columns = _columns_of(stream)
             if columns is None:
                 is_raw = type(stream) is PacketStream and recording.stored.sensor(name) is None
-                without[name] = NOT_DECLARED if is_raw else f"{stream.kind}: {NO_TABLE}"
+                without[name] = NOT_DECLARED if is_raw else NO_TABLE
                 continue
             if isinstance(stream, MotionStream) and len(stream):
-                stream.read(0)  # whose unit may not be known
+                stream.read(0)  # raises NotKnown here if the unit is unknown, not while the table is written
             numbers = stream.span(span.start, span.end)
             if span == ExportedSpan():
                 numbers = np.arange(len(stream))
@@ -82,14 +96,14 @@ def tables_of(
                 without[name] = f"in parts: {unknown} of its rows have no time"
             if isinstance(stream, RecordStream) and (bad := stream.stored.bad):
                 without[name] = f"in parts: {len(bad)} packets cannot be read: {next(iter(bad.values()))}"
-            found.append(RecordingTable(name, stream, numbers, columns))
+            tables.append(RecordingTable(name, numbers, columns))
         except (StorageError, SensorError, Refused) as error:
             without[name] = str(error)
-    return found, without
+    return tables, without
 
 
 def _columns_of(stream: TimedStream) -> Callable[[Int64], Columns] | None:
-    """Return what gives the columns of some values of a stream; None where they fit into no table."""
+    """Return a function from numbers of values to their columns; None if tables cannot hold the stream."""
     if isinstance(stream, MotionStream):
         unit = UNIT_NAMES.get(stream.unit, "as_sent")
         return _timed(
@@ -102,7 +116,8 @@ def _columns_of(stream: TimedStream) -> Callable[[Int64], Columns] | None:
     if isinstance(stream, GazeStream):
         return _timed(stream, lambda rows: {**_gaze(stream, rows), "world": stream.worlds[rows]})
     if isinstance(stream, RecordStream):
-        return _timed(stream, lambda rows: {_column(one): stream[one][rows] for one in stream.fields})
+        names = {field: f"{field}_of_record" if field in TIMES else field for field in stream.fields}
+        return _timed(stream, lambda rows: {name: stream[field][rows] for field, name in names.items()})
     if isinstance(stream, PosedStream):
         poses, worlds = stream.world_from_camera, stream.recording.worlds_of(stream.name)[stream.rows]
         return _timed(
@@ -121,28 +136,28 @@ def _columns_of(stream: TimedStream) -> Callable[[Int64], Columns] | None:
 
 
 def _timed(stream: TimedStream, more: Callable[[Int64], Columns]) -> Callable[[Int64], Columns]:
-    """Put the times before the columns of some rows; empty where a film's chapter is not aligned."""
+    """Add the times before other columns; they are empty in chapters of a video that are not aligned."""
+    clock = stream.recording.clock
+
+    def time_column(convert: Callable[[Int64], npt.NDArray[Any]], session_ns: Int64, type_: Any) -> Any:
+        has_time = session_ns != UNKNOWN
+        try:
+            values = convert(np.where(has_time, session_ns, 0)).astype(np.int64)
+        except NotKnown:  # a video with unknown start
+            return pa.nulls(len(session_ns), type_)
+        return pa.array(values, pa.int64(), mask=~has_time).cast(type_)
 
     def columns(rows: Int64) -> Columns:
-        known = stream.session_ns[rows] != UNKNOWN
-        at_ns, times, clock = np.where(known, stream.session_ns[rows], 0), {}, stream.recording.clock
-        for name, of, form in (
-            ("host_ns", clock.to_host, pa.int64()),
-            ("utc", clock.to_utc, UTC),
-            ("utc_bound_ns", clock.utc_bound_ns, pa.int64()),
-        ):
-            try:
-                times[name] = pa.array(of(at_ns).astype(np.int64), pa.int64(), mask=~known).cast(form)
-            except NotKnown:  # of a film of which nobody knows when it was made
-                times[name] = pa.nulls(len(rows), form)
-        return {"session_s": stream.times[rows], **times, **more(rows)}
+        session_ns = stream.session_ns[rows]
+        return {
+            "session_s": stream.times[rows],
+            "host_ns": time_column(clock.to_host, session_ns, pa.int64()),
+            "utc": time_column(clock.to_utc, session_ns, UTC),
+            "utc_bound_ns": time_column(clock.utc_bound_ns, session_ns, pa.int64()),
+            **more(rows),
+        }
 
     return columns
-
-
-def _column(field: str) -> str:
-    """Return the name of a record's column: the times' names are taken."""
-    return f"{field}_of_record" if field in ("session_s", "host_ns", "utc", "utc_bound_ns") else field
 
 
 def _pose(transforms: Floats) -> Columns:
@@ -152,8 +167,8 @@ def _pose(transforms: Floats) -> Columns:
 
 def _joints(stream: HandStream, rows: Int64) -> Columns:
     return {
-        f"{side}_{joint}_{axis}_m": places[rows, k, a]
-        for side, places in (("left", stream.left), ("right", stream.right))
+        f"{side}_{joint}_{axis}_m": positions[rows, k, a]
+        for side, positions in (("left", stream.left), ("right", stream.right))
         for k, joint in enumerate(stream.joints)
         for a, axis in enumerate("xyz")
     }
@@ -173,35 +188,32 @@ def write_tables(
     *,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Write `<stream>.<form>` of each table into a folder as a whole, some rows in memory beside the stream's own.
+    """Write `<stream>.<form>` of each table into a new folder, and return its about.json.
 
-    Return what was written. Raises OutputRefused, NoSuchSpan, UnknownStream, what reading raises.
+    Raises OutputRefused, NoSuchSpan, UnknownStream, and the errors of reading.
     """
     span = choice.span(recording)
-    source = made_of(recording, choice, forms)
-    if not force and (before := left_in_place(_told_in(out, source), out, is_there=(out / ABOUT).is_file())):
+    source = source_digest(recording, choice, forms)
+    if not force and (before := keep_existing(_stored(out, source), out, exists=(out / ABOUT).is_file())):
         return before
     tables, without = tables_of(recording, span, choice.names(recording))
-    told = dict(told_in(recording, span, without))
-    if not any(map(len, (*(table.numbers for table in tables), *told.values()))):
+    event_tables = dict(_event_tables(recording, span, without))
+    if not any(map(len, (*(table.numbers for table in tables), *event_tables.values()))):
         span.check_inside(recording)
-    said: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     with written_folder(out, proof=ABOUT, force=force) as folder:
         for number, table in enumerate(tables):
             tell(number, len(tables), table.name)
-            files = _write(folder, table.name, partial(_blocks, table), forms)
-            said[table.name] = {"rows": len(table.numbers), "files": files}
-        for name, frame in told.items():
-            whole = (
-                frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame, preserve_index=False)
-            )
-            said[name] = {"rows": len(frame), "files": _write(folder, name, partial(iter, [whole]), forms)}
+            files = _write(folder, table.name, table.blocks, forms)
+            written[table.name] = {"rows": len(table.numbers), "files": files}
+        for name, rows in event_tables.items():
+            written[name] = {"rows": len(rows), "files": _write(folder, name, partial(iter, [rows]), forms)}
         about = {
             "schema": SCHEMA,
             "recording": recording.id,
             "made_of": source,
-            "span_s": span.said,
-            "tables": said,
+            "span_s": span.as_json,
+            "tables": written,
             "bytes": {path: size for path, (size, _) in stamps_of(folder).items()},
             "left_out": without,
         }
@@ -209,46 +221,41 @@ def write_tables(
     return about
 
 
-def _told_in(folder: Path, source: str) -> dict[str, Any] | None:
-    """Return what was said of tables that lie there whole, if they were made of the same; None otherwise."""
+def _stored(folder: Path, source: str) -> dict[str, Any] | None:
+    """Return about.json of complete tables with the same sources; None otherwise."""
     try:
-        told: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        here = {path: size for path, (size, _) in stamps_of(folder).items() if path != ABOUT}
-        return told if told["made_of"] == source and told["bytes"] == here else None
+        about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        sizes = {path: size for path, (size, _) in stamps_of(folder).items() if path != ABOUT}
+        return about if about["made_of"] == source and about["bytes"] == sizes else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def told_in(
+def _event_tables(
     recording: OpenedRecording, span: ExportedSpan, without: dict[str, str]
-) -> Iterator[tuple[str, Any]]:
-    """Yield steps, errors and events of a span: steps of which a part lies in it; all where nothing is cut off."""
-    with _named(without, "steps"):
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield steps, errors and events in a span; steps that are partly in it are complete."""
+    with _errors_noted(without, "steps"):
         steps = recording.steps
-        inside = (steps["end"] > span.start) & (steps["start"] < span.end)
-        yield "steps", steps if span == ExportedSpan() else steps[inside]
-    with _named(without, "errors"):
-        errors = error_table([row for row in recording.error_rows if span.holds(time_of(row))])
+        if span != ExportedSpan():
+            steps = steps[(steps["end"] > span.start) & (steps["start"] < span.end)]
+        yield "steps", pa.Table.from_pandas(steps, preserve_index=False)
+    with _errors_noted(without, "errors"):
+        errors = error_table([row for row in recording.error_rows if span.contains(time_of(row))])
         yield "errors", pa.Table.from_pandas(errors, ERROR_SCHEMA, preserve_index=False)
-    with _named(without, "events"):
+    with _errors_noted(without, "events"):
         events = recording.events
         events = events[(events["session_s"] >= span.start) & (events["session_s"] < span.end)]
-        yield "events", events.assign(body=[json.dumps(body, ensure_ascii=False) for body in events["body"]])
+        events = events.assign(body=[json.dumps(body, ensure_ascii=False) for body in events["body"]])
+        yield "events", pa.Table.from_pandas(events, preserve_index=False)
 
 
 @contextmanager
-def _named(without: dict[str, str], name: str) -> Iterator[None]:
-    """Name what cannot be told, and go on."""
+def _errors_noted(without: dict[str, str], name: str) -> Iterator[None]:
     try:
         yield
     except StorageError as error:
         without[name] = str(error)
-
-
-def _blocks(table: RecordingTable) -> Iterator[pa.Table]:
-    for first in range(0, max(len(table.numbers), 1), BLOCK):
-        columns = table.columns(table.numbers[first : first + BLOCK])
-        yield pa.table({name: _array(values) for name, values in columns.items()})
 
 
 _TYPES = {"node": pa.int64(), "planned": pa.bool_(), "categories": pa.list_(pa.string())}
@@ -258,16 +265,11 @@ ERROR_SCHEMA = pa.schema(
         for name in ERROR_COLUMNS
     ]
 )
-"""Types of the table of errors, also where it is empty."""
-
-
-def _array(values: Any) -> Any:
-    """Return a column; what is not a number is empty."""
-    return values if isinstance(values, pa.Array) else pa.array(values, from_pandas=True)
+"""Types of the table of errors: an empty table has no values to take them from."""
 
 
 def _without_lists(block: pa.Table) -> pa.Table:
-    """Return a block with the words of each list in one text."""
+    """Return a block with each list joined to one text, as CSV has no lists."""
     for number, column in enumerate(block.schema):
         if pa.types.is_list(column.type):
             block = block.set_column(number, column.name, pc.binary_join(block[number], "; "))
@@ -285,8 +287,8 @@ def _write(
         try:
             for block in map(_without_lists, blocks()) if form == "csv" else blocks():
                 if writer is None:
-                    made = pq.ParquetWriter if form == "parquet" else csv.CSVWriter
-                    writer = made(str(out / file), block.schema)
+                    writer_type = pq.ParquetWriter if form == "parquet" else csv.CSVWriter
+                    writer = writer_type(str(out / file), block.schema)
                 writer.write_table(block)
         finally:
             if writer is not None:

@@ -1,4 +1,4 @@
-"""Video as it was stored, picture by picture in Annex B, for files that hold one picture a message."""
+"""Undecoded video, frame by frame in Annex B, for files with one frame per message."""
 
 from __future__ import annotations
 
@@ -24,64 +24,64 @@ PARAMETER_SETS = {"h264": {7, 8}, "h265": {32, 33, 34}}
 
 
 class NoPlainVideo(StorageError):
-    """Pictures that cannot be handed over one by one as they were stored, and why."""
+    """The data cannot be exported as stored; the message has the reason."""
 
 
 def headset_units(stream: StoredPackets, rows: Int64) -> Iterator[tuple[int, bytes]]:
-    """Yield (row, access unit) of a headset's encoded pictures, from the key picture before the first of `rows` on.
+    """Yield (row, access unit) of a headset's encoded frames, from the key frame before the first of `rows` on.
 
-    Pictures that hang on one that was lost or is not shown are left out up to the next key picture; each key picture
-    has its parameter sets.
+    Frames that depend on a lost or hidden frame are skipped up to the next key frame. Each key frame includes its
+    parameter sets.
     """
     if not len(rows):
         return
     sensor, codec = headset_stream(stream.name.rpartition("/")[2]), str(stream.format["codec"])
     first, stop = key_row(stream, int(rows[0])), int(rows[-1]) + 1
     shown, lost = ~np.asarray(stream.hidden), begins_after_loss(stream)
-    assert sensor.cut is not None, "every stream with pictures has one"
-    is_sound, sets, last = False, b"", first - 1
+    assert sensor.cut is not None, "all streams of frames have `cut`"
+    decodable, sets, last = False, b"", first - 1
     for row, payload in stream.packets(first, stop):
-        is_sound, last = is_sound and row == last + 1, row
+        decodable, last = decodable and row == last + 1, row
         try:
             unit = bytes(sensor.cut(payload).image)
         except SensorError as error:
             stream.bad[row] = str(error)
-            is_sound = False
+            decodable = False
             continue
         if not shown[row] or not unit:
-            is_sound = False
+            decodable = False
             continue
         is_key = is_key_frame(codec, unit)
-        is_sound = is_key or (is_sound and row not in lost)
+        decodable = is_key or (decodable and row not in lost)
         if is_key and PARAMETER_SETS[codec] <= set(nal_types(codec, unit[:2048])):
-            sets = _sets_of(codec, unit)
+            sets = _parameter_sets(codec, unit)
         elif is_key:
             unit = sets + unit
-        if is_sound:
+        if decodable:
             yield row, unit
         else:
-            stream.bad[row] = "picture hangs on one that is lost"
+            stream.bad[row] = "the frame depends on a lost frame"
 
 
-def _sets_of(codec: str, unit: bytes) -> bytes:
-    """Return the parameter sets of an access unit, each behind a start code."""
-    found, at = b"", unit.find(b"\0\0\1")
+def _parameter_sets(codec: str, unit: bytes) -> bytes:
+    """Return the parameter sets of an access unit, each after a start code."""
+    sets, at = b"", unit.find(b"\0\0\1")
     while at >= 0:
-        after = unit.find(b"\0\0\1", at + 3)
+        following = unit.find(b"\0\0\1", at + 3)
         kind = next(nal_types(codec, unit[at : at + 5]), -1)
         if kind in PARAMETER_SETS[codec]:
-            found += b"\0" + unit[at : after if after >= 0 else len(unit)].rstrip(b"\0")
-        elif found:
+            sets += b"\0" + unit[at : following if following >= 0 else len(unit)].rstrip(b"\0")
+        elif sets:
             break
-        at = after
-    return found
+        at = following
+    return sets
 
 
-def film_units(clip: Clip, wanted: Container[int]) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, access unit) of the `wanted` pictures of a film, each key picture with its parameter sets.
+def film_units(clip: Clip, frames: Container[int]) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, access unit) of some frames of a video, each key frame with its parameter sets.
 
-    Pictures before the first key picture are left out, as are destroyed ones and what hangs on them. Raises
-    NoPlainVideo where pictures are stored out of order.
+    Frames before the first key frame are skipped, as are damaged frames and those that depend on them. Raises
+    NoPlainVideo if frames are stored out of order.
     """
     for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
         numbers = {int(pts): first + k for k, pts in enumerate(chapter.frame_pts)}
@@ -90,21 +90,21 @@ def film_units(clip: Clip, wanted: Container[int]) -> Iterator[tuple[int, bytes]
             codec = stream.codec_context.name
             if codec not in TO_ANNEX_B:
                 raise NoPlainVideo(
-                    f"{chapter.path.name}: its pictures are {codec}; H.264 and H.265 are handed over"
+                    f"{chapter.path.name}: its video is {codec}; only H.264 and H.265 can be exported"
                 )
             to_annex_b: Any = BitStreamFilterContext(TO_ANNEX_B[codec], stream)
-            last, is_sound = -1, False
+            last, decodable = -1, False
             for packet in source.demux(stream):
                 number = numbers.get(-1 if packet.pts is None else packet.pts, -1)
                 if 0 <= number < last:
                     raise NoPlainVideo(
-                        f"{chapter.path.name}: it holds B frames; `export mcap` hands over none"
+                        f"{chapter.path.name}: it has B frames, which `export mcap` cannot export"
                     )
                 last = max(number, last)
                 try:
-                    units = to_annex_b.filter(packet) if number in wanted else []
-                except av.FFmpegError:  # it was destroyed, or is damaged
+                    units = to_annex_b.filter(packet) if number in frames else []
+                except av.FFmpegError:  # damaged, or overwritten by a redaction
                     units = []
-                is_sound = bool(units) and (is_sound or any(one.is_keyframe for one in units))
-                if is_sound:
-                    yield from ((number, bytes(one)) for one in units)
+                decodable = bool(units) and (decodable or any(unit.is_keyframe for unit in units))
+                if decodable:
+                    yield from ((number, bytes(unit)) for unit in units)

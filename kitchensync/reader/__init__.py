@@ -1,1 +1,1 @@
-"""The way to read a recording: every stream on one clock, steps, errors. `kitchensync.open` opens it."""
+"""Reading of a recording: all streams on one clock, steps and errors. `kitchensync.open` opens it."""

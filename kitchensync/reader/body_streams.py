@@ -1,4 +1,4 @@
-"""Head, hands and gaze of whoever wears the headset, in the world, metres."""
+"""Head, hands and gaze of the person who wears the headset, in the world, metres."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from kitchensync.storage.timeline.pose_track import PoseTrack, rotation_wxyz, tr
 
 
 class Hands(NamedTuple):
-    """Joints of both hands in the world, (26, 3) or (m, 26, 3) metres, NaN where a hand was not seen."""
+    """Joints of both hands in the world, (26, 3) or (m, 26, 3) metres, NaN where a hand was not tracked."""
 
     left: Floats32
     right: Floats32
 
 
 class GazeRay(NamedTuple):
-    """A ray from between the eyes in the world: origin metres, direction of length 1; (3,) or (m, 3), NaN unseen."""
+    """A ray from between the eyes in the world: origin in metres, direction of length 1.
+
+    (3,) or (m, 3), NaN where the eyes were not tracked.
+    """
 
     origin: Floats
     direction: Floats
 
 
 class BodyStream(TimedStream):
-    """What one record a packet says of a body; the records are read once, all together, for head, hands and gaze."""
+    """Head, hands or gaze, one record for each packet; all three share the records, which are read once."""
 
     def __init__(self, recording: RecordingSource, name: str, source: str) -> None:
         """`source` is the stream of the records, such as `hololens/spatial_input`."""
@@ -65,12 +68,12 @@ class BodyStream(TimedStream):
         return self.recording.clock.of_ticks(device, self._records.device_ticks, arrived_ns)
 
     def _between(self, values: npt.NDArray[Any], times: npt.ArrayLike) -> Floats:
-        """Interpolate (n, k) at session times (m,), not from one world frame to another."""
+        """Interpolate (n, k) at session times (m,), but not between world frames."""
         out = np.full((len(np.atleast_1d(np.asarray(times))), values.shape[1]), np.nan)
         for world in np.unique(self.worlds):
-            mine = self._in_time[self.worlds[self._in_time] == world]
-            here = interpolated(self.times[mine], values[mine], times)
-            out = np.where(np.isnan(out), here, out)
+            numbers = self._in_time[self.worlds[self._in_time] == world]
+            sampled = interpolated(self.times[numbers], values[numbers], times)
+            out = np.where(np.isnan(out), sampled, out)
         return out
 
 
@@ -97,7 +100,10 @@ class HeadStream(BodyStream):
         return self.values[number]
 
     def sample(self, times: npt.ArrayLike) -> Floats:
-        """Interpolate at session times (m,), (m, 4, 4); NaN over gaps of 0.1 s, where lost, between world frames."""
+        """Interpolate at session times (m,), (m, 4, 4).
+
+        NaN over gaps of 0.1 s, where tracking was lost and between world frames.
+        """
         ticks = np.rint(np.atleast_1d(np.asarray(times, np.float64)) * 1e7).astype(np.int64)
         return self._track.at(ticks).world_from_local
 
@@ -110,15 +116,15 @@ class HandStream(BodyStream):
 
     @cached_property
     def left(self) -> Floats32:
-        """Joints of the left hand, (n, 26, 3) metres, NaN where it was not seen."""
-        return self._seen("left_hand", spatial_input.LEFT_HAND)
+        """Joints of the left hand, (n, 26, 3) metres, NaN where it was not tracked."""
+        return self._joints("left_hand", spatial_input.LEFT_HAND)
 
     @cached_property
     def right(self) -> Floats32:
-        """Joints of the right hand, (n, 26, 3) metres, NaN where it was not seen."""
-        return self._seen("right_hand", spatial_input.RIGHT_HAND)
+        """Joints of the right hand, (n, 26, 3) metres, NaN where it was not tracked."""
+        return self._joints("right_hand", spatial_input.RIGHT_HAND)
 
-    def _seen(self, hand: str, bit: int) -> Floats32:
+    def _joints(self, hand: str, bit: int) -> Floats32:
         position: Floats32 = self._records.values[hand]["position"].copy()
         position[~self._records.has(bit)] = np.nan
         return position
@@ -130,7 +136,7 @@ class HandStream(BodyStream):
         return Hands(self.left[numbers], self.right[numbers])
 
     def sample(self, times: npt.ArrayLike) -> Hands:
-        """Interpolate at session times (m,): `Hands` of (m, 26, 3), NaN where a hand was not seen beside."""
+        """Interpolate at session times (m,): `Hands` of (m, 26, 3), NaN next to values without that hand."""
         flat = np.concatenate(
             [side.reshape(-1, 3 * len(self.joints)) for side in (self.left, self.right)], axis=1
         )
@@ -148,31 +154,30 @@ class GazeStream(BodyStream):
         records = self._records
         if not headset_stream(self.source.rpartition("/")[2]).rays_from_own_pose:
             rays = records.values["eye_origin"], records.values["eye_direction"]
-            return self._known(*rays, records.has(spatial_input.EYE_RAY))
-        poses, rays = (
-            self.stored.poses(),
-            (records.values["combined"]["origin"], records.values["combined"]["direction"]),
-        )
+            return self._valid(*rays, records.has(spatial_input.EYE_RAY))
+        origin, direction = records.values["combined"]["origin"], records.values["combined"]["direction"]
+        poses = self.stored.poses()
         if poses is None:
-            return self._known(*rays, np.zeros(len(self), np.bool_))
+            return self._valid(origin, direction, np.zeros(len(self), np.bool_))
+        # The headset sends row-vector poses: a point of its own axes times the pose is in the world.
         poses = poses[self.rows].astype(np.float64)
-        turn, place = poses[:, :3, :3], poses[:, 3, :3]
-        origin = np.einsum("ni,nij->nj", rays[0].astype(np.float64), turn) + place
-        direction = np.einsum("ni,nij->nj", rays[1].astype(np.float64), turn)
-        return self._known(origin, direction, records.has(eye_tracking.COMBINED) & (poses[:, 3, 3] != 0))
+        rotation, position = poses[:, :3, :3], poses[:, 3, :3]
+        origin = np.einsum("ni,nij->nj", origin.astype(np.float64), rotation) + position
+        direction = np.einsum("ni,nij->nj", direction.astype(np.float64), rotation)
+        return self._valid(origin, direction, records.has(eye_tracking.COMBINED) & (poses[:, 3, 3] != 0))
 
-    def _known(self, origin: Any, direction: Any, seen: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        there = seen[:, None]
-        return np.where(there, origin, np.nan), np.where(there, direction, np.nan)
+    def _valid(self, origin: Any, direction: Any, is_valid: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        column = is_valid[:, None]
+        return np.where(column, origin, np.nan), np.where(column, direction, np.nan)
 
     @property
     def origin(self) -> Floats:
-        """Where each ray begins, (n, 3) metres in the world, NaN unseen."""
+        """Origin of each ray in the world, (n, 3) metres, NaN where the eyes were not tracked."""
         return self._rays[0]
 
     @property
     def direction(self) -> Floats:
-        """Where each ray goes, (n, 3) of length 1, NaN unseen."""
+        """Direction of each ray in the world, (n, 3) of length 1, NaN where the eyes were not tracked."""
         return self._rays[1]
 
     def _value(self, number: int) -> GazeRay:
@@ -182,7 +187,7 @@ class GazeStream(BodyStream):
         return GazeRay(self.origin[numbers], self.direction[numbers])
 
     def sample(self, times: npt.ArrayLike) -> GazeRay:
-        """Interpolate at session times (m,): a `GazeRay` of (m, 3), NaN where the eyes were not seen beside."""
+        """Interpolate at session times (m,): a `GazeRay` of (m, 3), NaN next to values without gaze."""
         both = self._between(np.concatenate([self.origin, self.direction], axis=1), times)
         direction = both[:, 3:] / np.linalg.norm(both[:, 3:], axis=1, keepdims=True)
         return GazeRay(both[:, :3], direction)

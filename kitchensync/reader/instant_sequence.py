@@ -15,7 +15,7 @@ from kitchensync.reader.headset_streams import PictureStream, PosedStream
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.reading_workers import read_in_workers
 from kitchensync.reader.recording_source import RecordingSource
-from kitchensync.reader.timed_stream import TimedStream, a_number
+from kitchensync.reader.timed_stream import TimedStream, as_number
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.errors import StorageError
 
@@ -23,24 +23,26 @@ POSE = "world_from_"
 
 
 class OneInstant:
-    """What was at one session time: `instant.pv`, `instant.gyroscope`, `instant.world_from_pv`.
+    """The values of all streams at one session time: `instant.pv`, `instant.gyroscope`, `instant.world_from_pv`.
 
-    Pictures, depth and sound are the nearest ones, None where none is near; what can be interpolated is, NaN where
-    nobody knows. Nothing is read before it is asked for.
+    Frames, depth and sound are the nearest ones, None if none is near. Samples and poses are interpolated, NaN where
+    they cannot be. Values are read when they are accessed.
     """
 
     def __init__(self, recording: RecordingSource, seconds: float) -> None:
-        self.recording, self.seconds = recording, a_number(seconds)
+        self.recording, self.seconds = recording, as_number(seconds)
 
     @property
     def pictures(self) -> dict[str, npt.NDArray[np.uint8]]:
-        """The picture of each camera of the main headset and of each film that has one near, uint8 RGB, by name."""
+        """Frames at this instant by the name of the camera, uint8 RGB; cameras without a near frame are missing."""
+        # Several attributes may name one stream, such as `gopro`: reversed, the first of them is kept.
         names = {full: short for short, full in reversed(self.recording.attributes.items())}
-        cameras = {
-            short: self.recording[full] for full, short in names.items() if _is_camera(self.recording[full])
-        }
-        found = {short: self._of(stream) for short, stream in cameras.items()}
-        return {short: picture for short, picture in found.items() if picture is not None}
+        frames = {}
+        for full, short in names.items():
+            stream = self.recording[full]
+            if isinstance(stream, PictureStream | FilmStream):
+                frames[short] = self._value_of(stream)
+        return {short: frame for short, frame in frames.items() if frame is not None}
 
     @property
     def utc(self) -> np.datetime64:
@@ -49,8 +51,8 @@ class OneInstant:
 
     @property
     def indices(self) -> dict[str, int]:
-        """Number of the value of each stream that is near, by the stream's full name."""
-        found = {}
+        """Number of the value near this instant, by the full name of the stream."""
+        numbers = {}
         for name in self.recording.streams:
             stream = self.recording[name]
             try:
@@ -58,33 +60,33 @@ class OneInstant:
             except (IndexError, StorageError, SensorError):
                 continue
             if number is not None:
-                found[name] = number
-        return found
+                numbers[name] = number
+        return numbers
 
     @property
     def times(self) -> dict[str, float]:
-        """Session seconds of the value that each stream has near, by the name of its attribute."""
-        names, near = self.recording.attributes, self.indices
+        """Session seconds of the value near this instant, by the attribute name of the stream."""
+        numbers = self.indices
         return {
-            short: float(self.recording[full].times[near[full]])
-            for short, full in names.items()
-            if full in near
+            short: float(self.recording[full].times[numbers[full]])
+            for short, full in self.recording.attributes.items()
+            if full in numbers
         }
 
     def read(self, names: Iterable[str]) -> dict[str, Any]:
-        """Return `seconds` and what some streams had, by attribute or full name: plain arrays, None for nothing."""
+        """Return `seconds` and the values of some streams, by attribute or full name: arrays, or None."""
         return {"seconds": self.seconds} | {
             name: self[self.recording.attributes.get(name, name)] for name in names
         }
 
     @property
     def steps(self) -> list[str]:
-        """What was being done: the text of the steps that had begun and not ended."""
+        """Texts of the steps in progress."""
         return [row["step"] for row in self.recording.step_rows if row["start"] <= self.seconds < row["end"]]
 
     def __getitem__(self, name: str) -> Any:
-        """Return what a stream had, by its full name; None where it had nothing. Raises UnknownStream."""
-        return self._of(self.recording[name])
+        """Return the value of a stream by its full name, None if it has none. Raises UnknownStream."""
+        return self._value_of(self.recording[name])
 
     def __getattr__(self, name: str) -> Any:
         short = name.removeprefix(POSE)
@@ -92,19 +94,22 @@ class OneInstant:
             raise AttributeError(f"an instant has no {name}")
         stream = self.recording[self.recording.attributes[short]]
         if short == name or short == "head":
-            return self._of(stream)
+            return self._value_of(stream)
         if not isinstance(stream, PosedStream):
-            raise AttributeError(f"{stream.name} carries no poses")
+            raise AttributeError(f"{stream.name} has no poses")
         return stream.sample_pose(self.seconds)[0]
 
-    def _of(self, stream: TimedStream) -> Any:
+    def _value_of(self, stream: TimedStream) -> Any:
         try:
             if type(stream).sample is TimedStream.sample:
                 return stream.near(self.seconds)
-            found = stream.sample(self.seconds)
+            sampled = stream.sample(self.seconds)
         except (NotKnown, SensorError):
             return None
-        return type(found)(*(one[0] for one in found)) if isinstance(found, tuple) else found[0]
+        # Hands and gaze are named tuples of arrays.
+        if isinstance(sampled, tuple):
+            return type(sampled)(*(array[0] for array in sampled))
+        return sampled[0]
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.recording.attributes]
@@ -113,26 +118,22 @@ class OneInstant:
         return f"<{self.recording.id} at {self.seconds:.3f} s>"
 
 
-def _is_camera(stream: TimedStream) -> bool:
-    return isinstance(stream, PictureStream | FilmStream)
-
-
 class InstantSequence:
-    """Instants of a recording at a steady rate: with a length and numbers, as data loaders want it.
+    """Instants of a recording at a steady rate: a sequence that can be pickled, for data loaders.
 
-    With `read`, names of streams, a value is a dictionary of arrays that is read where it is asked for: in the worker
-    of a data loader. Without, it is an instant, of which nothing is read until somebody looks.
+    With `read`, names of streams, a value is a dictionary of arrays, read on access: in the worker of a data loader.
+    Without `read` it is a `OneInstant`.
     """
 
     def __init__(
         self, recording: RecordingSource, hz: float, start: float, end: float, read: Sequence[str] = ()
     ) -> None:
-        if a_number(hz) <= 0:
-            raise ValueError(f"{hz} instants a second: a rate is more than 0")
-        self.recording, self.hz, self.start, self.end = recording, float(hz), a_number(start), a_number(end)
+        if as_number(hz) <= 0:
+            raise ValueError(f"{hz} instants a second: the rate must be more than 0")
+        self.recording, self.hz, self.start, self.end = recording, float(hz), as_number(start), as_number(end)
         self.read = (read,) if isinstance(read, str) else tuple(read)
         for name in self.read:
-            _ = recording[name]  # which raises UnknownStream here, not in a worker
+            _ = recording[name]  # raises UnknownStream here, not in a worker
 
     def __len__(self) -> int:
         """Count the instants from `start` to `end`, both included."""
@@ -143,13 +144,13 @@ class InstantSequence:
     @overload
     def __getitem__(self, number: int) -> Any: ...
     def __getitem__(self, number: int | slice) -> Any:
-        """Return an instant or what is read of it; of a slice a list. Raises IndexError."""
+        """Return an instant, or its values with `read`; a list for a slice. Raises IndexError."""
         if isinstance(number, slice):
-            return [self[which] for which in range(*number.indices(len(self)))]
-        which = whole(number)
-        if not -len(self) <= which < len(self):
-            raise IndexError(f"{len(self)} instants, there is no number {number}")
-        instant = OneInstant(self.recording, self.start + which % len(self) / self.hz)
+            return [self[k] for k in range(*number.indices(len(self)))]
+        k = whole(number)
+        if not -len(self) <= k < len(self):
+            raise IndexError(f"{number} is out of range of {len(self)} instants")
+        instant = OneInstant(self.recording, self.start + k % len(self) / self.hz)
         return instant.read(self.read) if self.read else instant
 
     def __iter__(self) -> Iterator[Any]:
@@ -157,17 +158,16 @@ class InstantSequence:
         return (self[number] for number in range(len(self)))
 
     def in_workers(self, workers: int) -> Iterator[Any]:
-        """Yield what is read of all instants in order, read by worker processes, a second each at a time.
+        """Yield the values of all instants in order, read by worker processes.
 
-        No more is read ahead than a second for each worker. A script calls it below `if __name__ == "__main__":`, as
-        Python starts the workers by importing it. Raises ValueError without `read`, RuntimeError where workers cannot
-        be started, and what reading raises.
+        Each worker reads at most one second ahead. A script must call this below `if __name__ == "__main__":`, since
+        Python starts the workers by importing the script. Raises ValueError without `read`, RuntimeError if workers
+        cannot be started, and the errors of reading.
         """
         if whole(workers) < 1:
-            raise ValueError(f"{workers} workers: one at least")
+            raise ValueError(f"{workers} workers: at least one is needed")
         if not self.read:
-            raise ValueError("workers read streams: name them, as in instants(10, read=['pv', 'gopro'])")
-
+            raise ValueError("workers need the names of streams, as in instants(10, read=['pv', 'gopro'])")
         return read_in_workers(self.__reduce__(), len(self), workers, at_a_time=max(1, round(self.hz)))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""What is asked of many recordings at once."""
+"""Steps and errors of many recordings in one table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.reader.step_table import STEP_COLUMNS, error_table
-from kitchensync.reader.timed_stream import the_pandas
+from kitchensync.reader.timed_stream import import_pandas
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.errors import StorageError, Withdrawn
 from kitchensync.storage.names import MADE_FROM
@@ -23,7 +23,7 @@ Row = TypeVar("Row")
 def steps_of_all(paths: Iterable[Path]) -> pandas.DataFrame:
     """Return the rows of `OpenedRecording.steps` of many recordings, each step once."""
     rows = _rows_of_all(paths, lambda recording: recording.step_rows)
-    return the_pandas().DataFrame(rows, columns=list(STEP_COLUMNS))
+    return import_pandas().DataFrame(rows, columns=list(STEP_COLUMNS))
 
 
 def errors_of_all(paths: Iterable[Path]) -> pandas.DataFrame:
@@ -34,21 +34,21 @@ def errors_of_all(paths: Iterable[Path]) -> pandas.DataFrame:
 def _rows_of_all(paths: Iterable[Path], rows_of: Callable[[OpenedRecording], list[Row]]) -> list[Row]:
     """Return rows of many recordings.
 
-    Withdrawn recordings are left out, and so are parts, replays and copies: theirs are those of the whole. One
-    that cannot be read is left out with a warning that names it.
+    Withdrawn recordings are skipped. So are parts, replays and copies, which repeat the rows of the whole recording.
+    A recording that cannot be read is skipped with a warning.
     """
     rows: list[Row] = []
-    seen: set[str] = set()
+    done: set[str] = set()
     for path in paths:
         try:
             with OpenedRecording(path) as recording:
                 manifest = recording.stored.manifest
-                own = str(manifest.get("uuid", path))
-                if own not in seen and not manifest.get(MADE_FROM):
+                uuid = str(manifest.get("uuid", path))
+                if uuid not in done and not manifest.get(MADE_FROM):
                     rows += rows_of(recording)
-                    seen.add(own)
+                    done.add(uuid)
         except Withdrawn:
             continue
         except (StorageError, SensorError) as error:
-            warnings.warn(f"{path} is left out: {error}", stacklevel=4)
+            warnings.warn(f"{path} is skipped: {error}", stacklevel=4)
     return rows

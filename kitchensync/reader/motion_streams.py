@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.recording_source import RecordingSource
-from kitchensync.reader.timed_stream import TimedStream, interpolated, the_pandas
+from kitchensync.reader.timed_stream import TimedStream, import_pandas, interpolated
 from kitchensync.sensors.hololens.catalogue import headset_stream
 from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.shell.array_types import Floats, Floats32, Int64
@@ -34,12 +34,12 @@ class MotionStream(TimedStream):
     @property
     @abstractmethod
     def unit(self) -> str:
-        """Unit of the values: `rad/s`, `m/s^2`; the magnetometer's are as it sends them."""
+        """Unit of the values: `rad/s`, `m/s^2`; magnetometer values are not converted."""
 
     @property
     @abstractmethod
     def values(self) -> Floats32:
-        """All samples, (n, 3) float32 in `unit`. Raises NotKnown where nobody told the unit."""
+        """All samples, (n, 3) float32 in `unit`. Raises NotKnown if the unit is unknown."""
 
     def __len__(self) -> int:
         """Count the samples."""
@@ -66,20 +66,20 @@ class MotionStream(TimedStream):
     ) -> Iterator[tuple[Int64, Floats32]]:
         """Yield session ns (m,) and values (m, 3) of some samples at a time, in the order of the stream.
 
-        With `or_as_sent` values of an unknown unit are as they were sent.
+        With `or_as_sent` values of an unknown unit are not converted.
         """
         yield self.session_ns, self.values
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a table: columns x, y, z in `unit`, index session seconds. Needs pandas."""
-        pandas = the_pandas()
+        pandas = import_pandas()
         index = pandas.Index(self.times, name="session_s")
         columns = [f"{axis} ({self.unit})" for axis in AXES]
         return pandas.DataFrame(self.values, index=index, columns=columns)
 
 
 class HeadsetMotion(MotionStream):
-    """An inertial sensor of a headset; stamps are repaired over the whole recording."""
+    """An inertial sensor of a headset; its timestamps are repaired over the whole recording."""
 
     def __init__(self, recording: RecordingSource, name: str) -> None:
         super().__init__(recording, name)
@@ -88,7 +88,7 @@ class HeadsetMotion(MotionStream):
 
     @property
     def unit(self) -> str:
-        """Unit of the values: `rad/s`, `m/s^2`; the magnetometer's are as it sends them."""
+        """Unit of the values: `rad/s`, `m/s^2`; magnetometer values are not converted."""
         return "rad/s" if self._sensor.is_gyroscope else str(self._sensor.details(Profile())["unit"])
 
     @cached_property
@@ -97,7 +97,7 @@ class HeadsetMotion(MotionStream):
 
     @cached_property
     def values(self) -> Floats32:
-        """All samples, (n, 3) float32 in `unit`. Raises NotKnown where nobody told the unit."""
+        """All samples, (n, 3) float32 in `unit`. Raises NotKnown if the unit is unknown."""
         return self._samples.xyz * self._scale
 
     @cached_property
@@ -106,19 +106,19 @@ class HeadsetMotion(MotionStream):
         if scale is None and not self._sensor.is_gyroscope:
             scale = 1.0
         if scale is None:
-            words = "its unit is not known; "
+            remedy = "run `kitchensync sync`; for later recordings set gyroscope_unit in rig.toml"
             if not self.recording.film_cameras:
-                words += "only a camera's film can tell it: add one with `kitchensync gopro import`, then "
-            words += "run `kitchensync sync`; for later recordings state gyroscope_unit in rig.toml"
-            raise NotKnown(f"{self.recording.id}: {self.name}: {words}")
+                remedy = f"add a camera's video with `kitchensync gopro import`, then {remedy}"
+            raise NotKnown(f"{self.recording.id}: {self.name}: its unit is unknown; {remedy}")
         return np.float32(scale)
 
     def blocks(
         self, packets: int = BLOCK_PACKETS, *, or_as_sent: bool = False
     ) -> Iterator[tuple[Int64, Floats32]]:
-        """Yield session ns (m,) and values (m, 3) of some packets at a time: the stream is read twice, never held.
+        """Yield session ns (m,) and values (m, 3) of some packets at a time.
 
-        With `or_as_sent` values of an unknown unit are as they were sent.
+        The stream is read twice and never held in memory: repairing the timestamps needs all of them.
+        With `or_as_sent` values of an unknown unit are not converted.
         """
         clock, done = inertial_clock(self.stored), 0
         if clock is None:
@@ -127,20 +127,22 @@ class HeadsetMotion(MotionStream):
         scale = np.float32(1) if as_sent else self._scale
         hidden, device = self.stored.hidden, self.name.partition("/")[0]
         arrived_ns = self.stored.index["host_ns"].astype(np.int64)
-        held: list[tuple[Int64, Int64, Floats32]] = []
+        block: list[tuple[Int64, Int64, Floats32]] = []
         for row, samples in packets_of_samples(self.stored):
             ticks = clock.repair.ticks(samples["vinyl_ns"].astype(np.int64), first_sample=done)
             done += len(samples)
             if not hidden[row]:
-                held.append((ticks, np.full(len(ticks), arrived_ns[row]), samples["xyz"] * scale))
-            if len(held) >= packets:
-                yield self._placed(device, held)
-                held = []
-        if held:
-            yield self._placed(device, held)
+                block.append((ticks, np.full(len(ticks), arrived_ns[row]), samples["xyz"] * scale))
+            if len(block) >= packets:
+                yield self._on_session_time(device, block)
+                block = []
+        if block:
+            yield self._on_session_time(device, block)
 
-    def _placed(self, device: str, held: list[tuple[Int64, Int64, Floats32]]) -> tuple[Int64, Floats32]:
-        ticks, near_ns, values = (np.concatenate(part) for part in zip(*held, strict=True))
+    def _on_session_time(
+        self, device: str, block: list[tuple[Int64, Int64, Floats32]]
+    ) -> tuple[Int64, Floats32]:
+        ticks, near_ns, values = (np.concatenate(part) for part in zip(*block, strict=True))
         return self.recording.clock.of_ticks(device, ticks, near_ns), values
 
     def __len__(self) -> int:
@@ -150,6 +152,6 @@ class HeadsetMotion(MotionStream):
     @cached_property
     def session_ns(self) -> Int64:
         """Session time of each sample, (n,) int64 ns. Raises NotKnown."""
-        found = self._samples
-        arrived_ns = self.stored.index["host_ns"][found.row].astype(np.int64)
-        return self.recording.clock.of_ticks(self.name.partition("/")[0], found.ticks, arrived_ns)
+        samples, device = self._samples, self.name.partition("/")[0]
+        arrived_ns = self.stored.index["host_ns"][samples.row].astype(np.int64)
+        return self.recording.clock.of_ticks(device, samples.ticks, arrived_ns)

@@ -15,49 +15,51 @@ from kitchensync.storage.timeline.device_clock import HostClock, constant_clock
 from kitchensync.storage.timeline.session_time import SessionTime
 from kitchensync.storage.timeline.utc_times import UtcTimes, utc_times
 
-Found = TypeVar("Found", int, Int64)
+Time = TypeVar("Time", int, Int64)
 
 
 class NotKnown(StorageError):
-    """What nobody knows of a recording, such as when a film was made, with what to do."""
+    """A time or unit of a recording is unknown; the message has the remedy, if there is one."""
 
 
 class ReadingClock:
-    """`rec.clock`: session ns of device ticks and host times; without a headset from the recording's start."""
+    """`rec.clock`: session ns of device ticks and host times.
+
+    Without a headset session time begins at the start of the recording.
+    """
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self.main_headset = recording.main_headset
         self._started = recording.manifest.get("started") or {}
-        self._session = recording.session_time or self._since_start()
+        self._session = recording.session_time or SessionTime(
+            0, constant_clock(0, int(self._started.get("host_ns") or 0), 0)
+        )
         self._clocks: dict[str, HostClock | None] = {}
         self.has_host = bool(self.main_headset or recording.streams or recording.events())
-        "Whether session time is more than that of a film of which nobody knows when it was made."
-
-    def _since_start(self) -> SessionTime:
-        return SessionTime(0, constant_clock(0, int(self._started.get("host_ns") or 0), 0))
+        "False if session time is only that of a video with unknown start."
 
     @property
     def bound_s(self) -> float:
-        """How far host times may be off on this clock, seconds. Raises NotKnown where nobody knows."""
+        """Error bound of host times on this clock, seconds. Raises NotKnown."""
         return self._known(self._session.bound_ns) / 1e9
 
-    def _known(self, found: Found | None) -> Found:
-        """Return what the clock exchanges of the main headset tell. Raises NotKnown without any."""
-        if found is None:
-            raise NotKnown(f"{self._recording.id}: no clock exchange of {self.main_headset} was kept")
-        return found
+    def _known(self, time: Time | None) -> Time:
+        """Return a time that the clock exchanges of the main headset give. Raises NotKnown without exchanges."""
+        if time is None:
+            raise NotKnown(f"{self._recording.id}: no clock exchanges of {self.main_headset} are stored")
+        return time
 
     def host_clock(self, device: str) -> HostClock | None:
-        """Return a headset's ticks on the capture clock; None without exchanges."""
+        """Return the map of a headset's ticks to the capture clock; None without clock exchanges."""
         if device not in self._clocks:
             self._clocks[device] = self._recording.device_clock(device)
         return self._clocks[device]
 
     def _require_host(self) -> None:
         if not self.has_host:
-            words = "session time is that of its film, and nobody noted when that was made"
-            raise NotKnown(f"{self._recording.id}: {words}")
+            reason = "session time is that of its video, and the start of the video is unknown"
+            raise NotKnown(f"{self._recording.id}: {reason}")
 
     def of_host(self, host_ns: npt.ArrayLike) -> Int64:
         """Return session ns (n,) of CLOCK_MONOTONIC ns (n,). Raises NotKnown."""
@@ -65,19 +67,19 @@ class ReadingClock:
         return self._known(self._session.of_host(host_ns))
 
     def of_ticks(self, device: str, ticks: npt.ArrayLike, arrived_ns: npt.ArrayLike) -> Int64:
-        """Return session ns (n,) of a headset's ticks (n,), that arrived at host ns (n,). Raises NotKnown."""
+        """Return session ns (n,) of a headset's ticks (n,) that arrived at host ns (n,). Raises NotKnown."""
         if device == self.main_headset:
             return self._session.of_ticks(ticks, near_host_ns=arrived_ns)
         clock = self.host_clock(device)
         if clock is None:
-            raise NotKnown(f"{self._recording.id}: no clock exchange of {device} was kept")
+            raise NotKnown(f"{self._recording.id}: no clock exchanges of {device} are stored")
         near_ns = np.asarray(arrived_ns, np.int64)
         return self.of_host(clock.to_host_ns(np.asarray(ticks, np.int64), near_host_ns=near_ns))
 
     def bound_of_s(self, device: str, seconds: float) -> float:
-        """How far the times of a headset's packets may be off at an instant, seconds. Raises NotKnown.
+        """Return the error bound of a headset's packet times at an instant, seconds. Raises NotKnown.
 
-        0 for the one whose clock it is, until it was started anew.
+        0 for the main headset, until its clock restarted.
         """
         clock = self.host_clock(device)
         if device == self.main_headset:
@@ -86,7 +88,7 @@ class ReadingClock:
             return 0.0 if is_first else self.bound_s
         if clock is None:
             raise NotKnown(
-                f"{self._recording.id}: {device} has no clock, its packets have the time of their arrival"
+                f"{self._recording.id}: {device} has no clock; its packets have their arrival times"
             )
         return self.bound_s + clock.bound_ns / 1e9
 
@@ -103,7 +105,7 @@ class ReadingClock:
         return self.utc.to_utc(self.to_host(session_ns)).astype("datetime64[ns]")
 
     def utc_bound_ns(self, session_ns: npt.ArrayLike) -> Int64:
-        """How far `to_utc` may be off that computer's clock, ns (n,). Raises NotKnown."""
+        """Return the error bound of `to_utc` on that computer's clock, ns (n,). Raises NotKnown."""
         return self.utc.bound_ns(self.to_host(session_ns))
 
     @cached_property
@@ -111,5 +113,5 @@ class ReadingClock:
         """UTC of host times. Raises NotKnown."""
         times = utc_times(self._recording.manifest)
         if times is None:
-            raise NotKnown(f"{self._recording.id}: nobody wrote when it began")
+            raise NotKnown(f"{self._recording.id}: its start time is unknown")
         return times

@@ -1,4 +1,4 @@
-"""Instants read ahead by worker processes, in order, a few at a time."""
+"""Worker processes that read instants ahead, in order, a few at a time."""
 
 from __future__ import annotations
 
@@ -9,41 +9,43 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any
 
-_read_of: list[Any] = []
-"""In a worker process: what it reads of, opened once."""
+_sequence: list[Any] = []
+"""In a worker process: its sequence of instants, opened at the first task."""
 
 
 def read_in_workers(
-    made: tuple[Callable[..., Any], tuple[Any, ...]], count: int, workers: int, *, at_a_time: int
+    reduced: tuple[Callable[..., Any], tuple[Any, ...]], count: int, workers: int, *, at_a_time: int
 ) -> Iterator[Any]:
-    """Yield what is read of `count` instants in order; no more is read ahead than so many for each worker.
+    """Yield the values of `count` instants in order; each worker reads at most `at_a_time` instants ahead.
 
-    `made` is what makes the sequence of instants of a recording, and with what.
+    `reduced` is what `__reduce__` of the sequence of instants returns.
 
-    Raises what reading raises, and RuntimeError where workers cannot be started or one was killed.
+    Raises the errors of reading, and RuntimeError if a worker cannot be started or was killed.
     """
     pool = ProcessPoolExecutor(workers, get_context("spawn"))
-    # What opens them anew is sent, not they: what goes wrong there is an answer of the worker then, not its end.
-    make, (recording, *words) = made
-    opened = recording.__reduce__()
+    # A recording that cannot be opened while a task is unpickled would break the pool. So the worker gets the
+    # arguments for opening it, and an error becomes the result of its task.
+    make, (recording, *options) = reduced
+    open_recording = recording.__reduce__()
     try:
         ahead: deque[Future[list[Any]]] = deque()
         for first in range(0, count, at_a_time):
-            ahead.append(pool.submit(_read, make, opened, words, slice(first, first + at_a_time)))
+            numbers = slice(first, first + at_a_time)
+            ahead.append(pool.submit(_read, make, open_recording, options, numbers))
             if len(ahead) > workers:
                 yield from ahead.popleft().result()
-        for one in ahead:
-            yield from one.result()
+        for future in ahead:
+            yield from future.result()
     except BrokenProcessPool as error:
-        guard = 'a script has to call in_workers below `if __name__ == "__main__":`'
+        guard = 'scripts must call in_workers below `if __name__ == "__main__":`'
         raise RuntimeError(f"a worker process did not start or was killed; {guard}") from error
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _read(make: Callable[..., Any], opened: Any, words: list[Any], which: slice) -> list[Any]:
-    if not _read_of:
-        open_again, place = opened
-        _read_of.append(make(open_again(*place), *words))
-    read: list[Any] = _read_of[0][which]
-    return read
+def _read(make: Callable[..., Any], open_recording: Any, options: list[Any], numbers: slice) -> list[Any]:
+    if not _sequence:
+        function, arguments = open_recording
+        _sequence.append(make(function(*arguments), *options))
+    values: list[Any] = _sequence[0][numbers]
+    return values

@@ -1,4 +1,4 @@
-"""The records that a plug-in sensor declares: columns of numbers, also where the plug-in is not installed."""
+"""Records of plug-in sensors: columns of numbers, readable without the plug-in, as the manifest declares them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from kitchensync.sensors.stream import record_of
 from kitchensync.shell.array_types import Floats, Int64
 
 GAP_STEPS = 3.0
-"""Records further apart than so many usual steps, and than 0.1 s, have a gap between them."""
+"""Records have a gap between them if they are more than this many median steps and more than 0.1 s apart."""
 
 
 class RecordStream(PacketStream):
-    """Records of a plug-in sensor: `s["grams"]` is a column (n,), `s[i]` a record; a time is its packet's arrival."""
+    """Records of a plug-in sensor: `s["grams"]` is a column (n,), `s[i]` a record; times are arrival times."""
 
     kind = "records"
 
     @cached_property
     def _read(self) -> tuple[npt.NDArray[np.void], Int64]:
-        """All records (n,), those of a privacy pause left out, and the packet of each."""
+        """All records (n,) outside privacy pauses, and the packet of each."""
         record, hidden = record_of(self.stored.format), self.stored.hidden
         assert record is not None, "the manifest declares it"
         parts: list[npt.NDArray[np.void]] = [np.empty(0, record)]
@@ -33,7 +33,7 @@ class RecordStream(PacketStream):
             if hidden[row]:
                 continue
             if len(payload) % record.itemsize:
-                self.stored.bad[row] = f"{len(payload)} bytes: no whole number of {record.itemsize}"
+                self.stored.bad[row] = f"{len(payload)} bytes: not a multiple of {record.itemsize}"
                 continue
             parts.append(np.frombuffer(payload, record))
             rows += [row] * len(parts[-1])
@@ -55,7 +55,7 @@ class RecordStream(PacketStream):
         return self.values.dtype.names or ()
 
     def __getitem__(self, which: Any) -> Any:
-        """Return a column by its name, else a record by number, a slice of them or those of an array of numbers."""
+        """Return a column by its name, or records by a number, a slice or an array of numbers."""
         if isinstance(which, str):
             if which not in self.fields:
                 raise KeyError(f"{self.name} has no column {which}; there are: {', '.join(self.fields)}")
@@ -71,15 +71,15 @@ class RecordStream(PacketStream):
     def sample(self, times: npt.ArrayLike) -> Floats:
         """Return the columns at session times (m,), (m, fields) float64; NaN outside and over gaps.
 
-        Fractions are interpolated; of whole numbers and flags it is the nearest record's.
+        Floating-point columns are interpolated; integers and flags are those of the nearest record.
         """
         when, own_s = np.atleast_1d(np.asarray(times, np.float64)), self._sorted_times
         values = self.values[self._in_time]
         columns = np.column_stack([values[name].astype(np.float64) for name in self.fields])
         step_s = float(np.median(np.diff(own_s))) if len(own_s) > 1 else 0.0
-        found = interpolated(own_s, columns, when, max(LONGEST_GAP_S, GAP_STEPS * step_s))
+        sampled = interpolated(own_s, columns, when, max(LONGEST_GAP_S, GAP_STEPS * step_s))
         near = np.searchsorted((own_s[1:] + own_s[:-1]) / 2, when)
         for k, name in enumerate(self.fields):
             if values.dtype[name].kind != "f" and len(own_s):
-                found[:, k] = np.where(np.isnan(found[:, k]), np.nan, columns[near, k])
-        return found
+                sampled[:, k] = np.where(np.isnan(sampled[:, k]), np.nan, columns[near, k])
+        return sampled

@@ -1,4 +1,4 @@
-"""What the streams of an opened recording read of: its files, clock, alignment, and names."""
+"""Files, clock, alignment and names of a recording, which its streams read from."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from kitchensync.storage.timeline.clock_map import ClockMap
 HEAD = tuple(name for name, stream in STREAMS.items() if stream.is_head_pose)
 EYES = tuple(name for name, stream in STREAMS.items() if stream.rays_from_own_pose)
 BODY = {"head": HEAD, "hands": HEAD, "gaze": EYES + HEAD}
-"""What is read of a body, and the streams that tell it, the best first."""
+"""Body stream -> the headset's streams it can be read from, the best first."""
 DEPTHS = sorted((n for n, s in STREAMS.items() if s.kind == DEPTH), key=lambda n: -STREAMS[n].farthest_mm)
-"""What `depth` stands for: far depth sees the room, near depth the hands."""
+"""Streams that `depth` may mean, the best first: far depth sees the room, near depth the hands."""
 
 PLACES = np.dtype([("position", "<f4", (3,))])
 KEPT_OF_HANDS = np.dtype(
@@ -41,53 +41,57 @@ KEPT_OF_HANDS = np.dtype(
         for name in spatial_input.DTYPE.names or ()
     ]
 )
-"""What is kept of spatial input: of the joints of a hand their places, a third of all its bytes."""
+"""Fields of spatial input that are kept: of a hand's joints only the positions, a third of all bytes."""
 
 
 class Alignments(dict[str, Alignment]):
-    """What `sync` found of each film, by the film's name, and of all together.
+    """The alignment of each video by `sync`, by the video's name, and of all together.
 
-    `gyroscopes_within_ms` says how well the motion of two devices fits; `pictures_within_ms` how far the times of
-    pictures may be off, with what a camera's latency is assumed to be; `bound_at` adds how far the headset's clock is
-    known on the capture computer's.
+    `gyroscopes_within_ms` is the error bound of the fit between the motion of two devices. `pictures_within_ms`
+    bounds the times of frames, with the assumed latency of a camera. `bound_at` adds the error bound of the headset's
+    clock on the capture computer's clock.
     """
 
-    def __init__(self, found: list[Alignment]) -> None:
-        super().__init__({one.source: one for one in found})
+    def __init__(self, alignments: list[Alignment]) -> None:
+        super().__init__({alignment.source: alignment for alignment in alignments})
 
     @property
     def status(self) -> str:
-        """The worst verdict of all films: `aligned`, `check`, `not_aligned`; `not_done` before `sync`."""
+        """The worst status of all videos: `aligned`, `check`, `not_aligned`; `not_done` before `sync`."""
         worst = [status for status in (NOT_ALIGNED, CHECK, ALIGNED) if status in self.statuses.values()]
         return worst[0] if worst else "not_done"
 
     @property
     def statuses(self) -> dict[str, str]:
-        """The status of each film."""
-        return {name: one.status for name, one in self.items()}
+        """The status of each video."""
+        return {name: alignment.status for name, alignment in self.items()}
 
     @property
     def gyroscopes_within_ms(self) -> float | None:
-        """How far the gyroscopes of any film that was aligned may be off, ms, 95 %; None where it is not known."""
-        return max((one.bound95_ms for one in self.values() if one.bound95_ms is not None), default=None)
+        """Largest error bound of the gyroscopes of an aligned video, ms, 95 %; None if it is unknown."""
+        bounds_ms = [alignment.bound95_ms for alignment in self.values()]
+        return max((bound_ms for bound_ms in bounds_ms if bound_ms is not None), default=None)
 
     @property
     def pictures_within_ms(self) -> float | None:
-        """How far the pictures of any film that was aligned may be off, ms, 95 %; None where it is not known."""
-        return max((2 * one.total_ms for one in self.values() if one.total_ms is not None), default=None)
+        """Largest error bound of the frames of an aligned video, ms, 95 %; None if it is unknown."""
+        totals_ms = [alignment.total_ms for alignment in self.values()]
+        return max((2 * total_ms for total_ms in totals_ms if total_ms is not None), default=None)
 
     def __repr__(self) -> str:
-        return f"<{self.status}{', ' if self.bounds else ''}{self.bounds}: {', '.join(self) or 'no film'}>"
+        return f"<{self.status}{', ' if self.bounds else ''}{self.bounds}: {', '.join(self) or 'no video'}>"
 
     @property
     def bounds(self) -> str:
-        """How far motion and pictures of the least certain film may be off, in words."""
-        placed = [one for one in self.values() if one.is_placed]
-        return max(placed, key=lambda one: one.total_ms or 0.0).bounds_in_words if placed else ""
+        """Text with the error bounds of motion and frames of the least certain video."""
+        placed = [alignment for alignment in self.values() if alignment.is_placed]
+        if not placed:
+            return ""
+        return max(placed, key=lambda alignment: alignment.total_ms or 0.0).bounds_in_words
 
 
 class RecordingSource(ABC):
-    """What streams read from; `OpenedRecording` adds the streams."""
+    """A recording without its streams, which `OpenedRecording` adds."""
 
     def __init__(
         self,
@@ -97,10 +101,10 @@ class RecordingSource(ABC):
         purpose: Purpose | None = None,
         without_consent: str = "",
     ) -> None:
-        """Open a folder; what lies in privacy pauses is left out but `with_pauses`.
+        """Open a folder; data in privacy pauses is left out unless `with_pauses` is set.
 
-        `purpose`: only with the consent for it; `without_consent` is why, where nobody agreed. Raises NotARecording,
-        Withdrawn, NotPermitted.
+        With `purpose` the recording needs consent for it, or `without_consent`, the reason why none is needed. Raises
+        NotARecording, Withdrawn, NotPermitted.
         """
         self.path = path
         self._opened_with: dict[str, Any] = {
@@ -108,17 +112,17 @@ class RecordingSource(ABC):
         }  # fmt: skip
         self.stored = Recording(path, **self._opened_with)
         self.timelines: dict[str, Any] = {}
-        "Of each camera, kept by `film_streams.timeline_of`."
+        "Camera -> its timeline, filled by `film_streams.timeline_of`."
         self._records: dict[str, Records] = {}
 
     @abstractmethod
     def __getitem__(self, name: str) -> Any:
-        """Return a stream by its full name, or by the name of its attribute. Raises UnknownStream, FilesFreed."""
+        """Return a stream by its full name or its attribute name. Raises UnknownStream, FilesFreed."""
 
     @property
     @abstractmethod
     def duration(self) -> float:
-        """Session seconds of the last packet of the main headset, else of the longest film, else of any stream."""
+        """Session seconds of the last packet of the main headset, else of the longest video, else of any stream."""
 
     @property
     @abstractmethod
@@ -132,29 +136,29 @@ class RecordingSource(ABC):
 
     @cached_property
     def clock(self) -> ReadingClock:
-        """Session time of host times and of device ticks, and its bound."""
+        """Clock that converts host times and device ticks to session time."""
         return ReadingClock(self.stored)
 
     @cached_property
     def films(self) -> dict[str, list[Path]]:
-        """Files of each camera by its name, in order, those of adopted films too. Raises FilesFreed."""
+        """Files of each camera by its name, in order, with those of adopted videos. Raises FilesFreed."""
         return self.stored.films
 
     @cached_property
     def films_on_films(self) -> dict[str, ClockMap]:
-        """Without a headset: the map of each film to the media time of the film it was aligned with."""
-        known = [
-            one
-            for one in map(read_alignment, alignment_files(self.path))
-            if one.is_on_camera and one.is_placed
-        ]
-        return {one.source: one.clock_map for one in known if one.clock_map is not None}
+        """Without a headset: the map of each video to the media time of the video it was aligned with."""
+        pairs = self._aligned_on_cameras
+        return {pair.source: pair.clock_map for pair in pairs if pair.clock_map is not None}
 
     @cached_property
     def reference_films(self) -> set[str]:
-        """Without a headset: the films whose media time is session time, as the others were aligned with them."""
-        known = map(read_alignment, alignment_files(self.path))
-        return {one.master for one in known if one.is_on_camera and one.is_placed}
+        """Without a headset: the videos that others were aligned with; their media time is session time."""
+        return {pair.master for pair in self._aligned_on_cameras}
+
+    @property
+    def _aligned_on_cameras(self) -> list[Alignment]:
+        pairs = [read_alignment(path) for path in alignment_files(self.path)]
+        return [pair for pair in pairs if pair.is_on_camera and pair.is_placed]
 
     @property
     def film_cameras(self) -> list[str]:
@@ -163,16 +167,16 @@ class RecordingSource(ABC):
 
     @cached_property
     def bodies(self) -> list[str]:
-        """Full names of what is read of the bodies: `hololens/head`, `hololens/hands`, `hololens/gaze`."""
+        """Full names of the body streams: `hololens/head`, `hololens/hands`, `hololens/gaze`."""
         headsets = [
             name for name, about in self.stored.manifest["devices"].items() if about["kind"] == "hololens"
         ]
-        there = set(self.stored.streams)
+        stored = set(self.stored.streams)
         return [
             f"{device}/{short}"
             for device in headsets
-            for short, wanted in BODY.items()
-            if any(f"{device}/{one}" in there for one in wanted)
+            for short, sources in BODY.items()
+            if any(f"{device}/{source}" in stored for source in sources)
         ]
 
     @cached_property
@@ -182,28 +186,28 @@ class RecordingSource(ABC):
         return [*self.stored.streams, *cameras]
 
     def source_of(self, body: str) -> str:
-        """Return the stream of which head, hands or gaze of a body is read, by full names."""
+        """Return the full name of the stream that a body stream is read from."""
         device, _, short = body.rpartition("/")
-        told_by = (f"{device}/{one}" for one in BODY[short])
-        return next(one for one in told_by if one in self.stored.streams)
+        sources = (f"{device}/{source}" for source in BODY[short])
+        return next(source for source in sources if source in self.stored.streams)
 
     @cached_property
     def attributes(self) -> dict[str, str]:
         """Full name of each stream that is an attribute."""
         head = self.stored.main_headset
-        found = {camera.replace("-", "_"): f"{camera}/video" for camera in self.film_cameras}
-        if len(found) == 1:
-            found.setdefault("gopro", next(iter(found.values())))
-        mine = {
+        videos = {camera.replace("-", "_"): f"{camera}/video" for camera in self.film_cameras}
+        if len(videos) == 1:
+            videos.setdefault("gopro", next(iter(videos.values())))
+        own = {
             name.rpartition("/")[2]: name for name in self.stored.streams if name.partition("/")[0] == head
         }
         bodies = {name.rpartition("/")[2]: name for name in self.bodies if name.partition("/")[0] == head}
-        depth = next(({"depth": mine[one]} for one in DEPTHS if one in mine), {})
-        return found | mine | bodies | depth
+        depth = next(({"depth": own[name]} for name in DEPTHS if name in own), {})
+        return videos | own | bodies | depth
 
     @property
     def alignment(self) -> Alignments:
-        """What `sync` found of each film."""
+        """The alignment of each video by `sync`."""
         return Alignments([read_alignment(path) for path in alignment_files(self.path)])
 
     def utc(self, seconds: npt.ArrayLike) -> Any:
@@ -212,22 +216,22 @@ class RecordingSource(ABC):
         return self.clock.to_utc(_whole_ns(at_s)).reshape(at_s.shape)[()]
 
     def utc_bound(self, seconds: npt.ArrayLike) -> Any:
-        """How far `utc` may be off the capture computer's clock, seconds, of their shape. Raises NotKnown.
+        """Return the error bound of `utc` on the capture computer's clock, seconds, of their shape. Raises NotKnown.
 
-        Around the moment at which that clock was set it is the whole step.
+        Around the moment when that clock was set it is the whole step.
         """
         at_s = np.asarray(seconds, np.float64)
         return (self.clock.utc_bound_ns(_whole_ns(at_s)) / 1e9).reshape(at_s.shape)[()]
 
     def records(self, name: str) -> Records:
-        """Read what head, hands and gaze are made of, once."""
+        """Return the records of head, hands and gaze; a stream is read once."""
         if name not in self._records:
             has_hands = headset_stream(name.rpartition("/")[2]).record == spatial_input.DTYPE
             self._records[name] = read_records(self.stored[name], KEPT_OF_HANDS if has_hands else None)
         return self._records[name]
 
     def worlds_of(self, name: str) -> npt.NDArray[np.int32]:
-        """Return the world frame of each packet of a stream, (n,): poses of different ones cannot be compared."""
+        """Return the world frame of each packet of a stream, (n,): poses of different frames cannot be compared."""
         return world_frames(self.stored[name], read_notes(self.stored.readable).get(name, []))
 
 

@@ -1,4 +1,4 @@
-"""The steps and errors of a recording and what people did in it, as tables on session time."""
+"""Steps, errors and events of a recording as tables on session time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kitchensync.operations.filed_log import read_log
 from kitchensync.reader.film_streams import timeline_of
 from kitchensync.reader.reading_clock import NotKnown
 from kitchensync.reader.recording_source import RecordingSource
-from kitchensync.reader.timed_stream import the_pandas
+from kitchensync.reader.timed_stream import import_pandas
 from kitchensync.storage.names import PART_OF
 from kitchensync.storage.privacy import span_of
 from kitchensync.storage.recording_files.annotation_folder import MarkedVideo, accepted_steps
@@ -35,27 +35,27 @@ EVENT_COLUMNS = ("session_s", "kind", "writer", "bound_s", "body")
 
 
 def steps_of(recording: RecordingSource) -> pandas.DataFrame:
-    """Return a row a step, `start` and `end` in session seconds, NaN where it was not done.
+    """Return a row for each step, `start` and `end` in session seconds, NaN if it was not done.
 
-    `source` of `start`: `touch`, `annotation` (accepted step times) or `end of the step before`; `bound_s`: how far
-    both times may be off; `errors`: what was done wrong, in words. Without a recipe there are no rows.
+    `source` is that of `start`: `touch`, `annotation` (accepted step times) or `end of the step before`. `bound_s` is
+    the error bound of both times; `errors` describes the errors. Without a recipe there are no rows.
 
     Raises BadEventLog, BadAnnotations, NotKnown.
     """
-    return the_pandas().DataFrame(recording.step_rows, columns=list(STEP_COLUMNS))
+    return import_pandas().DataFrame(recording.step_rows, columns=list(STEP_COLUMNS))
 
 
 def step_rows_of(recording: RecordingSource) -> list[dict[str, Any]]:
-    """Return the rows of `steps_of`, without pandas; of a part those of what was done in it."""
+    """Return the rows of `steps_of`, without pandas; of a part of a recording only those of steps done in it."""
     path = recording.path
     _, state = read_log(path)
     if state["recording"] is None:
         return []
     accepted = accepted_steps(path)
-    told = entries_of(state, session_places(recording), lambda label: 0, accepted)
+    entries = entries_of(state, session_places(recording), lambda label: 0, accepted)
     film = MarkedTimes(recording, accepted) if accepted is not None else None
-    whose = {"recording": recording.id, "recipe": state["recording"]["name"]}
-    rows = [whose | _row(number, one, film) for number, one in enumerate(told)]
+    source = {"recording": recording.id, "recipe": state["recording"]["name"]}
+    rows = [source | _row(number, notes, film) for number, notes in enumerate(entries)]
     if PART_OF not in recording.stored.manifest:
         return rows
     start_s, end_s = span_of(recording.stored.manifest)
@@ -63,7 +63,7 @@ def step_rows_of(recording: RecordingSource) -> list[dict[str, Any]]:
 
 
 def session_places(recording: RecordingSource) -> Callable[[int], FilmPlace]:
-    """Return what gives the place of host ns in the session, with the doubt of a touch at that moment."""
+    """Return a function from host ns to the session time, with the error bound of a touch at that moment."""
     touches_ns: dict[int, int] = {}
     for event in recording.stored.events():
         touches_ns[event["host_ns"]] = max(event["uncertainty_ns"], touches_ns.get(event["host_ns"], 0))
@@ -76,21 +76,23 @@ def session_places(recording: RecordingSource) -> Callable[[int], FilmPlace]:
 
 
 class MarkedTimes:
-    """Session seconds of seconds of the film that annotators marked; `what` they marked. Raises NotKnown."""
+    """Map from seconds of the video that annotators marked to session seconds; `what` they marked.
+
+    Raises NotKnown.
+    """
 
     def __init__(self, recording: RecordingSource, marked: MarkedVideo, what: str = "steps") -> None:
         camera = next((name for name, files in recording.films.items() if files), "")
         if not camera:
-            raise NotKnown(f"{recording.id}: its {what} were marked in a film that is not here")
+            raise NotKnown(f"{recording.id}: its {what} were marked in a video that is missing")
         film = timeline_of(recording, camera)
         times = film.pictures.shown(film.clip.even_frames)
         if (marked.frames, marked.fps) != (len(times), times.fps):
-            theirs = f"{marked.frames} frames, {marked.fps} a second"
-            raise NotKnown(f"{recording.id}: its {what} were marked in a film of {theirs}; accept others")
+            other = f"{marked.frames} frames, {marked.fps} a second"
+            raise NotKnown(f"{recording.id}: its {what} were marked in a video of {other}; accept others")
         if not times.is_placed:
-            raise NotKnown(
-                f"{recording.id}: {what} were marked in {camera}'s film: {times.why or 'run `kitchensync sync`'}"
-            )
+            why = times.why or "run `kitchensync sync`"
+            raise NotKnown(f"{recording.id}: {what} were marked in {camera}'s video: {why}")
         self._placed_s = np.flatnonzero(times.capture_ns != UNKNOWN) / float(marked.fps)
         self._seconds = times.known / float(marked.fps)
         self._session_s = recording.clock.of_host(times.capture_ns[times.known]) / 1e9
@@ -98,7 +100,7 @@ class MarkedTimes:
         self.bound_s = float(times.bound_ns[times.known].max()) / 1e9
 
     def session_s(self, film_s: float) -> float:
-        """Return session seconds; NaN in a part of the film that is not aligned."""
+        """Return session seconds; NaN in a part of the video that is not aligned."""
         near_s = np.abs(self._placed_s - film_s).min()
         if near_s > 1.5 * self._step_s:
             return float("nan")
@@ -106,21 +108,21 @@ class MarkedTimes:
         return float(np.interp(film_s, self._seconds, self._session_s)) + beyond_s
 
     def place(self, film_s: float) -> FilmPlace:
-        """Return the place of a moment in the session, with the bounds of a frame and of the alignment."""
+        """Return the session time of a moment; its bound is one frame plus that of the alignment."""
         session_s = self.session_s(film_s)
-        outside = "this part of the film is not aligned" if np.isnan(session_s) else ""
+        outside = "this part of the video is not aligned" if np.isnan(session_s) else ""
         return FilmPlace(session_s, self._step_s + self.bound_s, outside)
 
 
-def _row(number: int, told: EntryNotes, film: MarkedTimes | None) -> dict[str, Any]:
-    entry, beside = told.entry, told.beside
+def _row(number: int, notes: EntryNotes, film: MarkedTimes | None) -> dict[str, Any]:
+    entry, beside = notes.entry, notes.beside
     start_s, end_s = (float(entry.start_s), float(entry.end_s)) if beside.get("done") else (np.nan, np.nan)
     if film is not None and beside.get("done"):
         start_s, end_s = film.session_s(start_s), film.session_s(end_s)
     flags = {name: entry.has_tag(tag) for name, tag in TAG_OF_COLUMN.items()}
     return {
         "entry": number,
-        "node": told.node,
+        "node": notes.node,
         "step": entry.description,
         "start": start_s,
         "end": end_s,
@@ -129,23 +131,23 @@ def _row(number: int, told: EntryNotes, film: MarkedTimes | None) -> dict[str, A
         "bound_s": float(beside.get("bound_s", np.nan)) + (film.bound_s if film is not None else 0.0),
         "error": bool(entry.errors),
         **flags,
-        "errors": "; ".join(dict.fromkeys(map(_in_words, entry.errors))),
+        "errors": "; ".join(dict.fromkeys(map(_text_of, entry.errors))),
     }
 
 
-def _in_words(error: TaggedError) -> str:
+def _text_of(error: TaggedError) -> str:
     return f"{error.tag}: {error.description}" if error.description else error.tag
 
 
 def error_table(rows: Sequence[ErrorRow]) -> pandas.DataFrame:
     """Return errors as a table: an unknown time is NaN, any other unknown value None."""
-    table = the_pandas().DataFrame(rows, columns=list(ERROR_COLUMNS))
+    table = import_pandas().DataFrame(rows, columns=list(ERROR_COLUMNS))
     whole = {"node": "Int64", "planned": bool}
     return table.astype(dict.fromkeys(ERROR_SECONDS, float) | whole)
 
 
 def error_rows_of(recording: RecordingSource) -> list[ErrorRow]:
-    """Return one row for each error; of a part of a recording, those that happened or were entered in that part.
+    """Return one row for each error; of a part of a recording only those that happened or were entered in it.
 
     Raises BadEventLog, BadAnnotations, NotKnown.
     """
@@ -165,11 +167,11 @@ def error_rows_of(recording: RecordingSource) -> list[ErrorRow]:
 
 
 def events_of(recording: RecordingSource) -> pandas.DataFrame:
-    """Return a row an event in the order of time: `session_s` within `bound_s`, `kind`, `writer`, `body`.
+    """Return a row for each event in order of time: `session_s`, `kind`, `writer`, `bound_s`, `body`.
 
     Raises BadEventLog, NotKnown.
     """
-    return the_pandas().DataFrame(event_rows_of(recording), columns=list(EVENT_COLUMNS))
+    return import_pandas().DataFrame(event_rows_of(recording), columns=list(EVENT_COLUMNS))
 
 
 def event_rows_of(recording: RecordingSource) -> list[tuple[float, str, str, float, dict[str, Any]]]:
@@ -181,10 +183,10 @@ def event_rows_of(recording: RecordingSource) -> list[tuple[float, str, str, flo
     return [
         (
             ns / 1e9,
-            one["kind"],
-            one["writer"],
-            recording.clock.bound_s + one["uncertainty_ns"] / 1e9,
-            one["body"],
+            event["kind"],
+            event["writer"],
+            recording.clock.bound_s + event["uncertainty_ns"] / 1e9,
+            event["body"],
         )
-        for ns, one in zip(session_ns.tolist(), events, strict=True)
+        for ns, event in zip(session_ns.tolist(), events, strict=True)
     ]

@@ -1,1 +1,1 @@
-"""What a device says: bytes on a wire or in a file, made into packets with times."""
+"""Data of devices: bytes on a wire or in a file, decoded into packets with times."""

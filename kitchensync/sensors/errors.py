@@ -1,4 +1,4 @@
-"""Every error of the sensor side, one base; each makes its own sentence from facts."""
+"""Errors of sensors, with one base class; each makes its message from its arguments."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 
 class SentError(Exception):
-    """An error that another process gets as it was, whatever facts it was made of."""
+    """An error that can be sent to another process, whatever arguments its constructor has."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _as_it_was, (type(self), self.args, self.__dict__)
+        return _without_init, (type(self), self.args, self.__dict__)
 
 
-def _as_it_was(kind: type[SentError], args: tuple[Any, ...], facts: dict[str, Any]) -> SentError:
+def _without_init(kind: type[SentError], args: tuple[Any, ...], attributes: dict[str, Any]) -> SentError:
     error = kind.__new__(kind, *args)
-    error.__dict__.update(facts)
+    error.__dict__.update(attributes)
     return error
 
 
 class SensorError(SentError):
-    """Base of all sensor errors: one line that names the thing and what to do."""
+    """Base class of all sensor errors: one line that names the object and the remedy."""
 
     exit_code = 1
 
@@ -30,7 +30,7 @@ class SensorError(SentError):
 
 
 class StreamError(SensorError):
-    """Something went wrong on one port of a headset."""
+    """An error on one port of a headset."""
 
     def __init__(self, host: str, port: int, stream: str, what: str) -> None:
         self.host, self.port, self.stream = host, port, stream
@@ -42,19 +42,19 @@ class ConnectFailed(StreamError):
 
 
 class StreamRefused(ConnectFailed):
-    """Nobody listens on the port."""
+    """No program listens on the port."""
 
     def __init__(self, host: str, port: int, stream: str) -> None:
         super().__init__(
             host,
             port,
             stream,
-            "connection refused; start the hl2ss app on the headset (3800-3808 also want Research Mode)",
+            "connection refused; start the hl2ss app on the headset (3800-3808 also need Research Mode)",
         )
 
 
 class StreamUnreachable(ConnectFailed):
-    """The host does not answer at all."""
+    """The host does not answer."""
 
     def __init__(self, host: str, port: int, stream: str, why: str) -> None:
         super().__init__(
@@ -63,7 +63,7 @@ class StreamUnreachable(ConnectFailed):
 
 
 class StreamSilent(StreamError):
-    """Connected, but the first byte never came."""
+    """The connection was made, but no byte came."""
 
     def __init__(self, host: str, port: int, stream: str, limit_s: float) -> None:
         super().__init__(
@@ -76,7 +76,7 @@ class StreamSilent(StreamError):
 
 
 class StreamStalled(StreamError):
-    """Packets came, then nothing for too long; the connection is still open."""
+    """Packets came, then none for too long; the connection is still open."""
 
     def __init__(self, host: str, port: int, stream: str, limit_s: float) -> None:
         super().__init__(
@@ -85,18 +85,18 @@ class StreamStalled(StreamError):
 
 
 class StreamClosed(StreamError):
-    """The connection ended; `at_boundary` tells whether a whole packet was the last thing received."""
+    """The connection ended; `at_boundary` is True if it ended after a complete packet."""
 
     def __init__(
         self, host: str, port: int, stream: str, at_boundary: bool, lost_bytes: int = 0, why: str = "closed"
     ) -> None:
         self.at_boundary, self.lost_bytes = at_boundary, lost_bytes
-        where = "after a whole packet" if at_boundary else f"inside a packet ({lost_bytes} bytes of it came)"
+        where = "after a complete packet" if at_boundary else f"inside a packet ({lost_bytes} bytes received)"
         super().__init__(host, port, stream, f"{why} by the headset {where}; reconnect")
 
 
 class StreamStopped(StreamClosed):
-    """We ended the stream ourselves by `stop()`."""
+    """The stream was ended by `stop()`."""
 
     def __init__(self, host: str, port: int, stream: str, at_boundary: bool, lost_bytes: int = 0) -> None:
         self.at_boundary, self.lost_bytes = at_boundary, lost_bytes
@@ -104,34 +104,34 @@ class StreamStopped(StreamClosed):
 
 
 class PacketsEnded(SensorError):
-    """A plug-in yields no more packets of a stream."""
+    """A plug-in has ended a stream."""
 
     at_boundary = True
 
     def __init__(self, stream: str) -> None:
-        super().__init__(f"{stream}: the sensor ended it after a whole packet; it is opened again")
+        super().__init__(f"{stream}: the sensor ended the stream after a complete packet; reopening it")
 
 
 class AbsurdSize(StreamError):
-    """A packet header promises more than its kind can hold: the place in the stream is lost."""
+    """A packet header has an impossible size: the position in the stream is lost."""
 
     def __init__(self, host: str, port: int, stream: str, size: int, limit: int) -> None:
         self.size, self.limit = size, limit
         super().__init__(
-            host, port, stream, f"a packet claims {size} bytes, the kind's limit is {limit}; reconnect"
+            host, port, stream, f"a packet claims {size} bytes, the stream's limit is {limit}; reconnect"
         )
 
 
 class BadPacket(SensorError):
-    """A payload that its stream's decoder cannot read."""
+    """A payload cannot be decoded."""
 
     def __init__(self, stream: str, why: str) -> None:
         self.stream = stream
-        super().__init__(f"{stream}: unreadable packet: {why}; it is kept as received")
+        super().__init__(f"{stream}: unreadable packet: {why}; it is stored as received")
 
 
 class NoConstants(SensorError):
-    """A stream did not give its calibration."""
+    """The calibration of a stream could not be downloaded."""
 
     def __init__(self, stream: str, why: str) -> None:
         self.stream = stream
@@ -139,21 +139,21 @@ class NoConstants(SensorError):
 
 
 class UnknownSensorStream(SensorError):
-    """A stream name that no sensor has."""
+    """No sensor has a stream with this name."""
 
     def __init__(self, name: str, known: list[str]) -> None:
         super().__init__(f"no stream {name!r}; known: {', '.join(known)}")
 
 
 class UnsupportedFormat(SensorError):
-    """A picture format or setting that the device does not offer."""
+    """The device does not offer this video format or setting."""
 
     def __init__(self, what: str, offered: str) -> None:
         super().__init__(f"{what} is not offered by the headset; choose one of {offered}")
 
 
 class UnsupportedServer(SensorError):
-    """The headset's app is not a version that we may trust."""
+    """The version of the headset's app is not supported."""
 
     def __init__(self, version: str, why: str) -> None:
         self.version = version
@@ -164,7 +164,7 @@ class UnsupportedServer(SensorError):
 
 
 class PvNotStarted(SensorError):
-    """The front camera did not come on (or go off) in time."""
+    """The front camera did not switch on (or off) in time."""
 
     def __init__(self, host: str, wanted: str, limit_s: float) -> None:
         super().__init__(
@@ -177,7 +177,7 @@ class PvNotStarted(SensorError):
 
 
 class CameraError(SensorError):
-    """Something went wrong with a GoPro."""
+    """An error of a GoPro."""
 
 
 class CameraLost(CameraError):
@@ -199,44 +199,44 @@ class CameraBusy(CameraError):
 class CameraRefused(CameraError):
     """The camera answered a command with an error."""
 
-    def __init__(self, url: str, command: str, status: int, said: str = "") -> None:
+    def __init__(self, url: str, command: str, status: int, detail: str = "") -> None:
         self.status = status
-        tail = f": {said}" if said else ""
+        tail = f": {detail}" if detail else ""
         super().__init__(
             f"{url}: the camera refused {command} (HTTP {status}){tail}; look at its screen and try again"
         )
 
 
 class CameraTalk(CameraError):
-    """The camera answered something that is not its language."""
+    """The camera's answer does not follow the protocol."""
 
     def __init__(self, url: str, what: str) -> None:
         super().__init__(f"{url}: unexpected answer: {what}; is this a GoPro?")
 
 
 class UnsafeName(CameraError):
-    """A folder or file name from the camera that must not become a path."""
+    """A folder or file name from the camera is not safe as a path."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"unsafe file name from the camera refused: {name!r}")
 
 
 class DownloadFailed(CameraError):
-    """A file could not be fetched whole; what came is kept as `.part` and continued next time."""
+    """A file could not be downloaded completely; the received bytes are kept as `.part` for the next attempt."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"{name}: download failed: {why}; run it again, it continues where it stopped")
 
 
 class CannotJoin(SensorError):
-    """Files that do not make one recording, or a place where they cannot be written."""
+    """The files are not chapters of one recording, or the result cannot be written."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"{name}: cannot be joined: {why}")
 
 
 class NoCredentials(CameraError):
-    """A camera on the home network whose name and password are not known here, or not kept safely."""
+    """Name and password of a camera on the home network are missing, or not stored safely."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"cohn:{name}: {why}")
@@ -253,14 +253,14 @@ class SdkMissing(CameraError):
 
 
 class UnreadableMedia(SensorError):
-    """A media file that cannot be opened as what it should be."""
+    """A media file cannot be read."""
 
     def __init__(self, path: Path | str, why: str) -> None:
         super().__init__(f"{path}: unreadable media file: {why}")
 
 
 class BadGpmf(SensorError):
-    """Bytes that are not GPMF."""
+    """The bytes are not GPMF."""
 
     def __init__(self, why: str, offset: int) -> None:
         self.offset = offset

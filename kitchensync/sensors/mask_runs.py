@@ -1,4 +1,4 @@
-"""Runs of what is marked in an array."""
+"""Runs of true values in a mask."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from kitchensync.shell.array_types import Mask
 
 
 def marked_runs(marked: Mask) -> list[tuple[int, int]]:
-    """Return (first, end) of each run of marked values of (n,), `end` being the first number behind it."""
+    """Return [first, end) of each run of true values of (n,)."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
     return [(first, end) for first, end in edges.reshape(-1, 2).tolist()]

@@ -1,4 +1,4 @@
-"""Sensors from outside: anything that yields packets with times becomes a stream like the headset's.
+"""Plug-in sensors: anything that yields packets with times becomes a stream like those of the headset.
 
 A package announces its sensor as an entry point of the group `kitchensync.sensors`: a callable that takes the table
 of `rig.toml` (`[sensor.NAME]` without `kind`) and returns a `Sensor`. Examples: `examples/plugins/`.
@@ -17,64 +17,67 @@ GROUP = "kitchensync.sensors"
 
 
 class SensorPacket(NamedTuple):
-    """One packet; a sensor without a clock of its own gives `host_ns() // 100`."""
+    """One packet; a sensor without its own clock uses `host_ns() // 100`."""
 
     device_ticks: int
-    "The sensor's stamp, 100 ns of its own clock."
+    "The sensor's timestamp, in 100 ns of its own clock."
     payload: bytes
 
 
 class Sensor(Protocol):
-    """A plug-in sensor. One thread a stream calls `packets`; `close` may be called from another."""
+    """A plug-in sensor. Each stream has one thread that calls `packets`.
+
+    `close` may be called from another thread.
+    """
 
     def streams(self) -> Sequence[SensorStream]:
-        """Report what it would send, without touching the device."""
+        """Return the streams of the sensor, without touching the device."""
         ...
 
     def packets(self, stream: str) -> Iterator[SensorPacket]:
         """Open the stream and yield its packets; return when the device has ended it.
 
-        Raise an error when it was lost: it is then opened again, with a named gap.
+        Raise an error if the device is lost: the stream is then opened again, and the ledger notes a gap.
         """
         ...
 
     def close(self) -> None:
-        """Let a `packets` that waits for the device return soon."""
+        """Make a `packets` that waits for the device return soon."""
         ...
 
 
 class ClockedSensor(Sensor, Protocol):
-    """A sensor that can be asked for its time: the answers are kept for the alignment as `clock/<device>`."""
+    """A sensor that can report its time; the clock exchanges are stored for the alignment as `clock/<device>`."""
 
     def clock_exchange(self) -> tuple[int, int, int]:
-        """Return host_ns before the question, host_ns after the answer, and the device's ticks."""
+        """Return host_ns before the request, host_ns after the answer, and the device's ticks."""
         ...
 
 
 class NoSuchSensor(SensorError):
     """No installed package announces this kind of sensor."""
 
-    def __init__(self, kind: str, known: Sequence[str]) -> None:
+    def __init__(self, kind: str, installed: Sequence[str]) -> None:
         super().__init__(
-            f"no sensor of kind {kind!r} is installed; there is: {', '.join(known) or 'none'}"
+            f"no sensor of kind {kind!r} is installed; installed: {', '.join(installed) or 'none'}"
             f" (packages announce theirs as entry points of {GROUP})"
         )
 
 
 class BadSensor(SensorError):
-    """A plug-in that does not do what a sensor must."""
+    """A plug-in does not follow the interface of sensors."""
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(f"sensor {kind!r}: {why}")
 
 
 def kinds() -> list[str]:
-    """Name the kinds of sensors that installed packages announce."""
+    """Return the kinds of sensors that installed packages announce."""
     return sorted(entry_points(group=GROUP).names)
 
 
 def installed_stream(kind: str, settings: Mapping[str, Any], name: str) -> SensorStream | None:
-    """Find a stream of a plug-in that is installed here; None where it is not, or cannot be made any more."""
+    """Return a stream of a plug-in; None if the plug-in is not installed or cannot be loaded."""
     try:
         streams = load_sensor(kind, settings).streams()
     except SensorError:
@@ -84,11 +87,11 @@ def installed_stream(kind: str, settings: Mapping[str, Any], name: str) -> Senso
 
 def load_sensor(kind: str, settings: Mapping[str, Any]) -> Sensor:
     """Make the sensor of a table of `rig.toml`. Raises `NoSuchSensor`, `BadSensor`."""
-    found = list(entry_points(group=GROUP, name=kind))
-    if not found:
+    plugins = list(entry_points(group=GROUP, name=kind))
+    if not plugins:
         raise NoSuchSensor(kind, kinds())
     try:
-        make = cast(Callable[[dict[str, Any]], Sensor], found[0].load())
+        make = cast(Callable[[dict[str, Any]], Sensor], plugins[0].load())
         sensor = make(dict(settings))
         streams = sensor.streams()
         names = [stream.name for stream in streams]
@@ -98,7 +101,7 @@ def load_sensor(kind: str, settings: Mapping[str, Any]) -> Sensor:
     except Exception as error:
         raise BadSensor(kind, f"{type(error).__name__}: {error}") from error
     if not names or len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
-        raise BadSensor(kind, f"its stream names {names} must be different words")
+        raise BadSensor(kind, f"its stream names {names} must be different identifiers")
     for stream in streams:
         if stream.record is not None and record_of(stream.kept_format) != stream.record:
             raise BadSensor(

@@ -1,4 +1,4 @@
-"""Spans in which a sensor repeats one value: a live gyroscope or eye tracker never does for a second."""
+"""Spans in which a sensor repeats one value, which a live gyroscope or eye tracker never does for a second."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy.typing as npt
 from kitchensync.sensors.mask_runs import marked_runs
 
 STILL_S = 1.0
+"""Shortest span that counts as still, seconds."""
 
 
 def still_spans(
@@ -15,7 +16,7 @@ def still_spans(
 ) -> list[tuple[float, float]]:
     """Return (first, last) seconds of each run of bit-identical rows that lasts at least `least_s`.
 
-    `t_s` (n,) in increasing order, `values` (n, fields). A hole in the times ends no run.
+    `t_s` (n,) in increasing order, `values` (n, fields). A gap in the times does not end a run.
     """
     if len(values) < 2:
         return []

@@ -47,10 +47,10 @@ def parse_json(
         numbers: Any = {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _bounded}
         found = json.loads(text, object_pairs_hook=pairs, **numbers)
         if _SURROGATE.search(text):
-            json.dumps(found, ensure_ascii=False).encode()  # half a letter can never be written or shown
+            json.dumps(found, ensure_ascii=False).encode()  # half a character can never be written or shown
         return found
     except UnicodeEncodeError as error:
-        raise BadJson("has half a letter (a lone surrogate, \\ud800 to \\udfff); write it whole") from error
+        raise BadJson("has half a character (a lone surrogate, \\ud800 to \\udfff); complete it") from error
     except RecursionError as error:
         raise BadJson("nested too deeply") from error
     except ValueError as error:

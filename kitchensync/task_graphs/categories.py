@@ -1,4 +1,4 @@
-"""The error categories of CaptainCook4D with everything that tables, pages and questions say of them."""
+"""The error categories of CaptainCook4D, with their names in tables, pages and questions."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 
 class Category(NamedTuple):
-    """One category. Its icon is the class `c<number>` of `icons.css`, its name on pages `category.<number>`."""
+    """One category. Its icon is the class `c<number>` of `icons.css`; its translated name is `category.<number>`."""
 
     number: int
     name: str
     tag: str
     "The published name."
     column: str
-    "Column of tables; an error that is of no other category than Other has none."
+    "Column of tables; empty for Other."
     deed: str = ""
-    "What the person did, in questions to models."
+    "The error, in questions to models."
     question: str = ""
-    "What the cook would ask, in questions about a video."
+    "The cook's question, in questions about a video."
 
 
 CATEGORIES = (

@@ -1,6 +1,6 @@
-"""A task graph: steps with stable ids, edges "this before that", and the partial order they make.
+"""A task graph: steps with stable ids, and edges "this before that", which define a partial order.
 
-Texts are never keys: published graphs hold several steps of one text.
+Texts are never keys: published graphs have several steps with the same text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EdgeKind = Literal["", "physical", "quality", "convention"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A typed piece of a step: characters [start, end) of its label."""
+    """A typed part of a step: characters [start, end) of its label."""
 
     kind: SpanKind
     start: int
@@ -37,8 +37,8 @@ class Span:
 class Step:
     """One node of a graph; `label` is the text of the file, `action-text` in CaptainCook4D.
 
-    `est_s` is how long it takes (0: not known), `passive` that it runs by itself, `hazards` what can hurt. `extra`
-    is a JSON object of what only its file format knows, carried along.
+    `est_s` is the estimated duration (0: unknown); a `passive` step runs by itself. `extra` is a JSON object with the
+    data that only its file format has.
     """
 
     node: int
@@ -51,34 +51,35 @@ class Step:
 
     @property
     def is_terminal(self) -> bool:
-        """Return whether this is START or END, which nobody performs."""
+        """Return whether this is START or END, which are not performed."""
         return self.label in (START, END)
 
     @property
     def action(self) -> str:
-        """The word before the first hyphen, or nothing when the label has none."""
+        """The word before the first hyphen; empty if the label has no hyphen."""
         action, hyphen, _ = self.label.partition("-")
         return action.strip() if hyphen else ""
 
     @property
     def instruction(self) -> str:
-        """The label without its action word, as it stands."""
+        """The label without its action word."""
         _, hyphen, text = self.label.partition("-")
         return (text if hyphen else self.label).strip()
 
     @property
     def text(self) -> str:
-        """What a person reads: the instruction, led by the action where it does not name it."""
+        """The text that people read: the instruction, after the action if the instruction lacks it."""
         text, action = self.instruction, self.action
         if not action:
             return self.label.strip()
-        spoken = text if action.lower() in text.lower() else f"{action} {text}"
-        return spoken[:1].upper() + spoken[1:]
+        if action.lower() not in text.lower():
+            text = f"{action} {text}"
+        return text[:1].upper() + text[1:]
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What is known about an edge: why it must hold, and who said so (a person, a rule, a data set)."""
+    """Facts about an edge: its kind, its reason, and its origin (a person, a rule, a data set)."""
 
     edge: Edge
     kind: EdgeKind = ""
@@ -89,7 +90,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The labels of all steps in one language, and what the recipe is called in it."""
+    """The labels of all steps and the title of the recipe in one language."""
 
     language: str
     labels: tuple[tuple[int, str], ...]
@@ -98,7 +99,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class RecipeVersion:
-    """Which recipe a graph belongs to, which version of it, and where it comes from."""
+    """The recipe, version and source of a graph."""
 
     recipe: str = ""
     version: str = ""
@@ -109,10 +110,10 @@ class RecipeVersion:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes and edges (u, v) = u is done before v, in the order of their file; START and END included.
+    """Nodes, and edges (u, v): u is done before v. Both include START and END and are in the order of their file.
 
-    `edges` are what holds. `links` says more about some of them; `suggested` are proposals that nobody accepted yet:
-    they order nothing.
+    `links` has facts about some of the edges. `suggested` are proposed edges that are not accepted yet; they do not
+    affect the order.
     """
 
     name: str
@@ -127,17 +128,17 @@ class Graph:
 
     @cached_property
     def by_node(self) -> dict[int, Step]:
-        """Find a step by its id."""
+        """Node id -> step."""
         return {step.node: step for step in self.nodes}
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The nodes that a person performs, by ascending id."""
+        """The nodes without START and END, by ascending id."""
         return tuple(sorted((s for s in self.nodes if not s.is_terminal), key=lambda step: step.node))
 
     @cached_property
     def inner_edges(self) -> tuple[Edge, ...]:
-        """The edges between performed steps, ascending, each once."""
+        """The edges without those of START and END, ascending, each once."""
         ends = {self.start, self.end}
         return tuple(sorted(edge for edge in set(self.edges) if not ends & set(edge)))
 
@@ -154,30 +155,29 @@ class Graph:
     @cached_property
     def successors(self) -> dict[int, list[int]]:
         """Direct successors of every node, ascending."""
-        found: dict[int, list[int]] = {step.node: [] for step in self.nodes}
+        successors: dict[int, list[int]] = {step.node: [] for step in self.nodes}
         for before, after in sorted(set(self.edges)):
-            found[before].append(after)
-        return found
+            successors[before].append(after)
+        return successors
 
     @cached_property
     def numbered(self) -> Graph:
-        """The graph with steps that read the same told apart by a number: a sentence about one names that one."""
-        times = Counter(step.text for step in self.steps)
-        found: Counter[str] = Counter()
+        """The graph with a number added to steps that share a text, so that a sentence can name one of them."""
+        count = Counter(step.text for step in self.steps)
+        numbers: Counter[str] = Counter()
         labels = {}
         for step in self.steps:
-            found[step.text] += 1
-            labels[step.node] = f"{step.label} #{found[step.text]}" if times[step.text] > 1 else step.label
-        return replace(
-            self, nodes=tuple(replace(step, label=labels.get(step.node, step.label)) for step in self.nodes)
-        )
+            numbers[step.text] += 1
+            labels[step.node] = f"{step.label} #{numbers[step.text]}" if count[step.text] > 1 else step.label
+        nodes = [replace(step, label=labels.get(step.node, step.label)) for step in self.nodes]
+        return replace(self, nodes=tuple(nodes))
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over everything that matters, in canonical order: equal for equal content.
+        """SHA-256 of the content in canonical order.
 
-        The file's name, the sequence of nodes and edges, and proposals are left out; facts that a graph does not have
-        add nothing, so a plain graph has one hash in every format.
+        It does not depend on the file's name, the sequence of nodes and edges, or suggestions. Absent facts are not
+        hashed, so a graph without facts has the same hash in every format.
         """
         content: dict[str, object] = {
             "nodes": sorted([step.node, step.label] for step in self.nodes),
@@ -185,7 +185,9 @@ class Graph:
         }
         more = {
             "facts": sorted(
-                [s.node, s.est_s, s.passive, *sorted(s.hazards)] for s in self.nodes if _has_facts(s)
+                [s.node, s.est_s, s.passive, *sorted(s.hazards)]
+                for s in self.nodes
+                if s.est_s or s.passive or s.hazards
             ),
             "spans": sorted([s.node, p.kind, p.start, p.end] for s in self.nodes for p in s.spans),
             "links": sorted(
@@ -203,22 +205,18 @@ class Graph:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def in_language(self, language: str) -> Graph:
-        """Return the graph with the labels of another language version. Raises NotFound."""
+        """Return the graph with the labels of another language. Raises NotFound."""
         if language == self.language:
             return self
-        found = next((wording for wording in self.wordings if wording.language == language), None)
-        if found is None:
-            known = ", ".join([self.language or "(unnamed)", *(w.language for w in self.wordings)])
+        wording = next((wording for wording in self.wordings if wording.language == language), None)
+        if wording is None:
+            languages = ", ".join([self.language or "(unnamed)", *(w.language for w in self.wordings)])
             raise NotFound(
-                "no language {name!r}; {recipe} has {known}", name=language, recipe=self.name, known=known
+                "no language {name!r}; {recipe} has {known}", name=language, recipe=self.name, known=languages
             )
-        labels = dict(found.labels)
+        labels = dict(wording.labels)
         nodes = tuple(s if s.is_terminal else replace(s, label=labels[s.node], spans=()) for s in self.nodes)
         own = Wording(self.language, tuple((s.node, s.label) for s in self.steps), self.recipe.title)
-        others = tuple(wording for wording in self.wordings if wording is not found)
-        recipe = replace(self.recipe, title=found.title)
+        others = tuple(other for other in self.wordings if other is not wording)
+        recipe = replace(self.recipe, title=wording.title)
         return replace(self, nodes=nodes, language=language, wordings=(*others, own), recipe=recipe)
-
-
-def _has_facts(step: Step) -> bool:
-    return bool(step.est_s or step.passive or step.hazards)

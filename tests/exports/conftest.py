@@ -14,7 +14,7 @@ from kitchensync.storage.manifest import edit_manifest
 
 @pytest.fixture(scope="session")
 def cooked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording of which nothing may be changed."""
+    """A recording that tests must not change."""
     root = tmp_path_factory.mktemp("cooked")
     write_cooked(root)
     with edit_manifest(root / "take1") as manifest:
@@ -24,7 +24,7 @@ def cooked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def with_hands(cooked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The recording of all exports with both hands before the head, and the front camera's constants."""
+    """The recording with both hands in front of the head, and the front camera's constants."""
     take = Path(shutil.copytree(cooked, tmp_path_factory.mktemp("with_hands") / "take1"))
     give_hands(take)
     return take

@@ -1,4 +1,4 @@
-"""`batch export`: the same files and answers as the export of each recording by itself."""
+"""`batch export` gives the same files and answers as single exports."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def takes(cooked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return tmp_path / "data"
 
 
-def run(code: int, *words: object) -> dict:
-    done = CliRunner().invoke(main, [*map(str, words)])
+def run(code: int, *args: object) -> dict:
+    done = CliRunner().invoke(main, [*map(str, args)])
     assert done.exit_code == code, done.output
     return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("form", ["tables", "mcap"])
-def test_many_are_exported_as_each_by_itself(takes: Path, form: str) -> None:
+def test_a_batch_exports_the_same_as_single_exports(takes: Path, form: str) -> None:
     alone, together = takes.parent / "alone", takes.parent / "together"
     expected = run(0, "export", form, takes, "--out", alone, *FEW, "--json")
     answer = run(1, "batch", "export", takes, "--jobs", 2, "--json", "--", form, "--out", together, *FEW)
@@ -44,7 +44,7 @@ def test_many_are_exported_as_each_by_itself(takes: Path, form: str) -> None:
         "one": "exported", "other": "exported", "refused": "refused",
     }  # fmt: skip
     assert [rows[name]["answer"]["recordings"] for name in ("one", "other")] == [
-        [one] for one in json.loads(json.dumps(expected["recordings"]).replace(str(alone), str(together)))
+        [entry] for entry in json.loads(json.dumps(expected["recordings"]).replace(str(alone), str(together)))
     ]
     assert rows["refused"]["reason"] == expected["left_out"]["refused"]
     files = {path.relative_to(alone) for path in alone.rglob("*") if path.is_file()}
@@ -53,7 +53,7 @@ def test_many_are_exported_as_each_by_itself(takes: Path, form: str) -> None:
     assert any(str(together) in str(line) for line in read_derived(takes / "one")), "a withdrawal finds it"
 
 
-def test_what_is_not_said_is_asked_for(takes: Path) -> None:
+def test_missing_arguments_are_named(takes: Path) -> None:
     done = CliRunner().invoke(main, ["batch", "export", str(takes), "--", "lerobot", "--out", "x"])
     assert done.exit_code == 2
     assert "say after -- what to export: mcap, tables" in done.output

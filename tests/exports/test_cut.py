@@ -1,4 +1,4 @@
-"""A part of a recording: what is in it is as it was, and nothing else of the whole is."""
+"""`kitchensync cut`: a part has the same data as the whole recording, and nothing outside its span."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ run = partial(answer, code=None)
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording that was agreed to and aligned; times of its packets are those of the world."""
+    """An aligned recording with consent; its packets have the true times of the virtual kitchen."""
     take = write_aligned(tmp_path_factory.mktemp("whole"))
     with edit_manifest(take) as manifest:
         manifest |= {"consent": "form-7", "consent_scopes": ["annotate"], "state": "complete"}
@@ -53,7 +53,7 @@ def write_aligned(folder: Path) -> Path:
 
 
 def copied(recording: Path, to: Path) -> Path:
-    """Copy a recording without what is noted of what was written of it."""
+    """Copy a recording without the list of files derived from it."""
     return Path(shutil.copytree(recording, to, ignore=shutil.ignore_patterns("_app")))
 
 
@@ -72,21 +72,21 @@ def part(whole: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def payloads_in(recording: Path, stream: str) -> list[bytes]:
-    """All payloads that lie in a recording's files, read by h5py alone."""
-    found = []
+    """All payloads in a recording's files, read by h5py alone."""
+    payloads = []
     for path in sorted((recording / stream).glob("*.h5")):
         with h5py.File(path) as file:
             content = b"".join(
                 np.asarray(file[name]).tobytes() for name in file if name not in ("index", "pose")
             )
             for row in file["index"]:
-                found.append(content[int(row["offset"]) : int(row["offset"]) + int(row["size"])])
-    return found
+                payloads.append(content[int(row["offset"]) : int(row["offset"]) + int(row["size"])])
+    return payloads
 
 
-def test_what_is_in_the_span_is_read_as_before(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
-    path, said = part
-    assert (said["recording"], said["of"], said["sync"]) == ("part", "take1", "aligned")
+def test_the_span_is_read_as_before(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
+    path, report = part
+    assert (report["recording"], report["of"], report["sync"]) == ("part", "take1", "aligned")
     with ks.open(whole) as before, ks.open(path) as after:
         for name in ("pv", "gopro", "gyroscope"):
             old, new = getattr(before, name), getattr(after, name)
@@ -99,35 +99,36 @@ def test_what_is_in_the_span_is_read_as_before(whole: Path, part: tuple[Path, di
                 seconds = float(old.times[at])
                 assert np.array_equal(new.at(seconds), old[int(at)]), f"{name} at {seconds}"
             assert np.array_equal(new[-1], old.at(float(new.times[-1]))), (
-                "the last one, with nothing behind it"
+                "the last frame, which no other follows"
             )
         assert after.utc(10.0) == before.utc(10.0)
     maps = [
-        json.loads((one / "sync/alignment/GX010001.MP4.json").read_text())["map"] for one in (whole, path)
+        json.loads((folder / "sync/alignment/GX010001.MP4.json").read_text())["map"]
+        for folder in (whole, path)
     ]
-    assert maps[0] == maps[1], "aligned by the same motion"
+    assert maps[0] == maps[1], "the alignment is kept"
 
 
-def test_info_says_of_a_part_what_is_in_the_part(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
-    before, said = (run("info", one) for one in (whole, part[0]))
-    assert said["seconds"] == LAST_S - FIRST_S < before["seconds"]
+def test_info_describes_only_the_part(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
+    before, report = (run("info", folder) for folder in (whole, part[0]))
+    assert report["seconds"] == LAST_S - FIRST_S < before["seconds"]
     with ks.open(part[0]) as after:
         for name in ("pv", "gyroscope"):
-            facts, times = said["streams"][f"hololens/{name}"], getattr(after, name).times
+            facts, times = report["streams"][f"hololens/{name}"], getattr(after, name).times
             assert facts["packets"] < before["streams"][f"hololens/{name}"]["packets"]
             assert facts["from_s"] > FIRST_S - EDGE_S - GROUP_S - 0.1
             assert facts["to_s"] < LAST_S + EDGE_S
             assert times.min() >= facts["from_s"] - 0.001
-    (film,) = said["cameras"]["gopro"]["files"]
+    (film,) = report["cameras"]["gopro"]["files"]
     with av.open(str(part[0] / FILM)) as opened:
         shown = sum(packet.size > 4 for packet in opened.demux(video=0))
         rate = float(opened.streams.video[0].average_rate)
     assert film["pictures"] == shown < before["cameras"]["gopro"]["files"][0]["pictures"]
     assert film["seconds"] == pytest.approx(shown / rate, abs=0.01)
-    assert said["cameras"]["gopro"]["seconds"] == film["seconds"]
+    assert report["cameras"]["gopro"]["seconds"] == film["seconds"]
 
 
-def test_its_steps_are_those_that_were_done_in_it_and_count_once(
+def test_a_part_has_only_its_own_steps_and_they_are_counted_once(
     whole: Path, part: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     with ks.open(whole) as before, ks.open(part[0]) as after:
@@ -142,53 +143,53 @@ def test_its_steps_are_those_that_were_done_in_it_and_count_once(
     with ks.open(tmp_path / "again") as again:
         assert list(again.steps["node"]) == list(of_part["node"][of_part["start"] < 11])
     copied(whole, tmp_path / "take1")
-    said = run("list", tmp_path)["recordings"]
-    assert [(one["recording"], one["part_of"]) for one in said] == [("again", "part"), ("take1", None)]
-    assert [one["recording"] for one in run("list", tmp_path, "--where", "part_of=")["recordings"]] == [
+    report = run("list", tmp_path)["recordings"]
+    assert [(row["recording"], row["part_of"]) for row in report] == [("again", "part"), ("take1", None)]
+    assert [row["recording"] for row in run("list", tmp_path, "--where", "part_of=")["recordings"]] == [
         "take1"
     ]
     assert list(ks.steps(tmp_path)["step"]) == list(of_whole["step"])
 
 
-def test_nothing_outside_of_the_span_is_in_its_files(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
+def test_files_of_a_part_have_nothing_outside_the_span(
+    whole: Path, part: tuple[Path, dict[str, Any]]
+) -> None:
     path, _ = part
-    kept, every = payloads_in(path, PV), payloads_in(whole, PV)
-    first = every.index(kept[0])
-    assert kept == every[first : first + len(kept)]
-    assert len(kept) < 31 * (LAST_S - FIRST_S + 2 * EDGE_S) + 30, "and from the key frame before it"
+    kept, of_whole = payloads_in(path, PV), payloads_in(whole, PV)
+    first = of_whole.index(kept[0])
+    assert kept == of_whole[first : first + len(kept)]
+    assert len(kept) < 31 * (LAST_S - FIRST_S + 2 * EDGE_S) + 30, "it starts at the key frame before the span"
     sizes = {}
-    for one in (whole, path):
-        with av.open(str(one / FILM)) as film:
+    for folder in (whole, path):
+        with av.open(str(folder / FILM)) as film:
             packets = [bytes(packet) for packet in film.demux(video=0) if packet.size]
             sound = (
                 [bytes(packet) for packet in film.demux(audio=0) if packet.size] if film.streams.audio else []
             )
-        sizes[one] = len(packets)
-        if one == path:
+        sizes[folder] = len(packets)
+        if folder == path:
             emptied = [number for number, packet in enumerate(packets) if packet == bytes(4)]
-    assert sizes[whole] == sizes[path], "pictures keep their numbers"
+    assert sizes[whole] == sizes[path], "frames keep their numbers"
     with ks.open(whole) as before:
-        left = before.gopro.times[np.setdiff1d(np.arange(len(packets)), emptied)]
-    assert FIRST_S - EDGE_S - 2 * GROUP_S < left.min() < FIRST_S
-    assert LAST_S < left.max() < LAST_S + EDGE_S
+        kept_s = before.gopro.times[np.setdiff1d(np.arange(len(packets)), emptied)]
+    assert FIRST_S - EDGE_S - 2 * GROUP_S < kept_s.min() < FIRST_S
+    assert LAST_S < kept_s.max() < LAST_S + EDGE_S
     assert 0 < sizes[path] - len(emptied) < sizes[path] / 2
     assert sound == []
     assert (path / FILM).stat().st_size < (whole / FILM).stat().st_size
 
 
-def test_each_picture_of_the_film_is_that_of_the_whole(
-    whole: Path, part: tuple[Path, dict[str, Any]]
-) -> None:
+def test_frames_of_the_video_are_those_of_the_whole(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
     with av.open(str(whole / FILM)) as film:
-        every = [picture.to_ndarray(format="rgb24") for picture in film.decode(video=0)]
+        every_frame = [picture.to_ndarray(format="rgb24") for picture in film.decode(video=0)]
     with ks.open(part[0]) as after:
         rows = after.gopro.rows
         assert np.array_equal(rows, np.arange(rows[0], rows[-1] + 1))
         for at in (0, 1, len(rows) // 2, len(rows) - 1):
-            assert np.array_equal(after.gopro[at], every[rows[at]]), at
+            assert np.array_equal(after.gopro[at], every_frame[rows[at]]), at
 
 
-def test_verify_passes_consent_goes_with_it_and_what_is_missing_is_named(
+def test_a_part_passes_verify_with_its_gaps_and_keeps_consent(
     whole: Path, part: tuple[Path, dict[str, Any]]
 ) -> None:
     path, _ = part
@@ -197,12 +198,12 @@ def test_verify_passes_consent_goes_with_it_and_what_is_missing_is_named(
     assert listed["verdict"] == part[1]["verdict"] == after["status"]
     assert after["corrupt"] == []
     assert after["status"] == before["status"], after["reasons"]
-    for name, said in after["streams"].items():
+    for name, report in after["streams"].items():
         if name.startswith("hololens/"):
-            assert said["received"] == before["streams"][name]["received"]
-            gone = sum(last + 1 - first for first, last in said["missing"])
-            assert said["stored"] + gone == said["received"]
-            assert {gap["cause"] for gap in said["gaps"]} <= {
+            assert report["received"] == before["streams"][name]["received"]
+            gone = sum(last + 1 - first for first, last in report["missing"])
+            assert report["stored"] + gone == report["received"]
+            assert {gap["cause"] for gap in report["gaps"]} <= {
                 "cut",
                 *(g["cause"] for g in before["streams"][name]["gaps"]),
             }
@@ -211,57 +212,59 @@ def test_verify_passes_consent_goes_with_it_and_what_is_missing_is_named(
     assert [new[key] for key in ("consent", "consent_scopes")] == ["form-7", ["annotate"]]
 
 
-def test_a_part_can_be_cut_again_and_its_seconds_stay(
+def test_a_part_can_be_cut_again_and_keeps_its_session_time(
     part: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     path, _ = part
-    said = run("cut", path, "--from", 10, "--to", 11, "--out", tmp_path / "again")
-    assert said["recording"] == "again"
+    report = run("cut", path, "--from", 10, "--to", 11, "--out", tmp_path / "again")
+    assert report["recording"] == "again"
     with ks.open(path) as before, ks.open(tmp_path / "again") as after:
         assert np.array_equal(after.pv.at(10.5), before.pv.at(10.5))
         assert 9 - EDGE_S < after.gopro.times[0] < 10 < 11 < after.gopro.times[-1] < 11 + EDGE_S
     run("cut", path, "--from", 0, "--out", tmp_path / "wider")
     with ks.open(path) as before, ks.open(tmp_path / "wider") as after:
-        assert np.array_equal(after.gopro.times, before.gopro.times), "nothing comes back"
+        assert np.array_equal(after.gopro.times, before.gopro.times), "data outside the part are not restored"
         assert np.array_equal(after.pv.times, before.pv.times)
 
 
-def test_the_film_of_a_part_is_handed_over_as_mcap(part: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_the_video_of_a_part_is_exported_as_mcap(part: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     take = Path(shutil.copytree(part[0], tmp_path / "part"))
     with edit_manifest(take) as manifest:
         manifest["consent_scopes"] = ["release_raw"]
-    (said,) = run("export", "mcap", take, "--out", tmp_path / "out")["recordings"]
+    (report,) = run("export", "mcap", take, "--out", tmp_path / "out")["recordings"]
     with ks.open(take) as after:
-        assert len(after.gopro) - 30 < said["messages"]["gopro/video"] <= len(after.gopro), (
-            "from a key picture on"
+        assert len(after.gopro) - 30 < report["messages"]["gopro/video"] <= len(after.gopro), (
+            "from a key frame on"
         )
 
 
-def test_the_span_of_a_part_is_handed_over_as_that_of_the_whole(whole: Path, tmp_path: Path) -> None:
+def test_a_span_is_exported_the_same_from_a_part_and_the_whole(whole: Path, tmp_path: Path) -> None:
     take = copied(whole, tmp_path / "take1")
     with edit_manifest(take) as manifest:
         manifest["consent_scopes"] = ["release_raw"]
     span = ("--from", FIRST_S + 0.9, "--to", LAST_S, "--streams", "pv,video")
     run("cut", take, *span[:4], "--out", tmp_path / "part")
     counts = []
-    for one in (take, tmp_path / "part"):
-        (said,) = run("export", "mcap", one, *span, "--out", tmp_path / f"{one.name}-out")["recordings"]
+    for folder in (take, tmp_path / "part"):
+        (report,) = run("export", "mcap", folder, *span, "--out", tmp_path / f"{folder.name}-out")[
+            "recordings"
+        ]
         counts.append(
-            {topic: count for topic, count in said["messages"].items() if topic in (PV, "gopro/video")}
+            {topic: count for topic, count in report["messages"].items() if topic in (PV, "gopro/video")}
         )
     assert counts[0] == counts[1]
     assert min(counts[0].values()) > 100
 
 
-def test_no_data_set_counts_a_part_as_a_recording(part: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+def test_a_data_set_does_not_accept_a_part(part: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     take = Path(shutil.copytree(part[0], tmp_path / "data" / "part"))
     with edit_manifest(take) as manifest:
         manifest["consent_scopes"] = ["release_raw"]
-    said = answer("release", "captaincook4d", take.parent, "--out", tmp_path / "out", code=1)
-    assert "it was cut or replayed from another recording; use that one" in said["reason"]
+    report = answer("release", "captaincook4d", take.parent, "--out", tmp_path / "out", code=1)
+    assert "it was cut or replayed from another recording; use that one" in report["reason"]
 
 
-def test_what_lies_in_a_privacy_pause_is_not_there_at_all(tmp_path: Path) -> None:
+def test_nothing_of_a_privacy_pause_is_in_a_part(tmp_path: Path) -> None:
     whole = write_aligned(tmp_path)
     log, out = EventLog(whole, "tablet"), tmp_path / "part"
     for kind, at_s in (("pause", 10), ("resume", 11), ("pause", 25), ("resume", 26)):
@@ -275,17 +278,17 @@ def test_what_lies_in_a_privacy_pause_is_not_there_at_all(tmp_path: Path) -> Non
         for at in range(len(shown.pv)):
             assert np.array_equal(shown.pv[at], before.pv.at(float(shown.pv.times[at]))), at
     kept = payloads_in(out, PV)
-    with ks.open(whole, with_pauses=True) as every:
-        inside = (every.pv.times > hole + 0.1) & (every.pv.times < hole + 0.9)
-        hidden = {every.stored[PV].payload(int(row)) for row in np.flatnonzero(inside)}
+    with ks.open(whole, with_pauses=True) as unpaused:
+        inside = (unpaused.pv.times > hole + 0.1) & (unpaused.pv.times < hole + 0.9)
+        hidden = {unpaused.stored[PV].payload(int(row)) for row in np.flatnonzero(inside)}
     assert hidden
     assert not hidden & set(kept)
-    check_no_pauses(out)  # the other pause is not in the part: nothing is to be destroyed
-    before, said = payloads_in(out, PV), run("redact", out, "--reason", "test")
-    assert (said["status"], said["films"], payloads_in(out, PV)) == ("nothing", [], before)
+    check_no_pauses(out)  # the other pause is outside the part
+    before, report = payloads_in(out, PV), run("redact", out, "--reason", "test")
+    assert (report["status"], report["films"], payloads_in(out, PV)) == ("nothing", [], before)
 
 
-def test_what_arrived_late_is_judged_by_its_stamp(whole: Path, tmp_path: Path) -> None:
+def test_late_packets_are_cut_by_their_timestamp(whole: Path, tmp_path: Path) -> None:
     take = copied(whole, tmp_path / "take1")
     with open_recording(take) as opened:
         stream, poses = opened[PV], opened[PV].poses()
@@ -305,7 +308,7 @@ def test_what_arrived_late_is_judged_by_its_stamp(whole: Path, tmp_path: Path) -
     assert not kept & {packet.payload for packet in late[:30]}
 
 
-def test_a_pause_that_is_filed_later_is_destroyed_and_nothing_else(
+def test_a_pause_that_is_entered_later_is_destroyed(
     part: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     take = Path(shutil.copytree(part[0], tmp_path / "part"))
@@ -321,16 +324,14 @@ def test_a_pause_that_is_filed_later_is_destroyed_and_nothing_else(
     assert run("verify", take)["corrupt"] == []
 
 
-def test_a_withdrawal_of_the_whole_finds_its_parts_wherever_they_were_put(
-    whole: Path, tmp_path: Path
-) -> None:
+def test_a_withdrawal_of_the_whole_finds_moved_parts(whole: Path, tmp_path: Path) -> None:
     data, away = tmp_path / "data", tmp_path / "away"
     take, other = (copied(whole, data / name) for name in ("take1", "take2"))
-    for one, pseudonym in ((take, "P07"), (other, "P08")):
-        with edit_manifest(one) as manifest:
-            manifest |= {"recording": one.name, "pseudonym": pseudonym, "uuid": f"uuid of {one.name}"}
-        with edit_media(one) as media:
-            media["files"] = [{"file": "GX010001.MP4", "sha256": f"film of {one.name}"}]
+    for folder, pseudonym in ((take, "P07"), (other, "P08")):
+        with edit_manifest(folder) as manifest:
+            manifest |= {"recording": folder.name, "pseudonym": pseudonym, "uuid": f"uuid of {folder.name}"}
+        with edit_media(folder) as media:
+            media["files"] = [{"file": "GX010001.MP4", "sha256": f"video of {folder.name}"}]
     run("cut", take, "--from", 9, "--to", 14, "--out", data / "part")
     run("cut", data / "part", "--from", 10, "--to", 11, "--out", away / "part-of-part")
     run("cut", take, "--from", 9, "--to", 10, "--out", away / "noted")
@@ -343,66 +344,69 @@ def test_a_withdrawal_of_the_whole_finds_its_parts_wherever_they_were_put(
     run("cut", data / "part", "--from", 9.2, "--to", 9.8, "--out", tmp_path / "far" / "of-part")
     shutil.copytree(data / "part", data / "deep" / "copy")
     (data / "part").rename(data / "deep" / "part")
-    said = run("withdraw", data / "take1")
-    assert said["status"] == "done", json.dumps(said)
+    report = run("withdraw", data / "take1")
+    assert report["status"] == "done", json.dumps(report)
     gone = {data / "take1", data / "deep/part", data / "deep/copy", tmp_path / "far/of-part"}
     gone |= {away / name for name in ("part-of-part", "noted", "named-anew", "of-between")}
-    assert {Path(one["place"]) for one in said["places"]} >= gone
-    for one in gone:
-        assert [path.name for path in one.rglob("*") if path.is_file()] == ["recording.json"], one
-    for one in (other, data / "other-part"):
-        assert "withdrawn" not in read_manifest(one)
-        assert (one / FILM).is_file()
+    assert {Path(place["place"]) for place in report["places"]} >= gone
+    for folder in gone:
+        assert [path.name for path in folder.rglob("*") if path.is_file()] == ["recording.json"], folder
+    for folder in (other, data / "other-part"):
+        assert "withdrawn" not in read_manifest(folder)
+        assert (folder / FILM).is_file()
     assert run("withdraw", data / "take1")["status"] == "done", "again"
 
 
-def test_a_withdrawal_of_a_part_leaves_the_whole_and_its_other_parts(whole: Path, tmp_path: Path) -> None:
+def test_a_withdrawal_of_a_part_leaves_the_others(whole: Path, tmp_path: Path) -> None:
     take = copied(whole, tmp_path / "data" / "take1")
     for name in ("part", "other"):
         run("cut", take, "--from", 9, "--to", 14, "--out", take.parent / name)
-    said = run("withdraw", take.parent / "part")
-    assert (said["status"], said["recordings"]) == ("done", ["part"])
-    assert run("withdraw", take.parent / "part")["recordings"] == ["part"], "its tombstone finds no other"
+    report = run("withdraw", take.parent / "part")
+    assert (report["status"], report["recordings"]) == ("done", ["part"])
+    assert run("withdraw", take.parent / "part")["recordings"] == ["part"], "and no other"
     for name in ("take1", "other"):
         assert (take.parent / name / FILM).is_file()
         assert "withdrawn" not in read_manifest(take.parent / name)
-    assert "open" not in json.dumps([one["open"] for one in run("withdraw", take)["places"] if one["open"]])
+    places = run("withdraw", take)["places"]
+    assert "open" not in json.dumps([place["open"] for place in places if place["open"]])
 
 
-def test_a_part_that_cannot_be_read_is_named_and_the_others_go(whole: Path, tmp_path: Path) -> None:
+def test_a_withdrawal_names_unreadable_parts_and_removes_the_others(whole: Path, tmp_path: Path) -> None:
     take = copied(whole, tmp_path / "data" / "take1")
     for name in ("broken", "part"):
         run("cut", take, "--from", 9, "--to", 10, "--out", take.parent / name)
     (take.parent / "broken" / "recording.json").write_text('{"broken')
-    said = run("withdraw", take)
-    assert [one["place"] for one in said["places"] if one["open"]] == [str(take.parent / "broken")]
+    report = run("withdraw", take)
+    assert [place["place"] for place in report["places"] if place["open"]] == [str(take.parent / "broken")]
     assert [path.parent.parent.name for path in take.parent.rglob("*.MP4")] == ["broken"]
 
 
-def test_all_of_a_person_are_withdrawn_parts_among_them(whole: Path, tmp_path: Path) -> None:
+def test_a_withdrawal_of_a_person_includes_parts(whole: Path, tmp_path: Path) -> None:
     take = copied(whole, tmp_path / "data" / "take1")
     with edit_manifest(take) as manifest:
         manifest["pseudonym"] = "P07"
     run("cut", take, "--from", 9, "--to", 14, "--out", take.parent / "a-part")
-    said = run("withdraw", "--person", "P07", "--data", take.parent)
-    assert (said["status"], sorted(said["recordings"])) == ("done", ["a-part", "take1"]), json.dumps(said)
+    report = run("withdraw", "--person", "P07", "--data", take.parent)
+    assert (report["status"], sorted(report["recordings"])) == ("done", ["a-part", "take1"]), json.dumps(
+        report
+    )
     assert not list(take.parent.rglob("*.MP4"))
 
 
 def test_a_recording_is_never_replaced(whole: Path, part: tuple[Path, dict[str, Any]]) -> None:
-    for there in (whole, part[0]):
-        said = answer("cut", whole, "--to", 5, "--out", there, code=1)["reason"]
-        assert f"{there.name}: is a recording" in said
+    for existing in (whole, part[0]):
+        report = answer("cut", whole, "--to", 5, "--out", existing, code=1)["reason"]
+        assert f"{existing.name}: is a recording" in report
     assert (whole / FILM).is_file()
 
 
-def test_what_cannot_be_cut_is_refused_in_one_line(whole: Path, tmp_path: Path) -> None:
-    def refused(*words: Any, code: int = 1) -> str:
-        return str(answer("cut", *words, "--out", tmp_path / "out", code=code)["reason"])
+def test_invalid_cuts_are_refused_in_one_line(whole: Path, tmp_path: Path) -> None:
+    def refused(*args: Any, code: int = 1) -> str:
+        return str(answer("cut", *args, "--out", tmp_path / "out", code=code)["reason"])
 
-    assert "nothing lies there" in refused(whole, "--from", 500)
-    assert "is nothing" in refused(whole, "--from", 5, "--to", 4)
-    assert "no step 4 was done" in refused(whole, "--step", 4)
+    assert "the span is empty" in refused(whole, "--from", 500)
+    assert "is an empty span" in refused(whole, "--from", 5, "--to", 4)
+    assert "step 4 was not done" in refused(whole, "--step", 4)
     alone = Path(shutil.copytree(whole, tmp_path / "alone"))
     clock = min(alone.glob("clock/*/*.h5"))
     size = clock.stat().st_size
@@ -416,5 +420,5 @@ def test_what_cannot_be_cut_is_refused_in_one_line(whole: Path, tmp_path: Path) 
         manifest["state"] = "recording"
     assert "it is not finished" in refused(alone, "--to", 5)
     assert not (tmp_path / "out").exists()
-    said = answer("cut", whole, "--to", 5, "--out", tmp_path / "my part", code=1)["reason"]
-    assert "my part" in said
+    report = answer("cut", whole, "--to", 5, "--out", tmp_path / "my part", code=1)["reason"]
+    assert "my part" in report

@@ -1,4 +1,4 @@
-"""Damaged and partial recordings: each export gives what it can and names the rest, or refuses in one line."""
+"""Each export of a damaged recording writes what it can and names the rest, or refuses in one line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def cut(pattern: str, part: float = 0.5) -> Callable[[Path], None]:
-    """Leave only the first part of files."""
+    """Truncate files."""
 
     def damage(take: Path) -> None:
         for path in sorted(take.glob(pattern)):
@@ -61,7 +61,7 @@ def stated(**facts: object) -> Callable[[Path], None]:
 
 
 DAMAGES: dict[str, Callable[[Path], None]] = {
-    "half a chunk of pictures": cut("hololens/pv/*1.h5"),
+    "half a chunk of frames": cut("hololens/pv/*1.h5"),
     "half of every chunk": cut("hololens/*/*.h5"),
     "noise in the gyroscope": noise("hololens/gyroscope/*.h5"),
     "noise in the hands": noise("hololens/spatial_input/*.h5"),
@@ -69,11 +69,11 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
     "no gyroscope": without("hololens/gyroscope"),
     "no clock": without("clock"),
     "no headset": without("hololens"),
-    "nothing of a headset": without("hololens/*/*.h5"),
-    "half a film": cut("gopro/*.MP4"),
-    "an empty film": cut("gopro/*.MP4", 0.0),
-    "noise in a film": noise("gopro/*.MP4"),
-    "no film": without("gopro"),
+    "no packets of the headset": without("hololens/*/*.h5"),
+    "half a video": cut("gopro/*.MP4"),
+    "an empty video": cut("gopro/*.MP4", 0.0),
+    "noise in a video": noise("gopro/*.MP4"),
+    "no video": without("gopro"),
     "not synchronized": without("sync"),
     "an alignment of nothing": text("sync/alignment/GX010001.MP4.json", "[]"),
     "half an index": cut("sync/index.parquet"),
@@ -99,19 +99,19 @@ def test_a_damaged_recording_is_exported_in_part_or_refused_in_one_line(
     shutil.copytree(cooked, tmp_path / "take1")
     DAMAGES[damage](tmp_path / "take1")
     out = tmp_path / "out"
-    words = ["export", kind, str(tmp_path / "take1"), "--out", str(out), "--from", "5", "--to", "7", "--json"]
-    done = CliRunner().invoke(main, words)
+    args = ["export", kind, str(tmp_path / "take1"), "--out", str(out), "--from", "5", "--to", "7", "--json"]
+    done = CliRunner().invoke(main, args)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exc_info
-    said = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     if done.exit_code:
         assert done.exit_code == 1
-        assert said["status"] == "refused"
+        assert report["status"] == "refused"
         assert done.stderr.startswith("kitchensync: ")
         assert done.stderr.count("\n") == 1, done.stderr
-        assert not any(path.is_file() for path in out.rglob("*")), "nothing looks as if it were whole"
+        assert not any(path.is_file() for path in out.rglob("*")), "no incomplete file is left behind"
     else:
         assert any(path.is_file() for path in out.rglob("*"))
-        whole = damage in (
+        is_whole = damage in (
             "half an index",
             "no start",
             "no devices",
@@ -119,4 +119,6 @@ def test_a_damaged_recording_is_exported_in_part_or_refused_in_one_line(
             "no log",
             "no headset",
         )
-        assert whole or said["left_out"] or any(one["left_out"] for one in said.get("recordings", []))
+        assert (
+            is_whole or report["left_out"] or any(entry["left_out"] for entry in report.get("recordings", []))
+        )

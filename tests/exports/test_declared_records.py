@@ -1,4 +1,4 @@
-"""Records that a plug-in sensor declares: read as columns, resampled and exported; what cannot be is named (WARN)."""
+"""Records of a plug-in sensor are read as columns, resampled and exported; others are left out with a warning."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from kitchensync.storage.manifest import edit_manifest
 pytestmark = pytest.mark.slow
 RECORD = np.dtype([("grams", "<f4"), ("is_still", "u1"), ("utc", "<i4")])
 COUNT, STEP_NS, START_NS = 100, 200_000_000, HOST0_NS + 2_000_000_000
-"""Five packets a second from 2 s on: further apart than what is a gap of the headset's motion."""
+"""Five packets a second from 2 s on; between samples of the headset's motion this would be a gap."""
 SOUND_PARTS = "scale/weight,gopro/video,gopro/audio,hololens/gyroscope,hololens/spatial_input"
-"""Of the recording of all exports what is whole: its depth lacks the headset's constants."""
+"""The streams that are exported without a warning; poses of depth lack the headset's constants."""
 UNDECLARED = {"codec": "json"}
 
 
@@ -35,23 +35,23 @@ def arrived_ns(packet: Any) -> Any:
 
 def records_of(packet: int, each: int) -> np.ndarray:
     numbers = packet * each + np.arange(each)
-    found = np.zeros(each, RECORD)
-    found["grams"], found["is_still"], found["utc"] = numbers * 2.5, numbers % 2, -numbers
-    return found
+    records = np.zeros(each, RECORD)
+    records["grams"], records["is_still"], records["utc"] = numbers * 2.5, numbers % 2, -numbers
+    return records
 
 
 def with_scale(
-    cooked: Path, folder: Path, each: int = 1, form: dict[str, Any] | None = None, spoilt: int = -1
+    cooked: Path, folder: Path, each: int = 1, form: dict[str, Any] | None = None, cut_short: int = -1
 ) -> Path:
-    """Add the stream `scale/weight` to a copy; the payload of one packet is cut short where that is wanted."""
+    """Add the stream `scale/weight` to a copy; the payload of packet `cut_short` is incomplete."""
     take = Path(shutil.copytree(cooked, folder / "take1"))
-    payloads = [records_of(k, each).tobytes()[: 5 if k == spoilt else None] for k in range(COUNT)]
-    packets = [Packet(k, 1, k, int(arrived_ns(k)), 1, one, b"") for k, one in enumerate(payloads)]
+    payloads = [records_of(k, each).tobytes()[: 5 if k == cut_short else None] for k in range(COUNT)]
+    packets = [Packet(k, 1, k, int(arrived_ns(k)), 1, payload, b"") for k, payload in enumerate(payloads)]
     (take / "scale" / "weight").mkdir(parents=True)
     seal(take / "scale" / "weight", 1, packets, {})
     declared = {"record": [[name, RECORD[name].str] for name in RECORD.names or ()]}
     with edit_manifest(take) as manifest:
-        manifest["devices"]["scale"] = {"kind": "plugin", "sensor": "nobody has it"}
+        manifest["devices"]["scale"] = {"kind": "plugin", "sensor": "not installed"}
         manifest["streams"]["scale/weight"] = {"nominal_hz": 5, "format": form or declared}
     return take
 
@@ -65,14 +65,14 @@ def export(form: str, take: Path, out: Path, *more: object) -> tuple[dict[str, A
 def messages_in(path: Path) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
     """Return the schema of the stream, and (log time, message) of each of its packets."""
     with path.open("rb") as file:
-        found = [
+        messages = [
             (schema, message.log_time, json.loads(message.data))
             for schema, channel, message in make_reader(file).iter_messages(topics=["/scale/weight"])
             if channel.message_encoding == "json"
         ]
-    assert found[0][0] is not None
-    assert found[0][0].encoding == "jsonschema"
-    return json.loads(found[0][0].data), [(at_ns, message) for _, at_ns, message in found]
+    assert messages[0][0] is not None
+    assert messages[0][0].encoding == "jsonschema"
+    return json.loads(messages[0][0].data), [(at_ns, message) for _, at_ns, message in messages]
 
 
 @pytest.mark.parametrize("each", [1, 3])
@@ -96,12 +96,12 @@ def test_records_are_resampled(cooked: Path, tmp_path: Path) -> None:
         scale = rec["scale/weight"]
         first_s, step_s = float(scale.times[0]), STEP_NS / 1e9
         places = np.array([0.0, 0.25, 7.5, 40.1, COUNT - 1.0])
-        found = scale.sample(first_s + places * step_s)
-        np.testing.assert_allclose(found[:, 0], places * 2.5, rtol=1e-3, atol=1e-3)
-        np.testing.assert_allclose(found[[0, 1, 3, 4], 1], [0, 0, 0, 1])
+        samples = scale.sample(first_s + places * step_s)
+        np.testing.assert_allclose(samples[:, 0], places * 2.5, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(samples[[0, 1, 3, 4], 1], [0, 0, 0, 1])
         assert np.isnan(scale.sample([first_s - 1, float(scale.times[-1]) + 1])).all()
         instants = rec.instants(2, first_s, first_s + 3, read=["scale/weight"])
-        grams = [one["scale/weight"][0] for one in instants]
+        grams = [values["scale/weight"][0] for values in instants]
         np.testing.assert_allclose(grams, np.arange(7) * 0.5 / step_s * 2.5, atol=1e-3)
         assert len(list(instants.in_workers(1))) == 7
 
@@ -110,47 +110,47 @@ def test_records_are_resampled(cooked: Path, tmp_path: Path) -> None:
 def test_records_are_exported(cooked: Path, tmp_path: Path, each: int) -> None:
     take = with_scale(cooked, tmp_path, each)
     true = np.concatenate([records_of(k, each) for k in range(COUNT)])
-    said, _ = export("tables", take, tmp_path / "tables", "--csv", "--streams", SOUND_PARTS)
-    assert said["status"] == "PASS"
-    assert said["recordings"][0]["tables"]["scale/weight"]["rows"] == len(true)
+    report, _ = export("tables", take, tmp_path / "tables", "--csv", "--streams", SOUND_PARTS)
+    assert report["status"] == "PASS"
+    assert report["recordings"][0]["tables"]["scale/weight"]["rows"] == len(true)
     for read, form in ((pandas.read_parquet, "parquet"), (pandas.read_csv, "csv")):
         table = read(tmp_path / "tables" / "take1" / "scale" / f"weight.{form}")
         assert table["grams"].tolist() == true["grams"].tolist()
         assert table["is_still"].tolist() == true["is_still"].tolist()
         assert table["utc_of_record"].tolist() == true["utc"].tolist()
         np.testing.assert_allclose(table["host_ns"], np.repeat(arrived_ns(np.arange(COUNT)), each), atol=1)
-    said, _ = export("mcap", take, tmp_path / "mcap", "--streams", "scale/weight,hololens/pv")
-    assert said["recordings"][0]["messages"]["scale/weight"] == COUNT
+    report, _ = export("mcap", take, tmp_path / "mcap", "--streams", "scale/weight,hololens/pv")
+    assert report["recordings"][0]["messages"]["scale/weight"] == COUNT
     schema, messages = messages_in(tmp_path / "mcap" / "take1.mcap")
     assert list(schema["properties"]) == list(RECORD.names or ())
     np.testing.assert_allclose([at_ns for at_ns, _ in messages], arrived_ns(np.arange(COUNT)), atol=1)
     for k, (_, message) in enumerate(messages):
-        wanted = records_of(k, each)
+        expected = records_of(k, each)
         assert message == {
-            n: wanted[n].tolist() if each > 1 else wanted[n][0].item() for n in schema["properties"]
+            n: expected[n].tolist() if each > 1 else expected[n][0].item() for n in schema["properties"]
         }
 
 
-def test_what_cannot_be_exported_is_named_and_makes_it_warn(cooked: Path, tmp_path: Path) -> None:
+def test_left_out_records_are_named_with_a_warning(cooked: Path, tmp_path: Path) -> None:
     parts = SOUND_PARTS.removeprefix("scale/weight,")
     whole, _ = export("tables", cooked, tmp_path / "whole", "--streams", parts)
     assert whole["recordings"][0]["left_out"].keys() == {"gopro/audio", "hololens/spatial_input"}
-    assert whole["status"] == "PASS", "no table is for those"
+    assert whole["status"] == "PASS", "these streams have no tables"
     for name, more, why in (
-        ("undeclared", {"form": UNDECLARED}, "nobody declared a record"),
-        ("spoilt", {"spoilt": 7}, "1 packets cannot be read"),
+        ("undeclared", {"form": UNDECLARED}, "the sensor declares no record"),
+        ("cut_short", {"cut_short": 7}, "1 packets cannot be read"),
     ):
         take = with_scale(cooked, tmp_path / name, **more)  # type: ignore[arg-type]
         for form in ("tables", "mcap"):
-            said, done = export(form, take, tmp_path / name / form, "--streams", "scale/weight,pv")
-            assert said["status"] == "WARN"
-            assert why in said["recordings"][0]["left_out"]["scale/weight"]
+            report, done = export(form, take, tmp_path / name / form, "--streams", "scale/weight,pv")
+            assert report["status"] == "WARN"
+            assert why in report["recordings"][0]["left_out"]["scale/weight"]
             assert "scale/weight left out" in done.stderr
         shown = CliRunner().invoke(
             main, ["export", "tables", str(take), "--out", str(tmp_path / name / "again")]
         )
         assert "WARN" in shown.stdout
-    rows = pandas.read_parquet(tmp_path / "spoilt" / "tables" / "take1" / "scale" / "weight.parquet")
+    rows = pandas.read_parquet(tmp_path / "cut_short" / "tables" / "take1" / "scale" / "weight.parquet")
     assert len(rows) == COUNT - 1
 
 

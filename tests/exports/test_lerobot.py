@@ -1,4 +1,4 @@
-"""`kitchensync export lerobot`, read by pyarrow, PyAV and LeRobot itself, against `kitchensync.open`."""
+"""`kitchensync export lerobot`, read by pyarrow, PyAV and LeRobot, agrees with `kitchensync.open`."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ FPS = 30
 CAMERAS = ("pv", "gopro")
 
 
-def run(*words: object) -> Result:
-    return CliRunner().invoke(main, ["export", "lerobot", *map(str, words)])
+def run(*args: object) -> Result:
+    return CliRunner().invoke(main, ["export", "lerobot", *map(str, args)])
 
 
 def frames_of(folder: Path, episode: int = 0) -> pandas.DataFrame:
@@ -40,14 +40,14 @@ def frames_of(folder: Path, episode: int = 0) -> pandas.DataFrame:
 
 
 def pictures_of(folder: Path, camera: str, episode: int = 0) -> list[tuple[float, int | None]]:
-    """Return the time and the drawn number of each picture of a film, None where none is drawn."""
+    """Return the time and the drawn number of each frame of a video, None for a frame without a number."""
     path = folder / f"videos/observation.images.{camera}/chunk-000/file-{episode:03d}.mp4"
     with av.open(str(path)) as container:
-        return [(one.time, number_in(luma_of(one))) for one in container.decode(video=0)]
+        return [(frame.time, number_in(luma_of(frame))) for frame in container.decode(video=0)]
 
 
 def last_before(times: np.ndarray, at_s: np.ndarray) -> np.ndarray:
-    """By brute force: the last of the times that is not after each instant."""
+    """Return the last index whose time is not after each of `at_s`, by brute force."""
     return np.array([np.flatnonzero(np.isfinite(times) & (times <= at + 1e-9))[-1] for at in at_s])
 
 
@@ -65,11 +65,11 @@ def made(cooked: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     return out, json.loads(done.stdout)
 
 
-def test_frames_lie_on_an_exact_grid_and_are_all_there(cooked: Path, made: Any) -> None:
-    folder, said = made
+def test_frames_have_an_exact_grid_without_gaps(cooked: Path, made: Any) -> None:
+    folder, report = made
     info, rows = json.loads((folder / "meta/info.json").read_text()), frames_of(folder)
     assert (info["codebase_version"], info["fps"], info["splits"]) == ("v3.0", FPS, {"train": "0:1"})
-    assert info["total_frames"] == said["frames"] == len(rows)
+    assert info["total_frames"] == report["frames"] == len(rows)
     assert rows["frame_index"].tolist() == rows["index"].tolist() == list(range(len(rows)))
     np.testing.assert_array_equal(rows["timestamp"], (np.arange(len(rows)) / FPS).astype(np.float32))
     since_ns = rows["session_ns"].to_numpy() - rows["session_ns"][0]
@@ -87,7 +87,7 @@ def test_frames_lie_on_an_exact_grid_and_are_all_there(cooked: Path, made: Any) 
 
 
 @pytest.mark.parametrize("camera", CAMERAS)
-def test_each_frame_shows_the_last_picture_that_was_taken(cooked: Path, made: Any, camera: str) -> None:
+def test_each_frame_shows_the_last_frame_of_the_camera(cooked: Path, made: Any, camera: str) -> None:
     folder, _ = made
     rows, shown = frames_of(folder), pictures_of(folder, camera)
     assert [at for at, _ in shown] == pytest.approx((np.arange(len(rows)) / FPS).tolist(), abs=1e-6)
@@ -102,7 +102,7 @@ def test_each_frame_shows_the_last_picture_that_was_taken(cooked: Path, made: An
     assert (rows[f"valid.{camera}"] == (age_s <= 1.5 * np.median(np.diff(stream.times)))).all()
     assert rows[f"valid.{camera}"].mean() > 0.9
     if camera == "pv":
-        assert not rows["valid.pv"].all(), "three pictures were never taken"
+        assert not rows["valid.pv"].all(), "three frames are missing"
 
 
 def drawn(rgb: np.ndarray) -> int | None:
@@ -110,55 +110,56 @@ def drawn(rgb: np.ndarray) -> int | None:
 
 
 def source_numbers(stream: Any, folder: Path, camera: str, about: np.ndarray) -> list[int]:
-    """Return which picture of a stream each of a film is: by the number drawn, else the one that is most alike.
+    """Return the stream's index of each frame of the video: by its drawn number, or else the most similar frame.
 
-    The virtual camera's pictures come again each second: only those ten before and after `about` are compared.
+    The virtual camera repeats its frames each second, so only ten before and after `about` are compared.
     """
-    numbers = {drawn(one): k for k, one in enumerate(stream)}
+    numbers = {drawn(rgb): k for k, rgb in enumerate(stream)}
     if None not in numbers:
         return [numbers[number] for _, number in pictures_of(folder, camera)]
-    small = np.stack([one[::6, ::6].astype(np.float32) for one in stream]).reshape(len(stream), -1)
+    small = np.stack([rgb[::6, ::6].astype(np.float32) for rgb in stream]).reshape(len(stream), -1)
     with av.open(str(folder / f"videos/observation.images.{camera}/chunk-000/file-000.mp4")) as container:
-        films = [
-            one.to_ndarray(format="rgb24")[::6, ::6].astype(np.float32) for one in container.decode(video=0)
-        ]
-    first = np.maximum(about - 10, 0)
-    beside = [small[start : number + 11] for start, number in zip(first, about, strict=True)]
-    unlike = [np.abs(few - one.reshape(-1)).mean(axis=1) for few, one in zip(beside, films, strict=True)]
-    return [int(start + one.argmin()) for start, one in zip(first, unlike, strict=True)]
+        decoded = (frame.to_ndarray(format="rgb24") for frame in container.decode(video=0))
+        frames = [rgb[::6, ::6].astype(np.float32).reshape(-1) for rgb in decoded]
+    most_similar = []
+    for number, frame in zip(about, frames, strict=True):
+        first = max(number - 10, 0)
+        differences = np.abs(small[first : number + 11] - frame).mean(axis=1)
+        most_similar.append(int(first + differences.argmin()))
+    return most_similar
 
 
-def test_state_is_what_reading_gives_and_action_is_the_next_one(cooked: Path, made: Any) -> None:
+def test_state_agrees_with_reading_and_action_is_the_next_state(cooked: Path, made: Any) -> None:
     folder, _ = made
     rows, names = (
         frames_of(folder),
         json.loads((folder / "meta/info.json").read_text())["features"]["observation.state"]["names"],
     )
     state, action = np.stack(rows["observation.state"]), np.stack(rows["action"])
-    seen = np.stack(rows["valid.state"])
+    tracked = np.stack(rows["valid.state"])
     assert np.isfinite(state).all()
     assert names[:7] == [f"head.{axis}" for axis in ("x", "y", "z", "qw", "qx", "qy", "qz")]
     assert state.shape[1] == len(names) == len(set(names)) == 19
     with ks.open(cooked) as rec:
         head = rec.head.sample(rows["session_ns"].to_numpy() / 1e9)
-    there = np.isfinite(head[:, 0, 3])
-    assert there.mean() > 0.9
-    assert (seen[:, 0] == there).all()
-    np.testing.assert_allclose(state[there, :3], head[there, :3, 3], atol=1e-6)
-    w, x, y, z = state[there, 3:7].astype(np.float64).T
-    np.testing.assert_allclose(1 - 2 * (x * x + y * y), head[there, 2, 2], atol=1e-5)
-    np.testing.assert_allclose(2 * (x * z + w * y), head[there, 0, 2], atol=1e-5)
+    is_tracked = np.isfinite(head[:, 0, 3])
+    assert is_tracked.mean() > 0.9
+    assert (tracked[:, 0] == is_tracked).all()
+    np.testing.assert_allclose(state[is_tracked, :3], head[is_tracked, :3, 3], atol=1e-6)
+    w, x, y, z = state[is_tracked, 3:7].astype(np.float64).T
+    np.testing.assert_allclose(1 - 2 * (x * x + y * y), head[is_tracked, 2, 2], atol=1e-5)
+    np.testing.assert_allclose(2 * (x * z + w * y), head[is_tracked, 0, 2], atol=1e-5)
     assert (np.einsum("ni,ni->n", state[1:, 3:7], state[:-1, 3:7]) > 0).all()
-    assert not seen[:, 1:].any()
-    assert not state[:, 7:].any(), "nobody's hands or gaze were recorded"
+    assert not tracked[:, 1:].any()
+    assert not state[:, 7:].any(), "no hands or gaze were recorded"
     np.testing.assert_array_equal(action[:-1], state[1:])
     np.testing.assert_array_equal(action[-1], state[-1])
 
 
 def test_tasks_and_errors_are_those_of_the_steps(cooked: Path, made: Any) -> None:
-    folder, said = made
+    folder, report = made
     rows, tasks = frames_of(folder), pandas.read_parquet(folder / "meta/tasks.parquet")
-    assert said["tasks"] == len(tasks)
+    assert report["tasks"] == len(tasks)
     with ks.open(cooked) as rec:
         for k in range(0, len(rows), 11):
             at_s = rows["session_ns"][k] / 1e9
@@ -173,29 +174,29 @@ def test_tasks_and_errors_are_those_of_the_steps(cooked: Path, made: Any) -> Non
     assert "no step" in tasks.index
 
 
-def test_statistics_are_those_of_what_is_in_the_files(made: Any) -> None:
+def test_statistics_are_those_of_the_files(made: Any) -> None:
     folder, _ = made
-    rows, said = frames_of(folder), json.loads((folder / "meta/stats.json").read_text())
+    rows, report = frames_of(folder), json.loads((folder / "meta/stats.json").read_text())
     state = np.stack(rows["observation.state"]).astype(np.float64)
     for name in ("min", "max", "mean", "std"):
         values = getattr(state, name)(axis=0)
-        np.testing.assert_allclose(said["observation.state"][name], values, atol=1e-9)
+        np.testing.assert_allclose(report["observation.state"][name], values, atol=1e-9)
     path = folder / "videos/observation.images.gopro/chunk-000/file-000.mp4"
     with av.open(str(path)) as container:
         decoded = enumerate(container.decode(video=0))
-        each_second = [one.to_ndarray(format="rgb24") for k, one in decoded if k % FPS == 0]
+        each_second = [frame.to_ndarray(format="rgb24") for k, frame in decoded if k % FPS == 0]
     pixels = np.stack(each_second) / 255
-    found = said["observation.images.gopro"]
-    assert found["count"] == [len(each_second)]
-    np.testing.assert_allclose(np.ravel(found["mean"]), pixels.mean(axis=(0, 1, 2)), atol=0.02)
-    np.testing.assert_allclose(np.ravel(found["std"]), pixels.std(axis=(0, 1, 2)), atol=0.02)
+    of_images = report["observation.images.gopro"]
+    assert of_images["count"] == [len(each_second)]
+    np.testing.assert_allclose(np.ravel(of_images["mean"]), pixels.mean(axis=(0, 1, 2)), atol=0.02)
+    np.testing.assert_allclose(np.ravel(of_images["std"]), pixels.std(axis=(0, 1, 2)), atol=0.02)
     episode = pq.read_table(folder / "meta/episodes/chunk-000/file-000.parquet").to_pylist()[0]
-    assert episode["stats/observation.state/mean"] == said["observation.state"]["mean"]
+    assert episode["stats/observation.state/mean"] == report["observation.state"]["mean"]
     assert (episode["dataset_from_index"], episode["dataset_to_index"]) == (0, len(rows))
     assert episode["videos/observation.images.pv/to_timestamp"] == len(rows) / FPS
 
 
-def test_nothing_of_a_pause_is_shown_and_the_hole_is_flagged(cooked: Path, tmp_path: Path) -> None:
+def test_a_pause_is_hidden_and_flagged(cooked: Path, tmp_path: Path) -> None:
     shutil.copytree(cooked, tmp_path / "take1")
     pause(tmp_path / "take1", 9.0, 12.5)
     assert run(tmp_path / "take1", "--out", tmp_path / "set").exit_code == 0
@@ -215,7 +216,7 @@ def test_nothing_of_a_pause_is_shown_and_the_hole_is_flagged(cooked: Path, tmp_p
         assert not np.stack(rows["valid.state"])[inside].any()
 
 
-def test_without_consent_nothing_and_of_several_the_others(cooked: Path, tmp_path: Path) -> None:
+def test_recordings_without_consent_are_left_out(cooked: Path, tmp_path: Path) -> None:
     shutil.copytree(cooked, tmp_path / "data" / "take1")
 
     def refuses(manifest: dict[str, Any]) -> None:
@@ -228,11 +229,11 @@ def test_without_consent_nothing_and_of_several_the_others(cooked: Path, tmp_pat
     copied(tmp_path / "data", "take3")
     done = run(tmp_path / "data", "--out", tmp_path / "set", "--from", 5, "--to", 7, "--json")
     assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout)
-    assert [one["recording"] for one in said["episodes"]] == ["take1", "take3"]
-    assert "release_raw" in said["left_out"]["take2"]
+    report = json.loads(done.stdout)
+    assert [entry["recording"] for entry in report["episodes"]] == ["take1", "take3"]
+    assert "release_raw" in report["left_out"]["take2"]
     first, second = frames_of(tmp_path / "set"), frames_of(tmp_path / "set", 1)
-    assert (len(first), len(second), said["frames"]) == (60, 60, 120)
+    assert (len(first), len(second), report["frames"]) == (60, 60, 120)
     assert second["index"].tolist() == list(range(60, 120))
     assert set(second["episode_index"]) == {1}
     assert first["session_ns"][0] == 5_000_000_000
@@ -244,16 +245,16 @@ def test_without_consent_nothing_and_of_several_the_others(cooked: Path, tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "set"]
 
 
-def test_a_camera_that_not_all_have_is_left_out(cooked: Path, tmp_path: Path) -> None:
+def test_a_camera_that_some_recordings_lack_is_left_out(cooked: Path, tmp_path: Path) -> None:
     shutil.copytree(cooked, tmp_path / "take1")
     other = copied(tmp_path, "take2")
     shutil.rmtree(other / "sync")
     done = run(tmp_path / "take1", other, "--out", tmp_path / "set", "--to", 4, "--json")
     assert done.exit_code == 0, done.output
-    said = json.loads(done.stdout)
-    assert list(said["cameras"]) == ["pv"]
-    assert "take2" in said["left_out"]["gopro"]
-    assert "kitchensync sync" in said["left_out"]["take2 gopro/video"]
+    report = json.loads(done.stdout)
+    assert list(report["cameras"]) == ["pv"]
+    assert "take2" in report["left_out"]["gopro"]
+    assert "kitchensync sync" in report["left_out"]["take2 gopro/video"]
     for episode in (0, 1):
         rows = frames_of(tmp_path / "set", episode)
         assert "valid.gopro" not in rows
@@ -261,7 +262,9 @@ def test_a_camera_that_not_all_have_is_left_out(cooked: Path, tmp_path: Path) ->
     assert [path.name for path in (tmp_path / "set/videos").iterdir()] == ["observation.images.pv"]
 
 
-def test_a_step_is_cut_out_and_pictures_before_the_first_are_black(cooked: Path, tmp_path: Path) -> None:
+def test_a_step_is_cut_out_and_the_video_is_black_before_the_first_frame(
+    cooked: Path, tmp_path: Path
+) -> None:
     assert run(cooked, "--out", tmp_path / "set", "--step", 2, "--fps", 10, "--width", 160).exit_code == 0
     rows = frames_of(tmp_path / "set")
     with ks.open(cooked) as rec:
@@ -281,7 +284,7 @@ def test_a_step_is_cut_out_and_pictures_before_the_first_are_black(cooked: Path,
     assert not early["valid.gopro"][none_yet].any()
     assert early["valid.gopro"][~none_yet].all()
     with av.open(str(tmp_path / "early/videos/observation.images.gopro/chunk-000/file-000.mp4")) as container:
-        lightest = [luma_of(one).max() for one in container.decode(video=0)]
+        lightest = [luma_of(frame).max() for frame in container.decode(video=0)]
     assert max(lightest[: none_yet.sum()]) <= 20 < 100 < min(lightest[none_yet.sum() :])
     assert early["valid.pv"][:80].all()
     assert run(cooked, "--out", tmp_path / "more", "--step", 9).exit_code == 1
@@ -289,9 +292,7 @@ def test_a_step_is_cut_out_and_pictures_before_the_first_are_black(cooked: Path,
     assert not (tmp_path / "more").exists()
 
 
-def test_a_damaged_film_is_left_out_and_without_sync_the_headset_remains(
-    cooked: Path, tmp_path: Path
-) -> None:
+def test_a_video_that_is_damaged_or_not_synchronized_is_left_out(cooked: Path, tmp_path: Path) -> None:
     shutil.copytree(cooked, tmp_path / "take1")
     (tmp_path / "take1/gopro/GX010001.MP4").write_bytes(b"no film")
     done = run(tmp_path / "take1", "--out", tmp_path / "set", "--json", "--to", 3)
@@ -304,7 +305,7 @@ def test_a_damaged_film_is_left_out_and_without_sync_the_headset_remains(
     assert "kitchensync sync" in json.loads(done.stdout)["left_out"]["gopro/video"]
 
 
-def test_a_picture_that_cannot_be_read_is_flagged(cooked: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_an_unreadable_frame_is_flagged(cooked: Path, tmp_path: Path, monkeypatch: Any) -> None:
     from kitchensync.reader.headset_streams import PictureStream
     from kitchensync.reader.timed_stream import Unreadable
 
@@ -324,10 +325,10 @@ def test_a_picture_that_cannot_be_read_is_flagged(cooked: Path, tmp_path: Path, 
     assert len({shown[k][1] for k in np.flatnonzero(bad)}) == 1
 
 
-def test_a_film_alone_has_no_state(tmp_path: Path) -> None:
+def test_a_video_without_a_headset_has_no_state(tmp_path: Path) -> None:
     source = film(tmp_path / "card", 60, 60, seed=3)
-    words = ["adopt", "found", str(source.chapters[0].path), "--data", str(tmp_path / "data")]
-    assert CliRunner().invoke(main, words).exit_code == 0
+    args = ["adopt", "found", str(source.chapters[0].path), "--data", str(tmp_path / "data")]
+    assert CliRunner().invoke(main, args).exit_code == 0
     with edit_manifest(tmp_path / "data/found") as manifest:
         manifest |= {"consent": "form-1", "consent_scopes": ["release_raw"]}
     done = run(tmp_path / "data/found", "--out", tmp_path / "set")
@@ -338,7 +339,7 @@ def test_a_film_alone_has_no_state(tmp_path: Path) -> None:
     assert set(rows["bound_s.video"]) == {-1.0}
 
 
-def test_what_is_there_is_kept_and_what_failed_leaves_nothing(
+def test_existing_folders_are_kept_and_failures_leave_nothing(
     cooked: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
     span = ("--from", 5, "--to", 6)
@@ -370,15 +371,15 @@ import json, sys
 from lerobot.datasets.lerobot_dataset import LeRobotDataset
 
 data = LeRobotDataset("local/set", root=sys.argv[1], video_backend="pyav")
-said = {"frames": len(data), "episodes": data.num_episodes, "rows": {}}
+rows_read = {"frames": len(data), "episodes": data.num_episodes, "rows": {}}
 for k in map(int, sys.argv[2:]):
     row = data[k]
-    said["rows"][k] = {
+    rows_read["rows"][k] = {
         name: value if isinstance(value, str) else value.tolist()
         for name, value in row.items() if not name.startswith("observation.images")
     }
-    said["rows"][k]["luma"] = (row["observation.images.pv"].mean(dim=0) * 255).tolist()
-print(json.dumps(said))
+    rows_read["rows"][k]["luma"] = (row["observation.images.pv"].mean(dim=0) * 255).tolist()
+print(json.dumps(rows_read))
 """
 
 
@@ -386,17 +387,17 @@ def test_lerobot_itself_reads_the_same(cooked: Path, made: Any) -> None:
     python = os.environ.get("LEROBOT_PYTHON")
     if not python:
         pytest.skip("LEROBOT_PYTHON names no interpreter with lerobot")
-    folder, said = made
+    folder, report = made
     rows, tasks = frames_of(folder), pandas.read_parquet(folder / "meta/tasks.parquet")
-    wanted = [0, 1, 100, 333, len(rows) - 1]
-    words = [python, "-c", READ, str(folder), *map(str, wanted)]
+    sampled = [0, 1, 100, 333, len(rows) - 1]
+    args = [python, "-c", READ, str(folder), *map(str, sampled)]
     environment = os.environ | {"HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False, timeout=600)
+    done = subprocess.run(args, capture_output=True, text=True, env=environment, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     read = json.loads(done.stdout.splitlines()[-1])
-    assert (read["frames"], read["episodes"]) == (said["frames"], 1)
+    assert (read["frames"], read["episodes"]) == (report["frames"], 1)
     shown = pictures_of(folder, "pv")
-    for k in wanted:
+    for k in sampled:
         row = read["rows"][str(k)]
         assert shown[k][1] is not None
         assert number_in(np.array(row["luma"])) == shown[k][1]

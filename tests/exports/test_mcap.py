@@ -1,4 +1,4 @@
-"""`kitchensync export mcap`, read by `mcap` and by the schemas in the file, against `kitchensync.open`."""
+"""`kitchensync export mcap`, read by `mcap` and the schemas in the file, agrees with `kitchensync.open`."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def ns_of(stamp: Any) -> int:
     return int(stamp.seconds * 1_000_000_000 + stamp.nanos)
 
 
-def session_s(told: dict[str, dict[str, str]], host_ns: list[int]) -> Any:
-    """Session seconds by what the file says of its own times."""
-    session_ns, at_ns = np.array(json.loads(told["kitchensync"]["session_ns_and_host_ns"])).T
+def session_s(metadata: dict[str, dict[str, str]], host_ns: list[int]) -> Any:
+    """Session seconds of host times, by the file's own metadata."""
+    session_ns, at_ns = np.array(json.loads(metadata["kitchensync"]["session_ns_and_host_ns"])).T
     return np.interp(np.array(host_ns) - at_ns[0], at_ns - at_ns[0], session_ns) / 1e9
 
 
 def pictures(messages: list[tuple[int, Any]]) -> list[Any]:
     decoder = av.CodecContext.create({"h264": "h264", "h265": "hevc"}[messages[0][1].format], "r")
-    shown = [picture for _, one in messages for picture in decoder.decode(av.Packet(one.data))]
+    shown = [picture for _, message in messages for picture in decoder.decode(av.Packet(message.data))]
     return [*shown, *decoder.decode(None)]
 
 
@@ -59,55 +59,64 @@ def made(
     out = tmp_path_factory.mktemp("mcap")
     done = run(cooked, out, "--json")
     assert done.exit_code == 0, done.output
-    topics, told = read(out / "take1.mcap")
-    (said,) = json.loads(done.stdout)["recordings"]
-    return topics, told, said
+    topics, metadata = read(out / "take1.mcap")
+    (report,) = json.loads(done.stdout)["recordings"]
+    return topics, metadata, report
 
 
-def test_every_time_is_that_of_reading_to_the_nanosecond(made: Any, cooked: Path) -> None:
-    topics, told, said = made
-    assert sum(len(found) for found in topics.values()) == sum(said["messages"].values())
+def test_times_agree_with_reading_to_the_nanosecond(made: Any, cooked: Path) -> None:
+    topics, metadata, report = made
+    assert sum(len(found) for found in topics.values()) == sum(report["messages"].values())
     with ks.open(cooked) as rec:
         for name, stream in {"hololens/pv": rec.pv, "gopro/video": rec.gopro}.items():
-            found = topics[f"/{name}"]
-            assert [ns for ns, _ in found] == stream.times_ns.tolist(), name
-            assert [ns_of(one.timestamp) for ns, one in found] == [ns for ns, _ in found]
-        offset_ns = int(told["kitchensync"]["utc_minus_host_ns"])
+            messages = topics[f"/{name}"]
+            assert [ns for ns, _ in messages] == stream.times_ns.tolist(), name
+            assert [ns_of(message.timestamp) for ns, message in messages] == [ns for ns, _ in messages]
+        offset_ns = int(metadata["kitchensync"]["utc_minus_host_ns"])
         assert (rec.pv.times_ns + offset_ns).tolist() == rec.pv.utc.astype(np.int64).tolist()
         with open_recording(cooked) as stored:
-            assert len(topics["/hololens/gyroscope"]) == len(stored["hololens/gyroscope"]), "one a packet"
+            assert len(topics["/hololens/gyroscope"]) == len(stored["hololens/gyroscope"]), (
+                "one message per packet"
+            )
         packets = topics["/hololens/gyroscope"]
-        assert [ns for _, one in packets for ns in one.host_ns] == rec.gyroscope.times_ns.tolist()
-        assert [ns for ns, _ in packets] == [one.host_ns[0] for _, one in packets]
-        back_s = session_s(told, [ns for ns, _ in topics["/hololens/pv"]])
+        assert [ns for _, message in packets for ns in message.host_ns] == rec.gyroscope.times_ns.tolist()
+        assert [ns for ns, _ in packets] == [message.host_ns[0] for _, message in packets]
+        back_s = session_s(metadata, [ns for ns, _ in topics["/hololens/pv"]])
         np.testing.assert_allclose(back_s, rec.pv.times, atol=1e-6)
-        assert told["kitchensync"]["alignment"] == rec.alignment.status
+        assert metadata["kitchensync"]["alignment"] == rec.alignment.status
         for name in ("hololens/gyroscope", "gopro/gyroscope"):
-            turning = np.concatenate([np.transpose([one.x, one.y, one.z]) for _, one in topics[f"/{name}"]])
+            turning = np.concatenate(
+                [np.transpose([rate.x, rate.y, rate.z]) for _, rate in topics[f"/{name}"]]
+            )
             np.testing.assert_array_equal(turning.astype(np.float32), rec[name].values)
         head = np.array(
-            [[getattr(one.translation, axis) for axis in "xyz"] for _, one in topics["/tf/hololens/head"]]
+            [
+                [getattr(message.translation, axis) for axis in "xyz"]
+                for _, message in topics["/tf/hololens/head"]
+            ]
         )
         np.testing.assert_allclose(head, rec.head.values[:, :3, 3])
-        assert len(topics["/tf/hololens/pv"]) == len(PV_S) - 1, "one was not tracked"
+        assert len(topics["/tf/hololens/pv"]) == len(PV_S) - 1, "one pose was not tracked"
 
 
-def test_pictures_are_those_that_were_stored(made: Any, cooked: Path) -> None:
+def test_frames_are_those_that_were_stored(made: Any, cooked: Path) -> None:
     topics = made[0]
-    assert [number_in(luma_of(one)) for one in pictures(topics["/hololens/pv"])] == list(range(len(PV_S)))
+    assert [number_in(luma_of(frame)) for frame in pictures(topics["/hololens/pv"])] == list(range(len(PV_S)))
     film = pictures(topics["/gopro/video"])
     with ks.open(cooked) as rec:
         assert len(film) == len(rec.gopro)
         for number in (0, 59, 300, len(film) - 1):
-            there = film[number].to_ndarray(format="rgb24").astype(int)
-            assert np.abs(there - rec.gopro[number]).mean() < 1.0
-    depth = [np.frombuffer(one.data, "<u2") for _, one in topics["/hololens/depth_ahat"]]
-    assert [int(one.max()) for one in depth] == [100 + n for n in range(len(DEPTH_S)) if n != 3]
+            exported = film[number].to_ndarray(format="rgb24").astype(int)
+            assert np.abs(exported - rec.gopro[number]).mean() < 1.0
+    depth = [np.frombuffer(message.data, "<u2") for _, message in topics["/hololens/depth_ahat"]]
+    assert [int(millimetres.max()) for millimetres in depth] == [
+        100 + n for n in range(len(DEPTH_S)) if n != 3
+    ]
     assert topics["/hololens/depth_ahat"][0][1].encoding == "16UC1"
 
 
 def with_encoded_depth(cooked: Path, place: Path) -> Path:
-    """Copy a recording; its near depth is video of flat pictures, each further away."""
+    """Copy a recording with near depth as video; each frame has one depth, and the next is further away."""
     take = Path(shutil.copytree(cooked, place / "take1"))
     with ks.open(take) as rec:
         ticks = rec.stored["hololens/depth_ahat"].index["device_ticks"].tolist()
@@ -121,65 +130,67 @@ def with_encoded_depth(cooked: Path, place: Path) -> Path:
     return take
 
 
-def test_encoded_depth_may_stay_the_video_that_it_is(cooked: Path, tmp_path: Path) -> None:
+def test_encoded_depth_can_be_exported_as_video(cooked: Path, tmp_path: Path) -> None:
     take = with_encoded_depth(cooked, tmp_path)
-    words = ("--streams", "depth_ahat", "--depth-as-stored")
-    assert run(take, tmp_path / "out", *words).exit_code == 0
+    options = ("--streams", "depth_ahat", "--depth-as-stored")
+    assert run(take, tmp_path / "out", *options).exit_code == 0
     path = tmp_path / "out/take1.mcap"
     messages = read(path)[0]["/hololens/depth_ahat"]
     with ks.open(take) as rec:
         assert [ns for ns, _ in messages] == rec.depth.times_ns.tolist()
         payloads = [rec.stored["hololens/depth_ahat"].payload(row) for row in range(len(messages))]
-    assert all(bytes(one.data) in payload for (_, one), payload in zip(messages, payloads, strict=True))
+    assert all(
+        bytes(message.data) in payload for (_, message), payload in zip(messages, payloads, strict=True)
+    )
     assert len(pictures(messages)) == len(messages) == len(DEPTH_S)
     with path.open("rb") as file:
         channels = make_reader(file).get_summary().channels.values()
-        (about,) = (one.metadata for one in channels if one.topic == "/hololens/depth_ahat")
+        (about,) = (channel.metadata for channel in channels if channel.topic == "/hololens/depth_ahat")
     assert about == {"packing": "luma is depth"}
-    assert run(take, tmp_path / "out", *words).exit_code == 0, "it is there"
+    assert run(take, tmp_path / "out", *options).exit_code == 0, "the existing file is kept"
     decoded = run(take, tmp_path / "out", "--streams", "depth_ahat")
-    assert decoded.exit_code == 1, "millimetres are another file"
-    assert run(take, tmp_path / "more", *words, "--depth-per-second", "2").exit_code == 2
+    assert decoded.exit_code == 1, "decoded depth would be another file"
+    assert run(take, tmp_path / "more", *options, "--depth-per-second", "2").exit_code == 2
 
 
-def test_steps_errors_and_what_is_left_out_are_told(made: Any, cooked: Path) -> None:
-    topics, told, said = made
-    lines = [one.message for _, one in topics["/steps"]]
+def test_steps_errors_and_left_out_streams_are_in_the_file(made: Any, cooked: Path) -> None:
+    topics, metadata, report = made
+    lines = [message.message for _, message in topics["/steps"]]
     assert lines[-1] == "end 3: Do-Do thing 3"
     assert "end 2: Do-Do thing 2 (Technique Error: spilt)" in lines
     ((error_ns, error),) = topics["/errors"]
     with ks.open(cooked) as rec:
         assert json.loads(error.message) == rec.error_rows[0]
         assert error_ns == pytest.approx(HOST0_NS + (DONE_S[2] - 0.1) * 1e9, abs=2e6)
-    assert [one.message.partition(" ")[0] for _, one in topics["/events"]] == [
+    assert [message.message.partition(" ")[0] for _, message in topics["/events"]] == [
         "recipe",
         "done",
         "error",
         "done",
         "done",
     ]
-    assert told["left_out"] == said["left_out"]
-    assert "constants" in told["left_out"]["hololens/depth_ahat poses"]
+    assert metadata["left_out"] == report["left_out"]
+    assert "constants" in metadata["left_out"]["hololens/depth_ahat poses"]
 
 
-def test_a_span_begins_at_a_key_picture(cooked: Path, tmp_path: Path) -> None:
+def test_a_span_begins_at_a_key_frame(cooked: Path, tmp_path: Path) -> None:
     assert (
         run(cooked, tmp_path, "--from", 6, "--to", 8, "--streams", "pv,gopro/video,gyroscope").exit_code == 0
     )
-    topics, told = read(tmp_path / "take1.mcap")
+    topics, metadata = read(tmp_path / "take1.mcap")
     assert {topic for topic in topics if topic.count("/") == 2} >= {"/hololens/pv", "/gopro/video"}
     assert not any("depth" in topic or "hands" in topic for topic in topics)
-    numbers = [number_in(luma_of(one)) for one in pictures(topics["/hololens/pv"])]
+    numbers = [number_in(luma_of(frame)) for frame in pictures(topics["/hololens/pv"])]
     with ks.open(cooked) as rec:
-        wanted = rec.pv.span(6, 8)
-        assert numbers[-1] == wanted[-1]
-        assert numbers == list(range(numbers[0], wanted[-1] + 1))
-        assert 0 <= wanted[0] - numbers[0] < 30
-        samples = sum(len(one.x) for _, one in topics["/hololens/gyroscope"])
+        rows = rec.pv.span(6, 8)
+        assert numbers[-1] == rows[-1]
+        assert numbers == list(range(numbers[0], rows[-1] + 1))
+        assert 0 <= rows[0] - numbers[0] < 30
+        samples = sum(len(message.x) for _, message in topics["/hololens/gyroscope"])
         assert samples == len(rec.gyroscope.span(6, 8))
-    film_s = session_s(told, [ns for ns, _ in topics["/gopro/video"]])
-    assert 6 <= film_s[0] < 7.1
-    assert 7.9 < film_s[-1] < 8
+    frames_s = session_s(metadata, [ns for ns, _ in topics["/gopro/video"]])
+    assert 6 <= frames_s[0] < 7.1
+    assert 7.9 < frames_s[-1] < 8
 
 
 def test_nothing_of_a_pause_is_in_the_file(cooked: Path, tmp_path: Path) -> None:
@@ -189,35 +200,35 @@ def test_nothing_of_a_pause_is_in_the_file(cooked: Path, tmp_path: Path) -> None
         log.append(kind, host_ns=HOST0_NS + round(at_s * 1e9), uncertainty_ns=0, body={}, op_id=kind)
     assert run(tmp_path / "take1", tmp_path / "out").exit_code == 0
     topics, _ = read(tmp_path / "out/take1.mcap")
-    for topic, found in topics.items():
-        inside = [ns for ns, _ in found if HOST0_NS + 9_000_000_000 <= ns <= HOST0_NS + 12_500_000_000]
+    for topic, messages in topics.items():
+        inside = [ns for ns, _ in messages if HOST0_NS + 9_000_000_000 <= ns <= HOST0_NS + 12_500_000_000]
         assert inside == [] or topic in ("/errors", "/events", "/steps"), topic
-    numbers = [number_in(luma_of(one)) for one in pictures(topics["/hololens/pv"])]
+    numbers = [number_in(luma_of(frame)) for frame in pictures(topics["/hololens/pv"])]
     hidden = np.flatnonzero((PV_S >= 9.0) & (PV_S <= 12.5))
     assert not set(hidden.tolist()) & set(numbers)
     assert next(n for n in numbers if n is not None and n > hidden[-1]) % 30 == 0, (
-        "after it a key picture is first"
+        "a key frame comes first after the pause"
     )
     assert None not in numbers
     assert len(pictures(topics["/gopro/video"])) == len(topics["/gopro/video"])
     cut = run(tmp_path / "take1", tmp_path / "cut", "--from", 9.5, "--to", 12)
     assert (cut.exit_code, "hololens/pv left out: " in cut.stderr) == (0, True), cut.output
-    assert "what a privacy pause or a cut hides" in cut.stderr
+    assert "outside of a privacy pause or cut" in cut.stderr
 
 
-def test_what_was_before_the_clock_began_is_named(cooked: Path, tmp_path: Path) -> None:
+def test_events_before_the_clock_started_are_left_out(cooked: Path, tmp_path: Path) -> None:
     shutil.copytree(cooked, tmp_path / "take1")
     EventLog(tmp_path / "take1", "operator").append(
         "mark", host_ns=-(10**10), uncertainty_ns=0, body={}, op_id="m"
     )
     done = run(tmp_path / "take1", tmp_path / "out", "--streams", "gyroscope", "--json")
     assert done.exit_code == 0, done.output
-    topics, told = read(tmp_path / "out/take1.mcap")
-    assert not [one for _, one in topics["/events"] if one.message.startswith("mark")]
-    assert "before the clock" in told["left_out"]["events"]
+    topics, metadata = read(tmp_path / "out/take1.mcap")
+    assert not [message for _, message in topics["/events"] if message.message.startswith("mark")]
+    assert "before the capture computer's clock" in metadata["left_out"]["events"]
 
 
-def test_a_disk_that_is_full_is_said_in_one_line(
+def test_a_full_disk_is_reported_in_one_line(
     cooked: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -230,9 +241,7 @@ def test_a_disk_that_is_full_is_said_in_one_line(
 
 
 @pytest.mark.parametrize("is_paused", [True, False])
-def test_what_was_destroyed_of_a_film_keeps_the_rest_of_it_from_nobody(
-    cooked: Path, tmp_path: Path, is_paused: bool
-) -> None:
+def test_the_rest_of_a_redacted_video_is_exported(cooked: Path, tmp_path: Path, is_paused: bool) -> None:
     take = Path(shutil.copytree(cooked, tmp_path / "take1"))
     with ks.open(take) as rec:
         rows = rec.gopro.rows

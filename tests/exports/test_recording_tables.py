@@ -1,4 +1,4 @@
-"""`kitchensync export tables`, read by pandas, against `kitchensync.open` and against pyarrow's own counts."""
+"""`kitchensync export tables`, read by pandas, agrees with `kitchensync.open`."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ def run(recording: Path, out: Path, *more: object) -> Result:
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
-def test_tables_hold_what_reading_gives(cooked: Path, tmp_path: Path, form: str) -> None:
+def test_tables_agree_with_reading(cooked: Path, tmp_path: Path, form: str) -> None:
     done = run(cooked, tmp_path / "out", *(["--csv"] if form == "csv" else []), "--json")
     assert done.exit_code == 0, done.output
     folder = tmp_path / "out" / "take1"
     about = json.loads((folder / "about.json").read_text())
     assert json.loads(done.stdout)["recordings"] == [about]
-    assert all(f"{name}.{form}" in one["files"] for name, one in about["tables"].items())
+    assert all(f"{name}.{form}" in table["files"] for name, table in about["tables"].items())
     tables = {name: READERS[form](folder / f"{name}.{form}") for name in about["tables"]}
     assert {name: len(table) for name, table in tables.items()} == {
-        name: one["rows"] for name, one in about["tables"].items()
+        name: table["rows"] for name, table in about["tables"].items()
     }
     with ks.open(cooked) as rec:
         turning = tables["hololens/gyroscope"]
         np.testing.assert_array_equal(turning["session_s"], rec.gyroscope.times)
         np.testing.assert_array_equal(turning["host_ns"], rec.gyroscope.times_ns)
         utc = pandas.to_datetime(turning["utc"])
-        assert str(utc.dt.tz) == "UTC", "else Python takes it for the reader's own time"
+        assert str(utc.dt.tz) == "UTC", "without a zone Python would assume local time"
         np.testing.assert_array_equal(utc.dt.tz_localize(None).to_numpy(), rec.gyroscope.utc)
         np.testing.assert_allclose(turning["utc_bound_ns"] / 1e9, rec.utc_bound(rec.gyroscope.times))
         columns = ["x_rad_per_s", "y_rad_per_s", "z_rad_per_s"]
@@ -83,7 +83,7 @@ def test_a_step_is_cut_out_of_every_table(cooked: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.promise("Nothing leaves without consent; pauses and withdrawals reach every file")
-def test_nothing_of_a_pause_and_nothing_without_consent(cooked: Path, tmp_path: Path) -> None:
+def test_nothing_of_a_pause_is_exported_and_nothing_without_consent(cooked: Path, tmp_path: Path) -> None:
     shutil.copytree(cooked, tmp_path / "take1")
     log = EventLog(tmp_path / "take1", "operator")
     for kind, at_s in (("pause", 9.0), ("resume", 12.5)):
@@ -92,7 +92,7 @@ def test_nothing_of_a_pause_and_nothing_without_consent(cooked: Path, tmp_path: 
     for path in (tmp_path / "out").rglob("*.parquet"):
         if path.stem not in ("steps", "errors", "events"):
             host_ns = pandas.read_parquet(path)["host_ns"]
-            assert len(host_ns) or "magnetometer" in path.name, "it was empty before"
+            assert len(host_ns) or "magnetometer" in path.name, "only the magnetometer has no samples"
             inside = (host_ns >= HOST0_NS + 9_000_000_000) & (host_ns <= HOST0_NS + 12_500_000_000)
             assert not inside.any(), path.name
     again = run(tmp_path / "take1", tmp_path / "out", "--csv")
@@ -105,7 +105,7 @@ def test_nothing_of_a_pause_and_nothing_without_consent(cooked: Path, tmp_path: 
     assert not (tmp_path / "none").exists()
 
 
-def test_of_a_folder_those_are_left_out_that_may_not_be_given(cooked: Path, tmp_path: Path) -> None:
+def test_recordings_without_consent_are_left_out_of_a_folder(cooked: Path, tmp_path: Path) -> None:
     for name in ("take1", "take2", "take3"):
         shutil.copytree(cooked, tmp_path / "data" / name)
         with edit_manifest(tmp_path / "data" / name) as manifest:
@@ -114,12 +114,12 @@ def test_of_a_folder_those_are_left_out_that_may_not_be_given(cooked: Path, tmp_
                 manifest["consent_scopes"] = ["annotate"]
     for kind, made in (("tables", "{}/hololens/pv.parquet"), ("mcap", "{}.mcap")):
         out = tmp_path / kind
-        words = ["export", kind, tmp_path / "data", "--out", out, "--streams", "hololens/pv", "--json"]
-        done = CliRunner().invoke(main, [*map(str, words)])
+        args = ["export", kind, tmp_path / "data", "--out", out, "--streams", "hololens/pv", "--json"]
+        done = CliRunner().invoke(main, [*map(str, args)])
         assert done.exit_code == 0, done.output
-        said = json.loads(done.stdout)
-        assert [one["recording"] for one in said["recordings"]] == ["take1", "take3"]
-        assert "release_raw" in said["left_out"]["take2"]
+        report = json.loads(done.stdout)
+        assert [entry["recording"] for entry in report["recordings"]] == ["take1", "take3"]
+        assert "release_raw" in report["left_out"]["take2"]
         assert [(out / made.format(name)).exists() for name in ("take1", "take2", "take3")] == [
             True,
             False,
@@ -137,19 +137,17 @@ def test_two_recordings_of_one_name_are_refused_before_anything_is_written(
 ) -> None:
     for folder in ("a", "b"):
         shutil.copytree(cooked, tmp_path / folder / "take1")
-    words = ["export", kind, tmp_path / "a" / "take1", tmp_path / "b", "--out", tmp_path / "out", "--force"]
-    done = CliRunner().invoke(main, [*map(str, words)])
+    args = ["export", kind, tmp_path / "a" / "take1", tmp_path / "b", "--out", tmp_path / "out", "--force"]
+    done = CliRunner().invoke(main, [*map(str, args)])
     assert (done.exit_code, "2 recordings are called take1" in done.output) == (1, True)
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("kind", ["tables", "mcap", "lerobot"])
 @pytest.mark.parametrize("start", ["nan", "inf", "1e308"])
-def test_what_is_no_second_is_refused_in_one_line(
-    cooked: Path, tmp_path: Path, kind: str, start: str
-) -> None:
-    words = ["export", kind, cooked, "--out", tmp_path / "out", "--from", start]
-    done = CliRunner().invoke(main, [*map(str, words)])
+def test_invalid_seconds_are_refused_in_one_line(cooked: Path, tmp_path: Path, kind: str, start: str) -> None:
+    args = ["export", kind, cooked, "--out", tmp_path / "out", "--from", start]
+    done = CliRunner().invoke(main, [*map(str, args)])
     assert (done.exit_code, done.output.count("\n")) == (1, 1), done.output
     assert not (tmp_path / "out").exists()
 
@@ -159,14 +157,14 @@ def test_what_is_no_second_is_refused_in_one_line(
 def test_a_span_outside_of_the_recording_is_refused_in_one_line(
     cooked: Path, tmp_path: Path, kind: str, span: tuple[str, str]
 ) -> None:
-    words = ["export", kind, cooked, "--out", tmp_path / "out", *span]
-    done = CliRunner().invoke(main, [*map(str, words)])
+    args = ["export", kind, cooked, "--out", tmp_path / "out", *span]
+    done = CliRunner().invoke(main, [*map(str, args)])
     assert (done.exit_code, done.output.count("\n")) == (1, 1), done.output
     assert "session seconds go from 0 to" in done.output
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
 
-def test_forced_tables_leave_none_of_another_choice(cooked: Path, tmp_path: Path) -> None:
+def test_forced_tables_replace_those_of_other_streams(cooked: Path, tmp_path: Path) -> None:
     assert run(cooked, tmp_path / "out", "--streams", "head,pv").exit_code == 0
     assert (tmp_path / "out/take1/hololens/pv.parquet").exists()
     assert run(cooked, tmp_path / "out", "--streams", "head", "--force").exit_code == 0

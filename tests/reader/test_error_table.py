@@ -1,4 +1,4 @@
-"""`rec.errors` agrees with what was entered, ruled, undone and removed, in every field."""
+"""`rec.errors` agrees in every field with errors that were entered, ruled on, undone and removed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def host_ns(seconds: float) -> int:
 
 
 class Tablet:
-    """Enters operations into a recording's log."""
+    """Writes operations to a recording's log."""
 
     def __init__(self, recording: Path) -> None:
         self.log, self.count = EventLog(recording, "tablet"), 0
@@ -60,7 +60,7 @@ def recording(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def entered(recording: Path) -> dict[str, dict[str, Any]]:
-    """Enter errors of every kind; return what is true of each, without what is not known."""
+    """Enter errors of every kind; return the true values of each, without unknown ones."""
     tablet = Tablet(recording)
     tablet.touch("recipe", 0.0, **FROZEN | {"planned": [PLANNED, LEFT_OUT, SPILT]})
     tablet.touch("done", 3.0, node=1)
@@ -74,8 +74,8 @@ def entered(recording: Path) -> dict[str, dict[str, Any]]:
     tablet.touch("error", 8.0, error_id="moved", fields={"node": 3, "categories": [2, 3]})
     times = {"at": host_ns(7.2), "end": host_ns(7.9), "point_of_no_return": host_ns(7.5)}
     times |= {"noticed_at": host_ns(7.6), "corrected_at": host_ns(9.5)}
-    told = {"intent": "by_accident", "noticed": "later", "corrected_by": 3}
-    tablet.touch("edit_error", 12.0, error_id="moved", fields=times | told)
+    details = {"intent": "by_accident", "noticed": "later", "corrected_by": 3}
+    tablet.touch("edit_error", 12.0, error_id="moved", fields=times | details)
     added = {"node": 3, "categories": [5], "at": host_ns(9.0), "noticed": "somebody_else", "corrected_by": -1}
     tablet.touch("add_error", 13.0, error_id="added", fields=added)
     tablet.touch(
@@ -112,20 +112,22 @@ def entered(recording: Path) -> dict[str, dict[str, Any]]:
     }  # fmt: skip
 
 
-def known(row: dict[str, Any]) -> dict[str, Any]:
+def present_values(row: dict[str, Any]) -> dict[str, Any]:
     """Return the values of a row that are not missing, times rounded."""
-    left = {name: value for name, value in row.items() if isinstance(value, list) or not pandas.isna(value)}
-    return {name: round(value, 2) if isinstance(value, float) else value for name, value in left.items()}
+    present = {
+        name: value for name, value in row.items() if isinstance(value, list) or not pandas.isna(value)
+    }
+    return {name: round(value, 2) if isinstance(value, float) else value for name, value in present.items()}
 
 
-def test_every_field_is_as_entered_and_what_is_not_known_is_missing(
+def test_every_field_is_as_entered_and_unknown_fields_are_missing(
     recording: Path, entered: dict[str, dict[str, Any]]
 ) -> None:
     with ks.open(recording) as rec:
         begin_s = float(rec.clock.of_host([HOST0_NS])[0]) / 1e9
         table, clock_s = rec.errors, rec.clock.bound_s
     assert tuple(table.columns) == ERROR_COLUMNS
-    rows = {row["error_id"]: known(row) for row in table.to_dict("records")}
+    rows = {row["error_id"]: present_values(row) for row in table.to_dict("records")}
     bounds = {name: row.pop("bound_s", None) for name, row in rows.items()}
     assert rows.keys() == entered.keys()
     for name, true in entered.items():
@@ -133,7 +135,7 @@ def test_every_field_is_as_entered_and_what_is_not_known_is_missing(
         assert rows[name] == {"recording": "take1", "error_id": name, **true, **times}, name
     assert {name for name, bound in bounds.items() if bound is not None} == {"moved", "added"}
     assert math.isclose(bounds["moved"], round(clock_s, 2))
-    assert list(table["error_id"])[-2:] == ["p1", "p3"], "what has no time comes last"
+    assert list(table["error_id"])[-2:] == ["p1", "p3"], "errors without a time come last"
 
 
 def test_all_errors_of_a_folder_are_one_table(recording: Path, entered: dict[str, Any]) -> None:
@@ -168,7 +170,7 @@ def test_rulings_of_another_form_are_refused(
         _ = rec.errors
 
 
-def test_a_file_of_rulings_without_a_number_is_none(made: Path, tmp_path: Path) -> None:
+def test_a_file_of_rulings_without_a_number_is_ignored(made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path / "take1")
     Tablet(tmp_path / "take1").touch("recipe", 0.0, **FROZEN)
     (tmp_path / "take1" / "annotations").mkdir()

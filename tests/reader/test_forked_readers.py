@@ -1,4 +1,4 @@
-"""Readers in processes that were forked or started anew, before and after the parent has read something itself."""
+"""Reading in processes that were forked or spawned, before and after the parent itself has read."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def cooked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "take1"
 
 
-@pytest.mark.parametrize("looked", ["looked", "unread"])
+@pytest.mark.parametrize("parent", ["reads-first", "fresh"])
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_workers_read_what_their_parent_reads(cooked: Path, method: str, looked: str) -> None:
-    words = [sys.executable, str(SCRIPT), str(cooked), method, looked]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS_S, check=False)
+def test_workers_read_the_same_as_their_parent(cooked: Path, method: str, parent: str) -> None:
+    command = [sys.executable, str(SCRIPT), str(cooked), method, parent]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert done.returncode == 0, done.stderr
     count, is_same = done.stdout.split()
     assert int(count) >= 5
@@ -41,6 +41,6 @@ def test_a_child_that_ends_by_itself_does_not_wait_for_its_parent_s_threads(cook
         "    rec.gopro[5]; rec.close(); sys.exit(7)\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))\n"
     )
-    words = [sys.executable, "-c", script, str(cooked)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS_S, check=False)
+    command = [sys.executable, "-c", script, str(cooked)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S, check=False)
     assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr

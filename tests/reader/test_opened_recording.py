@@ -1,4 +1,4 @@
-"""`kitchensync.open` against a recording whose every picture, sample and touch is known, and a pause in it."""
+"""`kitchensync.open` of a recording with known frames, samples, steps and a pause."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def luma(rgb: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.filterwarnings("ignore::kitchensync.reader.timed_stream.OutsideSpan")
-def test_pictures_are_the_nearest_of_any_instant_in_any_order(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
+def test_frames_are_the_nearest_of_any_time_in_any_order(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
     true_s = session_s(cooked[1], PV_S)
     np.testing.assert_allclose(rec.pv.times, true_s, atol=1e-6)
     rng = np.random.default_rng(1)
@@ -67,8 +67,8 @@ def test_pictures_are_the_nearest_of_any_instant_in_any_order(rec: Any, cooked: 
         nearest = int(np.argmin([abs(own - at_s) for own in true_s]))
         assert number_in(luma(rec.pv.at(float(at_s)))) == nearest == rec.pv.index_at(at_s)
     assert number_in(luma(rec.pv[-1])) == len(PV_S) - 1
-    assert [number_in(luma(one)) for one in rec.pv[30:36:2]] == [30, 32, 34]
-    assert [number_in(luma(one)) for _, one in rec.pv.between(*true_s[[7, 12]])] == [7, 8, 9, 10, 11]
+    assert [number_in(luma(frame)) for frame in rec.pv[30:36:2]] == [30, 32, 34]
+    assert [number_in(luma(frame)) for _, frame in rec.pv.between(*true_s[[7, 12]])] == [7, 8, 9, 10, 11]
 
 
 def test_a_time_outside_the_span_of_a_stream_warns(rec: Any) -> None:
@@ -77,13 +77,13 @@ def test_a_time_outside_the_span_of_a_stream_warns(rec: Any) -> None:
     for ask in (rec.pv.at, rec.pv.index_at, rec.gyroscope.index_at):
         for seconds in (-2.0, 9999.0):
             with pytest.warns(
-                OutsideSpan, match=r"has values from .* to .* s, not at .*; the nearest is given"
+                OutsideSpan, match=r"has values from .* to .* s, not at .*; using the nearest value"
             ):
                 ask(seconds)
-    assert rec.at(9999.0).pv is None  # an instant says so itself
+    assert rec.at(9999.0).pv is None  # an instant has None instead of a warning
 
 
-def test_the_film_is_placed_within_its_bound(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
+def test_times_of_the_video_are_within_their_bound(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
     true_s = session_s(cooked[1], [(film_host_ns(cooked[1], k) - HOST0_NS) / 1e9 for k in range(FRAMES)])
     off_s = np.abs(rec.gopro.times - true_s)
     assert off_s.max() <= min(rec.gopro.bound_at(at) for at in (3.0, 12.0, 24.0)) < 0.05
@@ -93,13 +93,13 @@ def test_the_film_is_placed_within_its_bound(rec: Any, cooked: tuple[Path, Kitch
     assert len(repr(rec.alignment)) < 200
     turning = rec["gopro/gyroscope"]
     at_s = np.linspace(4, 22, 500)
-    of_head, of_camera = (np.linalg.norm(one.sample(at_s), axis=1) for one in (rec.gyroscope, turning))
+    of_head, of_camera = (np.linalg.norm(stream.sample(at_s), axis=1) for stream in (rec.gyroscope, turning))
     assert np.corrcoef(of_head, of_camera)[0, 1] > 0.95
     assert turning.unit == rec.gyroscope.unit == "rad/s"
 
 
 @pytest.mark.promise("A recording is read from Python, every stream on one clock")
-def test_motion_and_head_are_those_of_the_world(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
+def test_motion_and_head_agree_with_the_virtual_kitchen(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
     kitchen = cooked[1]
     world_s = np.linspace(1.0, 24.0, 400)
     at_s = session_s(kitchen, world_s)
@@ -112,13 +112,13 @@ def test_motion_and_head_are_those_of_the_world(rec: Any, cooked: tuple[Path, Ki
     )
     assert np.isnan(rec.head.sample([-1.0, 60.0])).all()
     assert np.isnan(rec.gyroscope.sample([-1.0, 60.0])).all()
-    assert np.isnan(rec.hands.sample(at_s).left).all(), "no hand was ever seen"
+    assert np.isnan(rec.hands.sample(at_s).left).all(), "no hand was tracked"
     table = rec.gyroscope.to_pandas()
     assert list(table.columns) == ["x (rad/s)", "y (rad/s)", "z (rad/s)"]
     assert len(table) == len(rec.gyroscope)
 
 
-def test_poses_say_which_frame_they_take_where(rec: Any) -> None:
+def test_poses_are_those_of_their_frames(rec: Any) -> None:
     poses = rec.pv.world_from_pv
     assert poses[:, 0, 3].tolist()[:50] == list(range(50))
     assert np.isnan(poses[50]).all(), "not tracked"
@@ -127,18 +127,18 @@ def test_poses_say_which_frame_they_take_where(rec: Any) -> None:
     np.testing.assert_allclose(between[:3, :3], np.diag([1.0, -1.0, -1.0]))
 
 
-def test_what_does_not_decode_is_named_and_left_out(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
+def test_unreadable_frames_are_named_and_left_out(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
     np.testing.assert_allclose(rec.depth[0], np.full((512, 512), 0.1, np.float32))
     assert rec.depth.grey(5).max() == 205
     with pytest.raises(Unreadable, match="packet 3"):
         rec.depth[DAMAGED]
-    shown = [round(1000 * float(one.max())) - 100 for _, one in rec.depth.between(0.0, 26.0)]
+    shown = [round(1000 * float(depth.max())) - 100 for _, depth in rec.depth.between(0.0, 26.0)]
     assert shown == [n for n in range(len(DEPTH_S)) if n != DAMAGED]
     assert list(rec.depth.unreadable) == [DAMAGED]
     assert rec.at(float(rec.depth.times[DAMAGED])).depth is None
 
 
-def test_steps_are_where_they_were_touched(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
+def test_steps_end_when_they_were_entered(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
     steps = rec.steps
     assert list(steps["step"]) == [STEPS[str(n)]["label"] for n in (1, 2, 3, 4)]
     assert list(steps["done"]) == [True, True, True, False]
@@ -156,14 +156,16 @@ def test_steps_are_where_they_were_touched(rec: Any, cooked: tuple[Path, Kitchen
 @pytest.mark.promise("A recording is read from Python, every stream on one clock")
 def test_ten_instants_a_second_over_all_cameras(rec: Any, cooked: tuple[Path, Kitchen]) -> None:
     true_s = session_s(cooked[1], PV_S)
-    seen = list(rec.iterate(hz=10, start=1.0, end=6.0))
-    assert [one.seconds for one in seen] == pytest.approx(np.arange(1.0, 6.01, 0.1))
-    for one in seen:
-        assert number_in(luma(one.pictures["pv"])) == int(np.argmin(np.abs(true_s - one.seconds)))
-        assert ("gopro" in one.pictures) == (one.seconds > float(rec.gopro.times[0]) - rec.gopro.reach_s)
-        assert one.indices["hololens/pv"] == rec.pv.index_at(one.seconds)
+    instants = list(rec.iterate(hz=10, start=1.0, end=6.0))
+    assert [instant.seconds for instant in instants] == pytest.approx(np.arange(1.0, 6.01, 0.1))
+    for instant in instants:
+        assert number_in(luma(instant.pictures["pv"])) == int(np.argmin(np.abs(true_s - instant.seconds)))
+        assert ("gopro" in instant.pictures) == (
+            instant.seconds > float(rec.gopro.times[0]) - rec.gopro.reach_s
+        )
+        assert instant.indices["hololens/pv"] == rec.pv.index_at(instant.seconds)
     gap_s = float(true_s[99:101].mean())
-    assert rec.at(gap_s).pv is not None, "three pictures were never taken, the next is near enough"
+    assert rec.at(gap_s).pv is not None, "three frames are missing, the next is near enough"
     assert rec.at(60.0).pv is None
 
 
@@ -179,7 +181,7 @@ def _instant_20(instants: Any) -> tuple[int, np.ndarray]:
     return len(instants), instants[20].gyroscope
 
 
-def test_streams_travel_to_other_processes(rec: Any) -> None:
+def test_streams_can_be_sent_to_other_processes(rec: Any) -> None:
     instants = rec.instants(hz=5)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(_picture_4, (rec.pv,)) == 4
@@ -191,18 +193,18 @@ def test_streams_travel_to_other_processes(rec: Any) -> None:
 
 def test_workers_read_the_same_in_the_same_order(rec: Any) -> None:
     instants = rec.instants(5, start=2, end=6.5, read=["pv", "gyroscope"])
-    found = list(instants.in_workers(2))
-    assert [one["seconds"] for one in found] == [one["seconds"] for one in instants]
-    for one in found[::5]:
-        assert np.array_equal(one["pv"], rec.pv.near(one["seconds"]))
-        assert np.array_equal(one["gyroscope"], rec.gyroscope.sample(one["seconds"])[0])
+    from_workers = list(instants.in_workers(2))
+    assert [values["seconds"] for values in from_workers] == [values["seconds"] for values in instants]
+    for values in from_workers[::5]:
+        assert np.array_equal(values["pv"], rec.pv.near(values["seconds"]))
+        assert np.array_equal(values["gyroscope"], rec.gyroscope.sample(values["seconds"])[0])
     with pytest.raises(ValueError, match="read="):
         rec.instants(5).in_workers(2)
-    with pytest.raises(ValueError, match="one at least"):
+    with pytest.raises(ValueError, match="at least one is needed"):
         instants.in_workers(0)
 
 
-def test_what_goes_wrong_in_a_worker_is_said_as_it_is(cooked: tuple[Path, Kitchen], tmp_path: Path) -> None:
+def test_errors_in_a_worker_are_raised_unchanged(cooked: tuple[Path, Kitchen], tmp_path: Path) -> None:
     shutil.copytree(cooked[0], tmp_path / "take1")
     with ks.open(tmp_path / "take1") as rec:
         instants = rec.instants(5, read=["pv"])
@@ -223,12 +225,12 @@ def test_what_goes_wrong_in_a_worker_is_said_as_it_is(cooked: tuple[Path, Kitche
     "error",
     [NotARecording(Path("a"), "why"), BadChunk(Path("b"), "why"), BadName("c"), BadPacket("pv", "why")],
 )
-def test_errors_reach_other_processes_as_they_were(error: Exception) -> None:
+def test_errors_can_be_copied_with_their_message(error: Exception) -> None:
     back = copy.deepcopy(error)
     assert (type(back), str(back), vars(back)) == (type(error), str(error), vars(error))
 
 
-def test_steps_of_a_folder_leave_out_what_is_withdrawn_and_name_what_cannot_be_read(
+def test_steps_of_a_folder_skip_withdrawn_and_unreadable_recordings(
     cooked: tuple[Path, Kitchen], tmp_path: Path
 ) -> None:
     shutil.copytree(cooked[0], tmp_path / "a-copy")
@@ -242,20 +244,20 @@ def test_steps_of_a_folder_leave_out_what_is_withdrawn_and_name_what_cannot_be_r
     assert done.exit_code == 0, done.output
     (log,) = (tmp_path / "c/events").glob("tablet*")
     log.write_bytes(b"{ not a line of ours\n" * 3)
-    with pytest.warns(UserWarning, match=r"/c is left out: "):
+    with pytest.warns(UserWarning, match=r"/c is skipped: "):
         steps = ks.steps(tmp_path)
     assert list(steps["recording"]) == ["a"] * 4
     assert steps.groupby("recipe")["error"].sum().tolist() == [1]
 
 
-def test_wrong_kinds_are_refused_in_words(rec: Any, tmp_path: Path) -> None:
+def test_wrong_kinds_are_refused_with_a_message(rec: Any, tmp_path: Path) -> None:
     refused: list[tuple[Any, type[Exception], str]] = [
-        (lambda: rec.pv.sample([1.0]), TypeError, "nothing lies between two"),
-        (lambda: rec.gyroscope.points, TypeError, "has no points"),
-        (lambda: rec.pv["5"], TypeError, "by number"),
+        (lambda: rec.pv.sample([1.0]), TypeError, "cannot be interpolated"),
+        (lambda: rec.gyroscope.points, TypeError, "streams of samples have no points"),
+        (lambda: rec.pv["5"], TypeError, "by a number"),
         (lambda: rec.at("5"), TypeError, "number of seconds"),
-        (lambda: rec[3], TypeError, "by its name"),
-        (lambda: rec.pv[10**6], IndexError, f"{len(PV_S)} pictures"),
+        (lambda: rec[3], TypeError, "indexed by name"),
+        (lambda: rec.pv[10**6], IndexError, f"{len(PV_S)} frames"),
         (lambda: rec["hololens/nothing"], UnknownStream, "hololens/pv"),
         (lambda: rec.nothing, AttributeError, "gopro"),
         (lambda: ks.open(tmp_path), NotARecording, "recording.json"),
@@ -263,16 +265,16 @@ def test_wrong_kinds_are_refused_in_words(rec: Any, tmp_path: Path) -> None:
         (lambda: ks.open("s3://lab/take-1"), NotARecording, "copy"),
         (lambda: rec.iterate(hz=0), ValueError, "more than 0"),
     ]
-    for act, kind, words in refused:
-        with pytest.raises(kind, match=words):
+    for act, kind, message in refused:
+        with pytest.raises(kind, match=message):
             act()
     assert not hasattr(rec.pv, "values")
 
 
-def test_it_shows_itself_and_writes_nothing(cooked: tuple[Path, Kitchen]) -> None:
+def test_repr_and_reading_write_nothing(cooked: tuple[Path, Kitchen]) -> None:
     before = contents(cooked[0])
     with ks.open(cooked[0]) as rec:
-        assert "films aligned, gyroscopes within" in repr(rec)
+        assert "videos aligned, gyroscopes within" in repr(rec)
         assert f"hololens/pv             {len(PV_S)} packets" in repr(rec)
         assert rec._repr_html_().count("<tr>") == 1 + len(rec.streams) + len(rec.bodies)
         assert "pictures" in repr(rec.pv)
@@ -284,26 +286,26 @@ def test_it_shows_itself_and_writes_nothing(cooked: tuple[Path, Kitchen]) -> Non
     assert contents(cooked[0]) == before
 
 
-def test_an_instant_says_when_its_values_were_and_its_sequence_reads_arrays(rec: Any) -> None:
-    one = rec.at(seconds=9.0)
-    assert one.times["gopro"] == rec.gopro.times[rec.gopro.index_at(9.0)]
-    assert one.times["pv"] == rec.pv.times[one.indices["hololens/pv"]]
-    wanted = rec.instants(10, 5.0, 6.0, read=["pv", "gopro/video", "gyroscope", "hands"])
-    value = wanted[3]
+def test_an_instant_has_times_of_its_values_and_instants_read_arrays(rec: Any) -> None:
+    instant = rec.at(seconds=9.0)
+    assert instant.times["gopro"] == rec.gopro.times[rec.gopro.index_at(9.0)]
+    assert instant.times["pv"] == rec.pv.times[instant.indices["hololens/pv"]]
+    instants = rec.instants(10, 5.0, 6.0, read=["pv", "gopro/video", "gyroscope", "hands"])
+    value = instants[3]
     assert list(value) == ["seconds", "pv", "gopro/video", "gyroscope", "hands"]
     assert value["seconds"] == pytest.approx(5.3)
     assert np.array_equal(value["pv"], rec.pv.at(5.3))
     assert np.array_equal(value["gyroscope"], rec.gyroscope.sample(5.3)[0])
     assert value["hands"].left.shape == (26, 3)
-    assert [each["seconds"] for each in wanted[::5]] == pytest.approx([5.0, 5.5, 6.0])
+    assert [values["seconds"] for values in instants[::5]] == pytest.approx([5.0, 5.5, 6.0])
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        (there,) = pool.map(wanted.__getitem__, [3])
-    assert np.array_equal(there["pv"], value["pv"])
+        (from_worker,) = pool.map(instants.__getitem__, [3])
+    assert np.array_equal(from_worker["pv"], value["pv"])
     with pytest.raises(UnknownStream):
         rec.instants(10, read=["nothing"])
 
 
-def test_what_is_no_time_is_refused_and_far_away_nothing_is_bounded(rec: Any) -> None:
+def test_nan_is_refused_and_far_times_have_no_bound(rec: Any) -> None:
     for ask in (rec.gopro.at, rec.gopro.bound_at, rec.pv.index_at, rec.at):
         with pytest.raises(ValueError, match="not NaN"):
             ask(float("nan"))
@@ -313,26 +315,26 @@ def test_what_is_no_time_is_refused_and_far_away_nothing_is_bounded(rec: Any) ->
     assert several.dtype == rec.utc(1.0).dtype == np.dtype("<M8[ns]")
 
 
-def test_nothing_of_a_pause_is_handed_out(cooked: tuple[Path, Kitchen], tmp_path: Path) -> None:
+def test_nothing_of_a_pause_is_readable(cooked: tuple[Path, Kitchen], tmp_path: Path) -> None:
     shutil.copytree(cooked[0], tmp_path / "take1")
     log = EventLog(tmp_path / "take1", "operator")
     for kind, at_s in (("pause", 9.0), ("resume", 12.5)):
         log.append(kind, host_ns=HOST0_NS + round(at_s * 1e9), uncertainty_ns=0, body={}, op_id=kind)
     hidden = (session_s(cooked[1], 9.0)[0], session_s(cooked[1], 12.5)[0])
-    with ks.open(tmp_path / "take1") as rec, ks.open(tmp_path / "take1", with_pauses=True) as all_of_it:
+    with ks.open(tmp_path / "take1") as rec, ks.open(tmp_path / "take1", with_pauses=True) as with_pauses:
         streams = [rec.pv, rec.gopro, rec.gyroscope, rec.head, rec["gopro/gyroscope"], rec["gopro/audio"]]
-        for one in streams:
-            assert not ((one.times >= hidden[0]) & (one.times <= hidden[1])).any(), one
-            whole = all_of_it.head if one is rec.head else all_of_it[one.name]
-            assert ((whole.times >= hidden[0]) & (whole.times <= hidden[1])).any(), one
-        assert not {number_in(luma(one)) for _, one in rec.pv.between(8.5, 13)} & set(
+        for stream in streams:
+            assert not ((stream.times >= hidden[0]) & (stream.times <= hidden[1])).any(), stream
+            whole = with_pauses.head if stream is rec.head else with_pauses[stream.name]
+            assert ((whole.times >= hidden[0]) & (whole.times <= hidden[1])).any(), stream
+        assert not {number_in(luma(frame)) for _, frame in rec.pv.between(8.5, 13)} & set(
             np.flatnonzero((PV_S >= 9.0) & (PV_S <= 12.5)).tolist()
         )
         assert rec.at(10.5).pictures == {}
         assert np.isnan(rec.at(10.5).head).all()
 
 
-def test_a_film_that_was_not_aligned_has_pictures_and_no_time(tmp_path: Path) -> None:
+def test_a_video_that_was_not_aligned_has_frames_and_no_times(tmp_path: Path) -> None:
     write_numbered(tmp_path)
     with ks.open(tmp_path / "take1") as rec:
         assert rec.gopro[0].shape == (180, 320, 3)
@@ -349,7 +351,7 @@ def test_a_film_that_was_not_aligned_has_pictures_and_no_time(tmp_path: Path) ->
         assert "gopro/video" in repr(rec)
 
 
-def test_a_gyroscope_without_a_film_says_what_can_tell_its_unit(tmp_path: Path) -> None:
+def test_a_gyroscope_of_unknown_unit_names_the_command_to_run(tmp_path: Path) -> None:
     write_numbered(tmp_path)
     with (
         ks.open(tmp_path / "take1") as rec,
@@ -361,7 +363,9 @@ def test_a_gyroscope_without_a_film_says_what_can_tell_its_unit(tmp_path: Path) 
         rec.gyroscope.read(0)
 
 
-def test_the_bound_of_a_step_holds_that_of_its_touches(cooked: tuple[Path, Kitchen], tmp_path: Path) -> None:
+def test_the_bound_of_a_step_includes_that_of_its_inputs(
+    cooked: tuple[Path, Kitchen], tmp_path: Path
+) -> None:
     shutil.copytree(cooked[0], tmp_path / "take1")
     shutil.rmtree(tmp_path / "take1" / "events")
     with ks.open(cooked[0]) as rec:
@@ -379,17 +383,17 @@ def test_the_bound_of_a_step_holds_that_of_its_touches(cooked: tuple[Path, Kitch
         mark = {"text": "at the same moment"}
         log.append("mark", host_ns=at_ns, uncertainty_ns=0, body=mark, op_id=f"mark{node}")
     with ks.open(tmp_path / "take1") as rec:
-        # the second step begins where the first one ended, so it is as uncertain as that
+        # The second step begins where the first ended, so it has the same bound.
         np.testing.assert_allclose(rec.steps["bound_s"][:2], [clock_s + 0.005] * 2, atol=1e-4)
         assert ":" not in rec.steps["errors"][1]
 
 
-def test_two_chapters_are_one_film(tmp_path: Path) -> None:
-    made = film(tmp_path / "take" / "left", 150, 90, seed=8)
+def test_two_chapters_are_one_video(tmp_path: Path) -> None:
+    video = film(tmp_path / "take" / "left", 150, 90, seed=8)
     devices = {"left": {"kind": "gopro"}}
     manifest = {"schema": "recording/1", "recording": "take", "state": "complete", "files": {}}
     write_json(tmp_path / "take" / "recording.json", {**manifest, "devices": devices, "streams": {}})
-    assert len(made.chapters) == 2
+    assert len(video.chapters) == 2
     with ks.open(tmp_path / "take") as rec:
         assert rec.gopro is rec.left
         assert len(rec.left) == 150
@@ -402,10 +406,10 @@ def test_two_chapters_are_one_film(tmp_path: Path) -> None:
         assert np.array_equal(sound[3:7][:, :10], sound[3][:, :10])
 
 
-def test_an_adopted_film_is_read_on_its_own_time(tmp_path: Path) -> None:
-    made = film(tmp_path / "card", 60, 60, seed=3)
-    words = ["adopt", "found", str(made.chapters[0].path), "--data", str(tmp_path / "data")]
-    done = CliRunner().invoke(main, words)
+def test_an_adopted_video_is_read_on_its_own_time(tmp_path: Path) -> None:
+    video = film(tmp_path / "card", 60, 60, seed=3)
+    args = ["adopt", "found", str(video.chapters[0].path), "--data", str(tmp_path / "data")]
+    done = CliRunner().invoke(main, args)
     assert done.exit_code == 0, done.output
     with ks.open(tmp_path / "data" / "found") as rec:
         assert len(rec.gopro) == 60

@@ -1,4 +1,4 @@
-"""Recordings whose headset or camera did not go through: no false time, nothing of a pause, the rest is readable."""
+"""Interrupted or damaged recordings: no wrong times, nothing of a pause, and all other streams are readable."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def pause(take: Path, from_s: float, to_s: float) -> None:
         log.append(kind, host_ns=HOST0_NS + round(at_s * 1e9), uncertainty_ns=0, body={}, op_id=kind)
 
 
-def start_anew(take: Path) -> None:
-    """Add clock exchanges of a second start of the headset, whose ticks begin anew."""
+def restart_headset(take: Path) -> None:
+    """Add clock exchanges of a second start of the headset, whose ticks start at 0 again."""
     packets = []
     for k in range(12):
         host_ns, ticks = HOST0_NS + (40 + k) * 10**9, 5 * 10**7 + k * 10**7
@@ -67,7 +67,7 @@ def start_anew(take: Path) -> None:
 
 
 def second_clip(take: Path, opened_s: float) -> None:
-    """Add a clip that the shutter opened later; it is not aligned."""
+    """Add a clip of a later shutter press; it is not aligned."""
     shutil.copy(take / "gopro" / "GX010001.MP4", take / "gopro" / "GX010002.MP4")
     media = json.loads((take / "gopro" / "media.json").read_text())
 
@@ -87,12 +87,12 @@ def exported(take: Path, kind: str, *more: object) -> dict[str, Any]:
     out = take.parent / f"out.{kind}"
     done = CliRunner().invoke(main, ["export", kind, str(take), "--out", str(out), "--json", *map(str, more)])
     assert done.exit_code == 0, done.output
-    (said,) = json.loads(done.stdout)["recordings"]
-    return said
+    (report,) = json.loads(done.stdout)["recordings"]
+    return report
 
 
-def test_a_film_stays_where_it_was_when_the_headset_was_started_anew(take: Path, cooked: Any) -> None:
-    start_anew(take)
+def test_a_video_keeps_its_times_after_a_restart_of_the_headset(take: Path, cooked: Any) -> None:
+    restart_headset(take)
     true_s = np.array([film_host_ns(cooked[1], k) - HOST0_NS for k in range(FRAMES)]) / 1e9
     with ks.open(take) as rec:
         np.testing.assert_allclose((rec.gopro.times_ns - HOST0_NS) / 1e9, true_s, atol=0.035)
@@ -106,17 +106,17 @@ def test_a_film_stays_where_it_was_when_the_headset_was_started_anew(take: Path,
         assert len(rec.gopro) > FRAMES - 110
     (take / "gopro" / "media.json").unlink()
     with ks.open(take) as rec, pytest.raises(NotKnown, match="started anew"):
-        rec.gopro.times  # noqa: B018 - it is computed by asking
+        rec.gopro.times  # noqa: B018 - reading the property computes it
 
 
-def test_a_pause_hides_the_clip_after_a_battery_was_changed(take: Path) -> None:
+def test_a_pause_hides_frames_of_a_clip_after_a_battery_change(take: Path) -> None:
     shutil.rmtree(take / "sync")
     second_clip(take, 60.0)
     pause(take, 65.0, 70.0)
     with ks.open(take) as rec:
         second = rec.gopro.rows[rec.gopro.rows >= FRAMES] - FRAMES
-        film_s = second * 1001 / 30000
-        assert not ((film_s > 5.0) & (film_s < 9.5)).any()
+        media_s = second * 1001 / 30000
+        assert not ((media_s > 5.0) & (media_s < 9.5)).any()
         assert (rec.gopro.rows < FRAMES).sum() == FRAMES
         assert len(second) > 400
 
@@ -125,20 +125,20 @@ def test_a_clip_that_is_not_aligned_has_no_time(take: Path) -> None:
     second_clip(take, 60.0)
     with ks.open(take) as rec:
         for stream in (rec.gopro, rec["gopro/gyroscope"], rec["gopro/audio"]):
-            known = np.isfinite(stream.times)
-            assert 0 < known.sum() < len(stream)
-            assert (stream.times_ns[~known] == UNKNOWN).all()
-            assert np.isnat(stream.utc[~known]).all()
+            is_known = np.isfinite(stream.times)
+            assert 0 < is_known.sum() < len(stream)
+            assert (stream.times_ns[~is_known] == UNKNOWN).all()
+            assert np.isnat(stream.utc[~is_known]).all()
             assert np.isfinite([at for at, _ in stream.between(5.0, 6.0)]).all()
         assert rec.gopro[-1].shape == (180, 320, 3)
         assert rec.duration == pytest.approx(26.0, abs=0.1)
-    said = exported(take, "mcap")
-    assert said["messages"]["gopro/video"] == FRAMES
-    assert f"{FRAMES} of its pictures have no time" in said["left_out"]["gopro/video"]
+    report = exported(take, "mcap")
+    assert report["messages"]["gopro/video"] == FRAMES
+    assert f"{FRAMES} of its frames have no time" in report["left_out"]["gopro/video"]
     assert exported(take, "tables")["tables"]["gopro/video"]["rows"] == 2 * FRAMES
 
 
-def test_a_damaged_film_hides_nothing_else(take: Path) -> None:
+def test_a_damaged_video_leaves_other_streams_readable(take: Path) -> None:
     (take / "gopro" / "GX010001.MP4").write_bytes(b"no film")
     with ks.open(take) as rec:
         assert "hololens/pv" in repr(rec)
@@ -150,19 +150,19 @@ def test_a_damaged_film_hides_nothing_else(take: Path) -> None:
         assert "GX010001" in exported(take, kind)["left_out"]["gopro/video"]
 
 
-def test_what_was_not_synchronized_is_exported_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_recording_without_sync_is_exported_in_part(tmp_path: Path) -> None:
     write_numbered(tmp_path)
-    said = exported(tmp_path / "take1", "tables")
-    assert "unit is not known" in said["left_out"]["hololens/gyroscope"]
-    assert "kitchensync sync" in said["left_out"]["gopro/video"]
-    assert said["tables"]["hololens/head"]["rows"] > 700
+    report = exported(tmp_path / "take1", "tables")
+    assert "unit is not known" in report["left_out"]["hololens/gyroscope"]
+    assert "kitchensync sync" in report["left_out"]["gopro/video"]
+    assert report["tables"]["hololens/head"]["rows"] > 700
     assert (tmp_path / "out.tables" / "take1" / "about.json").exists()
 
 
-def test_nobody_says_when_an_adopted_film_was_made(tmp_path: Path) -> None:
-    made = film(tmp_path / "card", 60, 60, seed=3)
-    words = ["adopt", "found", str(made.chapters[0].path), "--data", str(tmp_path / "data")]
-    assert CliRunner().invoke(main, words).exit_code == 0
+def test_an_adopted_video_has_no_utc_times(tmp_path: Path) -> None:
+    video = film(tmp_path / "card", 60, 60, seed=3)
+    args = ["adopt", "found", str(video.chapters[0].path), "--data", str(tmp_path / "data")]
+    assert CliRunner().invoke(main, args).exit_code == 0
     with ks.open(tmp_path / "data" / "found") as rec:
         assert rec.gopro.times[30] == pytest.approx(30 * 1001 / 30000)
         for ask in (
@@ -176,23 +176,29 @@ def test_nobody_says_when_an_adopted_film_was_made(tmp_path: Path) -> None:
         assert "found" in repr(rec)
 
 
-def test_chapters_of_an_adopted_film_follow_one_another(tmp_path: Path) -> None:
-    made = film(tmp_path / "card", 150, 90, seed=8)
-    words = ["adopt", "found", *(str(one.path) for one in made.chapters), "--data", str(tmp_path / "data")]
-    assert CliRunner().invoke(main, words).exit_code == 0
+def test_chapters_of_an_adopted_video_are_consecutive(tmp_path: Path) -> None:
+    video = film(tmp_path / "card", 150, 90, seed=8)
+    args = [
+        "adopt",
+        "found",
+        *(str(chapter.path) for chapter in video.chapters),
+        "--data",
+        str(tmp_path / "data"),
+    ]
+    assert CliRunner().invoke(main, args).exit_code == 0
     with ks.open(tmp_path / "data" / "found") as rec:
         np.testing.assert_allclose(rec.gopro.times, np.arange(150) * 1001 / 30000, atol=1e-9)
         assert rec["video/gyroscope"].times[-1] == pytest.approx(150 * 1001 / 30000, abs=0.05)
 
 
-def test_without_clock_exchanges_what_the_headset_says_is_still_in_the_tables(take: Path) -> None:
+def test_streams_of_the_headset_are_exported_without_clock_exchanges(take: Path) -> None:
     shutil.rmtree(take / "clock")
-    said = exported(take, "tables")
-    assert said["tables"]["hololens/gyroscope"]["rows"] > 100_000
-    assert {"steps", "events"} <= said["left_out"].keys()
+    report = exported(take, "tables")
+    assert report["tables"]["hololens/gyroscope"]["rows"] > 100_000
+    assert {"steps", "events"} <= report["left_out"].keys()
 
 
-def test_step_times_of_another_film_are_refused(take: Path) -> None:
+def test_step_times_of_another_video_are_refused(take: Path) -> None:
     body = {
         "schema": ACCEPTED_SCHEMA,
         "version": 1,
@@ -204,10 +210,10 @@ def test_step_times_of_another_film_are_refused(take: Path) -> None:
     with editing(take):
         write_annotations(take, ACCEPTED, body)
     with ks.open(take) as rec, pytest.raises(NotKnown, match="9999 frames"):
-        rec.steps  # noqa: B018 - it is computed by asking
+        rec.steps  # noqa: B018 - reading the property computes it
 
 
-def test_the_steps_of_a_span_are_those_that_lie_in_it(take: Path) -> None:
+def test_an_exported_span_has_only_its_own_steps(take: Path) -> None:
     import pandas
 
     exported(take, "tables", "--from", 5, "--to", 10)
@@ -221,18 +227,18 @@ def test_the_steps_of_a_span_are_those_that_lie_in_it(take: Path) -> None:
     assert (both.exit_code, "--step" in both.output) == (1, True)
 
 
-def test_a_camera_of_another_name_is_one_picture(take: Path) -> None:
+def test_a_camera_with_another_name_is_one_stream(take: Path) -> None:
     (take / "gopro").rename(take / "cam")
     with edit_manifest(take) as manifest:
         manifest["devices"]["cam"] = manifest["devices"].pop("gopro")
     with ks.open(take) as rec:
         assert rec.gopro is rec.cam is rec["cam"]
-        assert [name for name, one in rec.attributes.items() if one == "cam/video"] == ["cam", "gopro"]
+        assert [name for name, stream in rec.attributes.items() if stream == "cam/video"] == ["cam", "gopro"]
         with pytest.raises(Unreadable, match="packet 3"):
             rec.depth[3]
 
 
-def test_a_card_of_a_recording_that_says_no_host_time_of_its_start(take: Path) -> None:
+def test_a_card_without_host_time_of_the_start_has_no_events(take: Path) -> None:
     with edit_manifest(take) as manifest:
         manifest["started"] = {"utc_ns": manifest["started"]["utc_ns"]}
     done = CliRunner().invoke(main, ["card", str(take), "--json"])

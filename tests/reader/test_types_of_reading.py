@@ -1,4 +1,4 @@
-"""What README and the page on reading show passes a type checker, and mistakes in such lines are found."""
+"""The examples in README and the page on reading pass mypy, and mistakes in such lines are reported."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def test_the_lines_of_the_documents_pass(tmp_path: Path) -> None:
     assert checked(tmp_path, f"{code}\ndef on_the_page() -> None:\n    " + "    ".join(lines)) == []
 
 
-def test_mistakes_are_found_and_streams_have_types(tmp_path: Path) -> None:
+def test_mypy_reports_mistakes_and_types_of_streams(tmp_path: Path) -> None:
     shown = "".join(f"reveal_type(rec.{name})\n" for name in TYPES)
-    found = checked(tmp_path, OPENED + "\n".join(MISTAKES) + "\n" + shown)
-    errors = {int(line.partition(":")[0]) for line in found if " error: " in line}
+    lines = checked(tmp_path, OPENED + "\n".join(MISTAKES) + "\n" + shown)
+    errors = {int(line.partition(":")[0]) for line in lines if " error: " in line}
     assert errors == set(range(3, 3 + len(MISTAKES)))
-    revealed = [line.partition('"')[2].rstrip('"') for line in found if "Revealed type" in line]
+    revealed = [line.partition('"')[2].rstrip('"') for line in lines if "Revealed type" in line]
     assert revealed == [f"kitchensync.reader.{name}" for name in TYPES.values()]

@@ -209,7 +209,7 @@ def test_two_people_mark_a_third_rules_and_the_rows_hold_the_truth(
             assert not is_known or FRAME_S < table[error]["bound_s"] < 0.2
 
     add_judged(folder, "errors", kept | {"frames": FRAMES + 1})
-    with ks.open(folder) as rec, pytest.raises(NotKnown, match="errors were marked in a film of 661 frames"):
+    with ks.open(folder) as rec, pytest.raises(NotKnown, match="errors were marked in a video of 661 frames"):
         _ = rec.errors
     asked = ["release", "captaincook4d", str(folder), "--out", str(tmp_path / "other"), "--media", ""]
     other_film = CliRunner().invoke(main, asked)

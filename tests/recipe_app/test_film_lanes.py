@@ -16,6 +16,7 @@ from kitchensync.dataset.films.film_lanes import EACH_S, motion_levels, sound_le
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.storage.consent import Purpose
 from kitchensync.storage.manifest import edit_manifest
+from kitchensync.storage.recording import open_recording
 
 pytestmark = pytest.mark.slow
 FPS, SECONDS = 25, 12
@@ -51,8 +52,9 @@ def test_a_camera_that_turns_is_seen_to_turn(tmp_path: Path) -> None:
         manifest["consent_scopes"] = ["annotate"]
     with OwnRecording.open(tmp_path / "take1", purpose=Purpose.ANNOTATE) as own:
         levels = np.array(motion_levels(own))
-        track = own.recording.camera("gopro/gyroscope").imu()
-        speed = np.linalg.norm(track.xyz, axis=1)
-        for k in (5, 20, 40):
-            inside = (track.t_s >= k * EACH_S) & (track.t_s < (k + 1) * EACH_S)
-            assert levels[k] == pytest.approx(min(99, speed[inside].mean() / 3 * 99), abs=2)
+    with open_recording(tmp_path / "take1") as recording:
+        track = recording.camera("gopro/gyroscope").imu()
+    speed = np.linalg.norm(track.xyz, axis=1)
+    for k in (5, 20, 40):
+        inside = (track.t_s >= k * EACH_S) & (track.t_s < (k + 1) * EACH_S)
+        assert levels[k] == pytest.approx(min(99, speed[inside].mean() / 3 * 99), abs=2)

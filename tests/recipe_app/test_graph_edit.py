@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.model import END, START, Edge, Graph, Link, Step
 from kitchensync.task_graphs.order.drawing import draw
-from kitchensync.task_graphs.order.edit import tell, with_inner_edges
+from kitchensync.task_graphs.order.edit import order_facts, with_inner_edges
 from kitchensync.task_graphs.scoring.validate import check_graph
 
 pytestmark = pytest.mark.slow
@@ -53,7 +53,7 @@ def test_the_graph_has_the_edges_that_were_asked_for_and_nothing_dangles(
 @given(edges)
 def test_what_the_edges_make_of_it_is_what_all_orders_say(wanted: set[Edge]) -> None:
     graph = graph_of(wanted)
-    told = tell(graph)
+    told = order_facts(graph)
     valid = {
         order
         for order in itertools.permutations(range(1, SIZE + 1))
@@ -84,7 +84,7 @@ def test_every_step_and_edge_is_drawn_below_what_it_waits_for(wanted: set[Edge])
     assert len(set(drawn.places.values())) == SIZE
     assert set(drawn.lines) == wanted
     upwards = [edge for edge in wanted if drawn.places[edge[0]][1] >= drawn.places[edge[1]][1]]
-    assert bool(upwards) == bool(tell(graph).cycle)
+    assert bool(upwards) == bool(order_facts(graph).cycle)
     for (before, after), points in drawn.lines.items():
         assert (points[0], points[-1]) == (drawn.places[before], drawn.places[after])
         assert not set(points[1:-1]) & set(drawn.places.values())

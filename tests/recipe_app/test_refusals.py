@@ -36,6 +36,7 @@ KINDS = {
     *("TooLarge", "WrongKind"),
 }
 IN_ENGLISH = {
+    "dataset/commands/annotate/annotate_read.py",
     "recipe_app/commands/graph/score_and_evidence.py",
     "task_graphs/mistakes/hints.py",
     "operations/filed_shapes.py",

@@ -1,4 +1,4 @@
-"""A minimal headset written from the wire specification alone: threads, one script per port."""
+"""A minimal headset after the wire specification: threads, one script per port."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Script = Callable[[socket.socket], None]
 
 
 def free_address(ports: list[int]) -> str:
-    """A loopback address on which all these ports are free."""
+    """Return a loopback address on which all these ports are free."""
     for _ in range(100):
         host = f"127.{random.randint(2, 254)}.{random.randint(1, 254)}.{random.randint(2, 254)}"
         try:
@@ -28,7 +28,7 @@ def free_address(ports: list[int]) -> str:
 
 
 class Port:
-    """One listener: each connection runs `script` to its end and is closed, one after the other."""
+    """A listener that runs `script` on one connection after the other, and closes each."""
 
     def __init__(self, host: str, port: int, script: Script) -> None:
         self.errors: list[Exception] = []
@@ -52,7 +52,7 @@ class Port:
                     self._script(sock)
                 except (BrokenPipeError, ConnectionResetError):
                     continue
-                except Exception as error:  # noqa: BLE001 (told when the port closes)
+                except Exception as error:  # noqa: BLE001 (raised when the port closes)
                     self.errors.append(error)
 
     def close(self) -> None:
@@ -81,5 +81,5 @@ def serve(scripts: dict[int, Script]) -> Iterator[str]:
 
 @pytest.fixture
 def headset() -> Callable[[dict[int, Script]], AbstractContextManager[str]]:
-    """Serve scripts on their ports of a fresh loopback address: `with headset({3807: script}) as host`."""
+    """Serve scripts on ports of an unused loopback address: `with headset({3807: script}) as host`."""
     return serve

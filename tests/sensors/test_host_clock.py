@@ -9,7 +9,7 @@ def test_host_clock_is_monotonic_and_integer() -> None:
     assert before <= here <= after
 
 
-def test_anchor_lies_between_readings_made_around_it() -> None:
+def test_the_anchor_is_between_readings_before_and_after() -> None:
     mono0, utc0 = time.monotonic_ns(), time.time_ns()
     anchor = utc_anchor()
     assert mono0 <= anchor.host_ns <= time.monotonic_ns()

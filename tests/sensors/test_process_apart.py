@@ -1,4 +1,4 @@
-"""The process that reads strangers' files: what ends it is said, and the next question is answered."""
+"""The process that reads untrusted files: the reason of its end is reported, and the next call gets an answer."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ SAYS = "kitchensync.shell.process_apart:ChildAnswer"
 BOUNDS = Bounds(150.0, 1 << 30)
 
 
-def test_an_answer_comes_as_it_is() -> None:
+def test_an_answer_is_returned_unchanged() -> None:
     with ProcessApart(SAYS, BOUNDS) as apart:
         assert apart.ask({"a": [1, None, "ä\n"]}) == ChildAnswer({"a": [1, None, "ä\n"]}, [])
         assert apart.ask("again").said == "again"
 
 
 @pytest.mark.parametrize(
-    ("function", "arguments", "found", "seconds"),
+    ("function", "arguments", "expected", "seconds"),
     [
         ("time:sleep", [600], OutOfTime, 0.2),
         ("builtins:bytearray", [2 << 30], OutOfMemory, 150.0),
@@ -40,15 +40,17 @@ def test_an_answer_comes_as_it_is() -> None:
         ("signal:raise_signal", [signal.SIGALRM], OutOfTime, 150.0),
     ],
 )
-def test_what_ends_it_is_said(function: str, arguments: list[Any], found: type, seconds: float) -> None:
+def test_reasons_of_an_end_are_reported(
+    function: str, arguments: list[Any], expected: type, seconds: float
+) -> None:
     before = psutil.Process().children()
     with pytest.raises(ReaderFailed) as ended:
         ask_once(function, Bounds(seconds, 1 << 30), *arguments)
-    assert type(ended.value) is found
+    assert type(ended.value) is expected
     assert psutil.Process().children() == before
 
 
-def test_one_that_was_killed_is_no_verdict_and_the_next_question_is_answered() -> None:
+def test_a_killed_process_gives_no_verdict_and_is_replaced() -> None:
     with ProcessApart(SAYS, BOUNDS) as apart:
         assert apart.ask(1).said == 1
         assert apart._process is not None
@@ -58,6 +60,6 @@ def test_one_that_was_killed_is_no_verdict_and_the_next_question_is_answered() -
         assert apart.ask(3).said == 3
 
 
-def test_one_that_does_not_start_is_no_verdict() -> None:
+def test_a_process_that_does_not_start_gives_no_verdict() -> None:
     with pytest.raises(OSError, match="does not start"):
         ask_once("no_such_module:f", BOUNDS)

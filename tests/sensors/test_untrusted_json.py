@@ -1,4 +1,4 @@
-"""JSON that somebody made up to hurt is refused in words, within little time and memory."""
+"""Harmful JSON is refused with a message, within little time and memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kitchensync.shell.untrusted_json import BadJson, load_json, parse_json
         (b" " * (17 << 20), "at most"),
     ],
 )
-def test_what_would_hurt_is_refused(text, why):
+def test_harmful_documents_are_refused(text, why):
     with pytest.raises(BadJson, match=why):
         parse_json(text)
 
@@ -39,18 +39,18 @@ def test_brackets_and_commas_inside_strings_do_not_count():
     assert parse_json(json.dumps(held)) == held
 
 
-def test_honest_documents_are_read_as_the_standard_library_does():
+def test_other_documents_are_read_like_by_the_standard_library():
     draw = random.Random(1)
 
-    def made(depth):
+    def random_value(depth):
         kind = draw.randrange(5 if depth else 3)
         if kind < 3:
             return [draw.getrandbits(60), draw.random(), '"[\\,{' * draw.randrange(4)][kind]
-        values = [made(depth - 1) for _ in range(draw.randrange(40))]
+        values = [random_value(depth - 1) for _ in range(draw.randrange(40))]
         return values if kind == 3 else {str(number): value for number, value in enumerate(values)}
 
     for _ in range(200):
-        text = json.dumps(made(3))
+        text = json.dumps(random_value(3))
         assert parse_json(text, most_items=10**6) == json.loads(text)
 
 

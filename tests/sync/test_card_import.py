@@ -263,7 +263,7 @@ def test_copies_are_compared_and_never_written_over(tmp_path: Path) -> None:
     source.write_bytes(b"one")
     target.parent.mkdir()
     target.write_bytes(b"two")
-    with pytest.raises(DownloadFailed, match="never written over"):
+    with pytest.raises(DownloadFailed, match="never overwritten"):
         copy_verified(source, target)
     assert target.read_bytes() == b"two"
 
@@ -274,4 +274,4 @@ def test_links_and_strange_names_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "card" / "my film.mp4").write_bytes(b"x")
     takes, bad = scan_card(tmp_path / "card")
     assert takes == []
-    assert [one.why for one in bad] == ["its name is none that a GoPro gives"]
+    assert [one.why for one in bad] == ["its name is not that of a GoPro file"]

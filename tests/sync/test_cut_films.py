@@ -110,7 +110,7 @@ def test_pictures_that_show_nothing_leave_a_doubt(cut: Cut, tmp_path: Path) -> N
     made = cut.maker.cut(dressed, first, cut.maker.payload_at(dressed, first) + 1)
     (pair,) = cut.aligned("doubt", [made])
     assert pair["status"] == "check"
-    assert "nothing places it on the pictures" in " ".join(pair["reasons"])
+    assert "its position on the frames is unknown" in " ".join(pair["reasons"])
 
 
 def test_no_shift_of_the_whole_settles_an_edit_list_of_several_parts(cut: Cut) -> None:
@@ -118,7 +118,7 @@ def test_no_shift_of_the_whole_settles_an_edit_list_of_several_parts(cut: Cut) -
     film["vide"].edits = [(2000, 0), (None, 270_000)]
     (pair,) = cut.aligned("edits", [(film, {})])
     assert pair["status"] == "check"
-    assert "an edit list of several parts is not followed" in " ".join(pair["reasons"])
+    assert "an edit list of several parts is not supported" in " ".join(pair["reasons"])
 
 
 @pytest.mark.parametrize("payloads", [0, 1, -1])

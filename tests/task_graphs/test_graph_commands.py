@@ -1,4 +1,4 @@
-"""`kitchensync graph ...` as a person or a script runs it."""
+"""`kitchensync graph ...` on the command line."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def test_orders_for_people_names_steps() -> None:
     assert "[2] Boil the water in the kettle" in result.stdout
 
 
-def test_fewer_orders_than_asked_is_said_on_stderr() -> None:
+def test_fewer_orders_than_requested_are_noted_on_stderr() -> None:
     result = CliRunner().invoke(main, ["graph", "orders", str(TEA), "--count", "1000", "--json"])
     assert len(json.loads(result.stdout)["orders"]) == 630
-    assert "the graph has 630 orders, 1000 were asked" in result.stderr
+    assert "the graph has 630 orders, 1000 were requested" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["orders", "check"])
@@ -66,7 +66,7 @@ def test_json_is_one_object_also_on_exit_1(cyclic: Path, command: str, tmp_path:
         assert json.loads(result.stdout)["schema"] in ("orders/1", "graph-check/1")
 
 
-def test_check_says_counts_and_findings(tmp_path: Path) -> None:
+def test_check_prints_counts_and_findings(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["graph", "check", str(TEA), "--json"])
     answer = json.loads(result.stdout)
     assert (answer["status"], answer["topological_orders"], answer["findings"]) == ("PASS", 630, [])

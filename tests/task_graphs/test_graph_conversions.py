@@ -1,4 +1,4 @@
-"""From one format into another and back: what goes in comes out, and what a format cannot hold is said."""
+"""Conversions between formats and back keep everything that a format can hold, and list the rest."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def links(draw: st.DrawFn, edges: list[tuple[int, int]]) -> tuple[Link, ...]:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Graphs that know everything a graph can know."""
+    """Draw graphs with all optional content."""
     ids = draw(st.lists(st.integers(1, 99), min_size=1, max_size=5, unique=True))
     nodes = (Step(0, "START"), *(draw(steps(node)) for node in ids), Step(100, "END"))
     pairs = draw(
         st.lists(st.tuples(st.sampled_from([0, *ids]), st.sampled_from([*ids, 100])), unique=True, max_size=9)
     )
     cut = draw(st.integers(0, len(pairs)))
-    known = {link.edge: link for link in draw(links(pairs[:cut])) if link != Link(link.edge)}
+    link_of = {link.edge: link for link in draw(links(pairs[:cut])) if link != Link(link.edge)}
     wordings = [
         Wording(language, tuple((node, draw(LABEL)) for node in ids))
         for language in draw(st.lists(st.sampled_from(["de", "ja", "ar"]), unique=True))
@@ -71,7 +71,7 @@ def graphs(draw: st.DrawFn) -> Graph:
         "made.json",
         nodes,
         tuple(pairs[:cut]),
-        links=tuple(known[edge] for edge in pairs[:cut] if edge in known),
+        links=tuple(link_of[edge] for edge in pairs[:cut] if edge in link_of),
         suggested=tuple(Link(edge, "quality", "uses the bowl", "rule: tool") for edge in pairs[cut:]),
         recipe=RecipeVersion(*(draw(WORD) for _ in range(5))),
         language=draw(st.sampled_from(["", "en"])),
@@ -82,7 +82,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 @pytest.mark.slow
 @examples(200)
 @given(graphs())
-def test_graph_json_loses_nothing(graph: Graph) -> None:
+def test_graph_json_keeps_everything(graph: Graph) -> None:
     text = format_graph_json(graph)
     read = parse_graph_json(text, name="made.json")
     assert read == graph
@@ -123,7 +123,7 @@ STATEMENT = re.compile(rf"  {NAME}(?: -> {NAME}| \[label={NAME}\])?;", re.DOTALL
 
 
 def unquoted(text: str) -> str:
-    return re.sub(r"\\(.)", lambda one: {"n": "\n"}.get(one[1], one[1]), text[1:-1], flags=re.DOTALL)
+    return re.sub(r"\\(.)", lambda match: {"n": "\n"}.get(match[1], match[1]), text[1:-1], flags=re.DOTALL)
 
 
 @pytest.mark.slow
@@ -152,16 +152,16 @@ def test_dot_is_not_read(tmp_path: Path, name: str) -> None:
         assert f"{name}: DOT is written but not read" in refused.stderr
 
 
-def test_texts_that_come_again_are_numbered_and_prompts_need_no_ids(tmp_path: Path) -> None:
+def test_repeated_texts_are_numbered_and_prompts_need_no_ids(tmp_path: Path) -> None:
     steps = {"0": "START", "1": "Stir-Stir", "2": 'Say-Say "yes"', "3": "Stir-Stir", "4": "END"}
     document = {"steps": steps, "edges": [[0, 1], [1, 2], [2, 3], [3, 4]]}
     (tmp_path / "tea.json").write_text(json.dumps(document))
-    given = ["graph", "convert", str(tmp_path / "tea.json"), "--style", "text"]
-    done = CliRunner().invoke(main, [*given, "--to", "dot"])
+    args = ["graph", "convert", str(tmp_path / "tea.json"), "--style", "text"]
+    done = CliRunner().invoke(main, [*args, "--to", "dot"])
     assert done.exit_code == 0, done.output
     assert '"Say-Say \\"yes\\"" -> "Stir-Stir (2)";' in done.stdout
     assert "dot cannot hold ids" in done.stderr
-    refused = CliRunner().invoke(main, [*given, "--to", "graph"])
+    refused = CliRunner().invoke(main, [*args, "--to", "graph"])
     assert (refused.exit_code, "--style text goes with --to dot" in refused.stderr) == (2, True)
 
 
@@ -187,10 +187,13 @@ GOOD = {
             {"nodes": [{"id": 1, "label": "A", "spans": [{"kind": "x", "start": 0, "end": 1}]}]},
             "unknown kind 'x'",
         ),
-        ({"nodes": [{"id": 1, "label": "A", "spans": [{"kind": "tool", "start": 0, "end": 9}]}]}, "no piece"),
+        (
+            {"nodes": [{"id": 1, "label": "A", "spans": [{"kind": "tool", "start": 0, "end": 9}]}]},
+            "not inside the label",
+        ),
         ({"edges": [{"from": 1, "to": 7}]}, "there is no step 7"),
         ({"edges": [{"from": 1, "to": 2, "kind": "magic"}]}, "unknown kind 'magic'"),
-        ({"edges": [{"from": 1, "to": 2}, {"from": 1, "to": 2}]}, "stands already"),
+        ({"edges": [{"from": 1, "to": 2}, {"from": 1, "to": 2}]}, "appears already"),
         ({"edges": [{"from": 1, "to": 2}], "suggested": [{"from": 1, "to": 2}]}, "is an edge already"),
         ({"languages": {"de": {"1": "Wasser kochen"}}}, "has no text for step 2"),
         ({"languages": {"de": {"1": "A", "2": "B", "3": "C"}}}, "there is no step 3"),
@@ -205,7 +208,7 @@ def test_bad_graph_json_is_one_line_with_its_place(change: dict[str, Any], why: 
     assert str(caught.value).startswith("tea.json: ")
 
 
-def test_a_language_version_replaces_the_texts_and_back() -> None:
+def test_texts_can_be_switched_to_another_language_and_back() -> None:
     german = Wording("de", ((1, "Koche-Koche Wasser"), (2, "B")))
     graph = Graph(
         "tea.json", (Step(1, "Boil-Boil water"), Step(2, "B")), ((1, 2),), language="en", wordings=(german,)
@@ -233,7 +236,7 @@ def test_the_command_writes_another_language(tmp_path: Path) -> None:
 
 
 def toys(ids: tuple[str, ...] = ("0", "1", "2", "100")) -> dict[str, Any]:
-    """A file as the editor saves it, with keys that only the editor knows."""
+    """Return a file as saved by the editor, with keys of the editor."""
     labels = ["START", "attach wheel", "attach “roof”", "END"]
     nodes = [
         {
@@ -269,11 +272,11 @@ def test_assembly_files_are_written_back_byte_for_byte(ids: tuple[str, ...], lay
         assert parse_graph_json(format_graph_json(graph), name=graph.name) == graph
 
 
-def test_one_toy_of_many_is_named(tmp_path: Path) -> None:
+def test_one_of_several_toys_is_chosen_by_name(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     path.write_text(json.dumps(toys()))
     assert [step.label for step in read_graph(path, toy="b02").nodes][1] == "attach wheel"
-    with pytest.raises(BadGraph, match=r"holds 2 graphs \(a01, b02\); take one out with"):
+    with pytest.raises(BadGraph, match=r"has 2 graphs \(a01, b02\); choose one with"):
         read_graph(path)
     result = CliRunner().invoke(
         main, ["graph", "convert", str(path), "--toy", "a01", "--to", "captaincook4d"]
@@ -325,11 +328,11 @@ def test_bad_assembly_files_are_one_line(change: Callable[[dict[str, Any]], Any]
         ("a.json", '{"steps": {}, "edges": []}', "captaincook4d"),
     ],
 )
-def test_the_format_is_seen(name: str, text: str, kind: str) -> None:
+def test_the_format_is_detected(name: str, text: str, kind: str) -> None:
     assert kind_of(name, text) == kind
 
 
-def test_what_a_format_cannot_hold_is_said(tmp_path: Path) -> None:
+def test_losses_of_a_format_are_listed(tmp_path: Path) -> None:
     path = tmp_path / "tea.txt"
     path.write_text("Tea\n\nBoil the water in a kettle for 2 minutes. Pour it into a mug.\n")
     result = CliRunner().invoke(main, ["graph", "convert", str(path), "--to", "captaincook4d"])

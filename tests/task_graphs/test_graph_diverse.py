@@ -1,4 +1,4 @@
-"""Sets of orders that show a lot: coverage counted again here, and never what was recorded already."""
+"""Diverse sets of orders: their coverage is correct, and recorded orders are not drawn again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kitchensync.task_graphs.order.orders import draw_orders
 
 
 def shares(orders: list[tuple[int, ...]], everything: list[tuple[int, ...]]) -> tuple[float, float]:
-    """Pair directions and successions seen, of all that any order of the graph shows in more than one direction."""
+    """Return the shares of pair directions and of successions shown, of those that differ between orders."""
 
     def pairs(some: list[tuple[int, ...]]) -> set[tuple[int, int]]:
         return {pair for order in some for pair in itertools.combinations(order, 2)}
@@ -37,18 +37,18 @@ def shares(orders: list[tuple[int, ...]], everything: list[tuple[int, ...]]) -> 
 @pytest.mark.parametrize(
     "stem", ["buttercorncup", "ramen", "cheesepimiento", "tomatomozzarellasalad", "zoodles"]
 )
-def test_coverage_is_counted_right_and_beats_plain_draws(
+def test_coverage_is_correct_and_better_than_plain_draws(
     shared_data: Callable[[str], Path], stem: str
 ) -> None:
     graph = read_graph(shared_data(f"captaincook4d/task_graphs/{stem}.json"))
     everything = list(draw_orders(graph, count=100_000, seed=0).orders)
-    found = draw_diverse(graph, count=6, seed=1)
-    seen = shares(list(found.orders), everything)
-    assert seen[0] == pytest.approx(found.coverage.pairs[0] / found.coverage.pairs[1])
-    assert seen[1] == pytest.approx(found.coverage.successions[0] / found.coverage.successions[1])
+    sample = draw_diverse(graph, count=6, seed=1)
+    shown = shares(list(sample.orders), everything)
+    assert shown[0] == pytest.approx(sample.coverage.pairs[0] / sample.coverage.pairs[1])
+    assert shown[1] == pytest.approx(sample.coverage.successions[0] / sample.coverage.successions[1])
     plain = [shares(list(draw_orders(graph, count=6, seed=seed).orders), everything) for seed in range(20)]
-    assert seen[0] >= max(pair for pair, _ in plain) - 1e-9
-    assert seen[1] > sum(one for _, one in plain) / len(plain)
+    assert shown[0] >= max(pair for pair, _ in plain) - 1e-9
+    assert shown[1] > sum(successions for _, successions in plain) / len(plain)
 
 
 def test_sixteen_orders_show_nearly_everything(shared_data: Callable[[str], Path]) -> None:
@@ -61,14 +61,14 @@ def test_sixteen_orders_show_nearly_everything(shared_data: Callable[[str], Path
     assert sum(successions) / len(successions) >= 0.991
 
 
-def test_recorded_orders_are_not_given_again(shared_data: Callable[[str], Path]) -> None:
+def test_recorded_orders_are_not_drawn_again(shared_data: Callable[[str], Path]) -> None:
     graph = read_graph(shared_data("captaincook4d/task_graphs/pinwheels.json"))
     everything = draw_orders(graph, count=9, seed=0).orders
-    found = draw_diverse(graph, count=5, seed=1, recorded=everything[:6])
-    assert set(found.orders) == set(everything[6:])
+    sample = draw_diverse(graph, count=5, seed=1, recorded=everything[:6])
+    assert set(sample.orders) == set(everything[6:])
     assert (
-        found.note
-        == "the graph has 9 orders, 6 of them recorded already; 5 were asked: all 3 that are left are given"
+        sample.note
+        == "the graph has 9 orders, 6 of them recorded already; 5 were requested: all 3 new orders are returned"
     )
     used_up = draw_diverse(graph, count=1, seed=1, recorded=everything)
     assert (used_up.orders, used_up.note) == (
@@ -77,18 +77,18 @@ def test_recorded_orders_are_not_given_again(shared_data: Callable[[str], Path])
     )
 
 
-def test_recorded_orders_count_as_seen() -> None:
+def test_recorded_orders_count_towards_coverage() -> None:
     free = Graph("free.json", tuple(Step(n, f"Do-Do {n}") for n in (1, 2, 3)), ())
     [after] = draw_diverse(free, count=1, seed=3, recorded=[(1, 2, 3)]).orders
     assert after == (3, 2, 1)
 
 
-def test_a_graph_beyond_the_budget_still_gives_a_set() -> None:
+def test_orders_of_a_graph_beyond_the_budget_are_sampled() -> None:
     crown = tuple((a, b + 8) for a in range(1, 9) for b in (a, a % 8 + 1))
     graph = Graph("crown.json", tuple(Step(n, f"Do-Do {n}") for n in range(1, 17)), crown)
-    found = draw_diverse(graph, count=4, seed=1, budget=1_000)
-    assert (found.total, found.sampler, len(set(found.orders))) == (None, "huber", 4)
-    for order in found.orders:
+    sample = draw_diverse(graph, count=4, seed=1, budget=1_000)
+    assert (sample.total, sample.sampler, len(set(sample.orders))) == (None, "huber", 4)
+    for order in sample.orders:
         assert all(order.index(u) < order.index(v) for u, v in crown)
 
 
@@ -104,9 +104,9 @@ def test_the_command_takes_recorded_orders_from_a_file_and_a_folder(
     second = CliRunner().invoke(
         main, ["graph", "orders", path, "--count", "4", "--recorded", str(tmp_path / "done.json"), "--json"]
     )
-    given = [tuple(order) for one in (first, second) for order in json.loads(one.stdout)["orders"]]
-    assert len(given) == len(set(given)) == 6
-    assert "all 2 that are left are given" in second.stderr
+    drawn = [tuple(order) for result in (first, second) for order in json.loads(result.stdout)["orders"]]
+    assert len(drawn) == len(set(drawn)) == 6
+    assert "all 2 new orders are returned" in second.stderr
     third = CliRunner().invoke(
         main, ["graph", "orders", path, "--count", "2", "--recorded", str(folder), "--json"]
     )

@@ -1,4 +1,4 @@
-"""The commands in the how-to pages run as they stand, in their order."""
+"""The commands in the how-to pages run in their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Task-graph files: strict in, the same bytes out."""
+"""Task-graph files are checked when read and written back byte for byte."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def test_every_layout_reads_back_as_the_same_graph(graph: Graph, layout: str) ->
     [
         ("", "tea.json: line 1: not JSON"),
         ("[1, 2]", "tea.json: not a task graph"),
-        ('{"steps": {"1": "egg \\ud83d"}, "edges": []}', "tea.json: has half a letter"),
+        ('{"steps": {"1": "egg \\ud83d"}, "edges": []}', "tea.json: has half a character"),
         ('{"steps": {"0": "START"}}', 'tea.json: no "edges"'),
         ('{"steps": {"1": "A"}, "edges": [], "title": "x"}', "tea.json: 'title': unknown key"),
-        ('{"steps": {"1": "A", "1": "B"}, "edges": []}', "tea.json: '1': stands twice"),
+        ('{"steps": {"1": "A", "1": "B"}, "edges": []}', "tea.json: '1': appears twice"),
         ('{"steps": ["A"], "edges": []}', "tea.json: steps: not an object"),
         ('{"steps": {}, "edges": []}', "tea.json: steps: 0 steps"),
         ('{"steps": {"one": "A"}, "edges": []}', 'tea.json: step "one": an id is a whole number'),
@@ -73,11 +73,11 @@ def test_every_layout_reads_back_as_the_same_graph(graph: Graph, layout: str) ->
         ('{"steps": {"1": "A"}, "edges": [[1, 7]]}', "tea.json: edges[0]: there is no step 7"),
         (
             '{"steps": {"1": "A", "2": "B"}, "edges": [[1, 2], [1, 2]]}',
-            "tea.json: edges[1]: [1, 2] stands already",
+            "tea.json: edges[1]: [1, 2] appears already",
         ),
     ],
 )
-def test_what_is_wrong_is_one_line_with_file_and_place(text: str, message: str) -> None:
+def test_errors_are_one_line_with_file_and_place(text: str, message: str) -> None:
     with pytest.raises(BadGraph) as caught:
         parse_captaincook4d(text, name="tea.json")
     assert str(caught.value).startswith(message)
@@ -101,11 +101,11 @@ def test_unreadable_files_are_one_line(tmp_path: Path) -> None:
         read_graph(deep)
 
 
-def test_our_own_recipes_are_without_findings() -> None:
+def test_example_recipes_have_no_findings() -> None:
     from kitchensync.task_graphs.scoring.validate import check_graph
 
     paths = sorted(EXAMPLES.glob("*.json"))
     assert len(paths) >= 4
     for path in paths:
-        findings = [(found.level, found.code) for found in check_graph(read_graph(path))]
+        findings = [(finding.level, finding.code) for finding in check_graph(read_graph(path))]
         assert findings == ([("note", "shared-text")] if path.stem == TWO_EQUAL_TEXTS else []), path.name

@@ -1,4 +1,4 @@
-"""Hints on real step texts: what they change, the traps they must not fall into, and what safety refuses."""
+"""Hints for real step texts: their changes, known pitfalls, and hints refused for safety."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_real_step_gives_the_hint(label: str, category: str, text: str) -> Non
     assert text in texts(label, category)
 
 
-def test_the_cup_of_a_ramekin_cup_is_no_unit() -> None:
+def test_a_ramekin_cup_is_not_a_unit() -> None:
     spans = {
         (span.kind, "Pour 1 egg into the ramekin cup"[span.start : span.end])
         for span in find_spans("Pour 1 egg into the ramekin cup")
@@ -86,26 +86,26 @@ def test_the_cup_of_a_ramekin_cup_is_no_unit() -> None:
     assert not texts("Coat-Coat a 6-oz. ramekin cup", "Measurement")
 
 
-def test_the_slice_of_a_fish_slice_is_no_verb() -> None:
-    said = " ".join(hint.text for hint in step_hints(Step(1, "Flip-Flip the egg with a fish slice spatula")))
-    assert "fish chop" not in said
-    assert "with a spoon" in said
+def test_a_fish_slice_is_not_a_verb() -> None:
+    texts = " ".join(hint.text for hint in step_hints(Step(1, "Flip-Flip the egg with a fish slice spatula")))
+    assert "fish chop" not in texts
+    assert "with a spoon" in texts
 
 
 def test_a_frying_pan_never_becomes_a_frying_wok() -> None:
-    said = " ".join(
+    texts = " ".join(
         hint.text for hint in step_hints(Step(1, "Heat-Heat 1 tbsp oil in a non-stick frying pan"))
     )
-    assert "frying saucepan" not in said
-    assert "frying wok" not in said
+    assert "frying saucepan" not in texts
+    assert "frying wok" not in texts
 
 
 @given(st.integers(1, 64), st.sampled_from([2, 3, 4, 8, 16]))
 def test_fractions_stay_exact_kitchen_fractions(top: int, bottom: int) -> None:
     for factor in (Fraction(2), Fraction(1, 2)):
-        said = scaled(f"{top}/{bottom}", factor)
-        assert "." not in said
-        assert value_of(said) == Fraction(top, bottom) * factor
+        amount = scaled(f"{top}/{bottom}", factor)
+        assert "." not in amount
+        assert value_of(amount) == Fraction(top, bottom) * factor
 
 
 @pytest.mark.parametrize(
@@ -119,12 +119,12 @@ def test_fractions_stay_exact_kitchen_fractions(top: int, bottom: int) -> None:
         (Fraction(2, 3), "1.0", "2/3"),
     ],
 )
-def test_numbers_are_written_like_the_old_ones(value: Fraction, like: str, text: str) -> None:
+def test_numbers_keep_their_style(value: Fraction, like: str, text: str) -> None:
     assert write(value, like=like) == text
 
 
 @pytest.mark.parametrize(
-    ("one", "many"),
+    ("singular", "plural_form"),
     [
         ("egg", "eggs"),
         ("tomato", "tomatoes"),
@@ -134,8 +134,8 @@ def test_numbers_are_written_like_the_old_ones(value: Fraction, like: str, text:
         ("noodles", "noodles"),
     ],
 )
-def test_plurals(one: str, many: str) -> None:
-    assert plural(one) == many
+def test_plurals(singular: str, plural_form: str) -> None:
+    assert plural(singular) == plural_form
 
 
 @pytest.mark.slow
@@ -156,8 +156,8 @@ def test_nearly_every_published_step_gets_a_hint_and_each_passes_the_gate(
     assert with_hint / len(published) > 0.97
 
 
-def test_rules_fire_where_participants_really_erred(shared_data: Callable[[str], Path]) -> None:
-    """Shares of the published errors whose step has a hint of that category; floors from the measured figures."""
+def test_rules_match_errors_of_participants(shared_data: Callable[[str], Path]) -> None:
+    """Check shares of the published errors whose step has a hint of that category, against measured figures."""
     errors = json.loads(shared_data("captaincook4d/annotation_json/error_annotations.json").read_text())
     fired, made = Counter[str](), Counter[str]()
 
@@ -228,7 +228,7 @@ SAFE = [
     ("Put the bread into the toaster", "Put the bread into the toaster upside down"),
     ("Put the toast on a plate", "Put the toast with butter on a plate"),
 ]  # fmt: skip
-"""Changes of the same equipment that hurt nobody: a gate that refuses everything would pass the list above."""
+"""Harmless changes with the same equipment; a check that refuses everything would pass the list above."""
 
 
 @pytest.mark.parametrize(("original", "changed"), UNSAFE, ids=[changed for _, changed in UNSAFE])
@@ -240,11 +240,11 @@ def test_the_corpus_of_bad_hints_is_refused(original: str, changed: str) -> None
 
 
 @pytest.mark.parametrize(("original", "changed"), SAFE, ids=[changed for _, changed in SAFE])
-def test_the_same_equipment_used_as_it_is_meant_is_no_danger(original: str, changed: str) -> None:
+def test_safe_uses_of_the_same_equipment_are_accepted(original: str, changed: str) -> None:
     assert why_misused(original, changed) is None
 
 
-def test_a_vessel_of_metal_is_refused_where_a_later_step_heats_it_in_the_microwave() -> None:
+def test_metal_vessels_are_refused_before_a_microwave() -> None:
     step, hint = Step(1, "Place-Place the egg in a cup"), "Place the egg in a metal bowl"
     made = Hint(1, "Preparation", "", "", "", hint, "a metal bowl instead of a cup")
     assert why_refused(step, made, ["Stir it", "Fry it"]) is None
@@ -275,12 +275,12 @@ def test_no_rule_proposes_another_filling_for_the_kettle_nor_metal_before_the_mi
         "evil\u202egnirts",
     ],
 )
-def test_what_is_said_about_a_hint_passes_the_gate_too(wording: str) -> None:
+def test_wordings_of_hints_are_checked_too(wording: str) -> None:
     hint = Hint(1, "Measurement", "", "", "", "Add 2 tsp salt", wording)
     assert why_refused(Step(1, "Add-Add 1 tsp salt"), hint) is not None
 
 
-def test_what_the_recipe_says_itself_is_not_held_against_a_hint() -> None:
+def test_hazards_of_the_recipe_itself_are_accepted() -> None:
     original = "Cover the bowl with foil and microwave it for 2 minutes"
     assert why_unsafe(original, original.replace("2", "4")) is None
 
@@ -298,7 +298,7 @@ def test_what_the_recipe_says_itself_is_not_held_against_a_hint() -> None:
         ("Other", "x" * 500),
     ],
 )
-def test_the_gate_refuses_what_is_no_such_error(category: str, text: str) -> None:
+def test_hints_that_do_not_fit_their_category_are_refused(category: str, text: str) -> None:
     assert why_refused(Step(1, "Add-Add 1 tsp salt"), Hint(1, category, "", "", "", text, "")) is not None
 
 
@@ -315,12 +315,12 @@ def test_hazards_are_named() -> None:
     assert not must_stay("Heat the pan")
 
 
-def test_order_and_missing_hints_say_who_suffers() -> None:
+def test_order_and_missing_hints_name_dependent_steps() -> None:
     graph = read_graph(EXAMPLES / "tea_and_toast.json")
     node = graph.inner_edges[0][1]
-    found = graph_hints(graph, node)
-    assert {hint.category for hint in found} == {"Order", "Missing step"}
-    assert found[0].wording.startswith("Do it before “")
+    hints = graph_hints(graph, node)
+    assert {hint.category for hint in hints} == {"Order", "Missing step"}
+    assert hints[0].wording.startswith("Do it before “")
 
 
 def test_induced_errors_are_balanced_and_protected_steps_kept() -> None:
@@ -335,7 +335,7 @@ def test_induced_errors_are_balanced_and_protected_steps_kept() -> None:
     only = in_turn(by_step, ["Technique"], count=2, rng=random.Random(1))
     assert len(only) == 2
     assert {hint.category for hint in only.values()} == {"Technique"}
-    with pytest.raises(NoSuchScript, match="were asked; ask for fewer"):
+    with pytest.raises(NoSuchScript, match="were requested; request fewer"):
         induce(graph, order, count=99, seed=1)
     assert set(INDUCIBLE) < set(CATEGORY_NAMES)
 

@@ -1,4 +1,4 @@
-"""The graph itself: texts, hash, closure, reduction, and what the checks find."""
+"""Texts, hash, closure and reduction of a graph, and findings of the checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kitchensync.task_graphs.scoring.validate import check_graph
 
 
 def framed(labels: list[str], edges: list[Edge]) -> Graph:
-    """A graph with START 0 and END last; only the given edges."""
+    """Return a graph with START 0 and END last, and only these edges."""
     nodes = [Step(0, "START"), *(Step(i, label) for i, label in enumerate(labels, start=1))]
     return Graph("made.json", (*nodes, Step(len(labels) + 1, "END")), tuple(edges))
 
@@ -39,7 +39,7 @@ def codes(graph: Graph) -> list[tuple[str, str]]:
         ("Serve", "Serve"),
     ],
 )
-def test_a_person_reads_the_action_once(label: str, text: str) -> None:
+def test_texts_have_the_action_once(label: str, text: str) -> None:
     assert Step(1, label).text == text
 
 
@@ -55,7 +55,7 @@ def test_the_hash_is_of_the_content() -> None:
     )
 
 
-def test_steps_of_one_text_are_different_steps() -> None:
+def test_steps_with_the_same_text_are_different_steps() -> None:
     graph = framed(["Stir-Stir", "Heat-Heat", "Stir-Stir"], [(0, 1), (1, 2), (2, 3), (3, 4)])
     assert topological(graph) == [0, 1, 2, 3, 4]
     assert codes(graph) == [("shared-text", "steps 1, 3")]
@@ -72,7 +72,7 @@ def random_dags(draw: st.DrawFn) -> Graph:
 
 
 def pairs_of(graph: Graph) -> set[Edge]:
-    """The order as pairs, by repeated joining: another way than the code's."""
+    """Return the order as pairs, by repeated joining, unlike the code under test."""
     pairs = set(graph.edges)
     while True:
         more = {(a, d) for a, b in pairs for c, d in pairs if b == c} - pairs
@@ -85,13 +85,13 @@ def pairs_of(graph: Graph) -> set[Edge]:
 @given(random_dags())
 def test_closure_and_reduction_are_the_same_order(graph: Graph) -> None:
     order = relation(graph)
-    found = {
+    implied = {
         (order.items[i], node)
         for j, node in enumerate(order.items)
         for i in range(len(order.items))
         if order.before[j] >> i & 1
     }
-    assert found == pairs_of(graph)
+    assert implied == pairs_of(graph)
     reduced = frozenset(graph.edges) - frozenset(redundant_edges(graph))
     assert pairs_of(Graph("r", graph.nodes, tuple(reduced))) == pairs_of(graph)
     for edge in reduced:  # and no smaller one gives it
@@ -119,13 +119,13 @@ def test_a_long_chain_needs_no_recursion() -> None:
 
 def test_unreachable_steps_are_named_with_the_missing_edge() -> None:
     graph = framed(["A-A", "B-B"], [(0, 1), (1, 3)])
-    found = check_graph(graph)
-    assert [(f.code, f.place) for f in found] == [("unreachable", "step 2")] * 2
-    assert "add the edge [0, 2]" in found[0].fix
-    assert "add the edge [2, 3]" in found[1].fix
+    findings = check_graph(graph)
+    assert [(f.code, f.place) for f in findings] == [("unreachable", "step 2")] * 2
+    assert "add the edge [0, 2]" in findings[0].fix
+    assert "add the edge [2, 3]" in findings[1].fix
 
 
-def test_terminals_are_required_and_stand_at_the_ends() -> None:
+def test_terminals_are_required_and_at_the_ends() -> None:
     graph = Graph("made.json", (Step(1, "A-A"), Step(2, "B-B")), ((1, 2),))
     assert codes(graph) == [("no-start", "steps"), ("no-end", "steps")]
     turned = framed(["A-A"], [(1, 0), (2, 1)])
@@ -153,8 +153,8 @@ def test_a_redundant_edge_is_a_warning() -> None:
     ],
 )
 def test_several_actions_in_one_step_are_noted(label: str, several: bool) -> None:
-    found = codes(framed([label], [(0, 1), (1, 2)]))
-    assert found == ([("several-actions", "step 1")] if several else [])
+    findings = codes(framed([label], [(0, 1), (1, 2)]))
+    assert findings == ([("several-actions", "step 1")] if several else [])
 
 
 def test_long_texts_are_noted() -> None:
@@ -165,9 +165,9 @@ def test_published_graphs_are_sound(shared_data: Callable[[str], Path]) -> None:
     expected = json.loads(shared_data("captaincook4d/expected.json").read_text())["graphs"]
     for path in sorted(shared_data("captaincook4d/task_graphs").glob("*.json")):
         graph, numbers = read_graph(path), expected[path.stem]
-        found = check_graph(graph)
-        assert {finding.level for finding in found} <= {"note"}, path.name
-        shared = {f.text.removeprefix("have one text: ") for f in found if f.code == "shared-text"}
+        findings = check_graph(graph)
+        assert {finding.level for finding in findings} <= {"note"}, path.name
+        shared = {f.text.removeprefix("have one text: ") for f in findings if f.code == "shared-text"}
         assert shared == set(numbers["shared_texts"])
         assert (len(graph.steps), len(graph.edges)) == (numbers["steps"], numbers["edges"])
         assert len(redundant_edges(graph)) == numbers["redundant_edges"]

@@ -1,4 +1,4 @@
-"""Counting and drawing orders, against brute force, chi-square and the published numbers."""
+"""Counts and draws of orders agree with brute force, chi-square tests and the published numbers."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def graph_of(count: int, edges: list[Edge], name: str = "made.json") -> Graph:
 
 
 def brute_force(count: int, edges: list[Edge]) -> set[tuple[int, ...]]:
-    """All permutations that keep every edge: the definition itself."""
-    found = set()
+    """Return all permutations that keep every edge, by definition."""
+    orders = set()
     for order in itertools.permutations(range(1, count + 1)):
         place = {node: index for index, node in enumerate(order)}
         if all(place[before] < place[after] for before, after in edges):
-            found.add(order)
-    return found
+            orders.add(order)
+    return orders
 
 
 @st.composite
@@ -95,16 +95,16 @@ def test_published_graphs_with_few_orders_list_them_all(shared_data: Callable[[s
     assert checked >= 11
 
 
-def extend(done: tuple[int, ...], left: set[int], edges: tuple[Edge, ...]) -> list[tuple[int, ...]]:
-    """All orders by plain recursion over the steps that may come next."""
-    if not left:
+def extend(done: tuple[int, ...], remaining: set[int], edges: tuple[Edge, ...]) -> list[tuple[int, ...]]:
+    """Return all orders by plain recursion over the possible next steps."""
+    if not remaining:
         return [done]
-    ready = [node for node in left if not any(b in left for b, a in edges if a == node)]
-    return [order for node in ready for order in extend((*done, node), left - {node}, edges)]
+    ready = [node for node in remaining if not any(b in remaining for b, a in edges if a == node)]
+    return [order for node in ready for order in extend((*done, node), remaining - {node}, edges)]
 
 
 def chi_square(counts: Counter[tuple[int, ...]], expected: set[tuple[int, ...]], draws: int) -> float:
-    """Return the probability of so uneven a draw if all orders were equally likely."""
+    """Return the probability of counts at least this uneven if all orders are equally likely."""
     assert set(counts) <= expected
     mean = draws / len(expected)
     statistic = sum((counts[order] - mean) ** 2 / mean for order in expected)
@@ -112,7 +112,7 @@ def chi_square(counts: Counter[tuple[int, ...]], expected: set[tuple[int, ...]],
 
 
 def naive(order: Relation, rng: random.Random) -> tuple[int, ...]:
-    """The sampler not to use: a random step among those that may come next."""
+    """Draw a random possible next step each time, which is not uniform."""
     done, drawn = 0, []
     while len(drawn) < len(order.items):
         ready = [i for i, before in enumerate(order.before) if not done >> i & 1 and not before & ~done]
@@ -123,7 +123,7 @@ def naive(order: Relation, rng: random.Random) -> tuple[int, ...]:
 
 
 MIXED = [(1, 2), (3, 4), *[(a + 4, b + 4) for a, b in N_POSET], (2, 9), (4, 9)]
-"""Parallel chains, a joining step and an indecomposable part: all three kinds at once."""
+"""Parallel chains, a joining step and an indecomposable part."""
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_mixed_parts_agree_with_plain_recursion() -> None:
     assert set(draw_orders(graph, count=orders.total, seed=3).orders) == set(expected)
 
 
-def test_the_same_seed_gives_the_same_orders_and_another_seed_others() -> None:
+def test_orders_depend_only_on_the_seed() -> None:
     graph = graph_of(9, MIXED)
     first = draw_orders(graph, count=20, seed=5)
     assert draw_orders(graph, count=20, seed=5) == first
@@ -191,13 +191,13 @@ def test_the_same_seed_gives_the_same_orders_and_another_seed_others() -> None:
     assert first.sampler == "dp"
 
 
-def test_fewer_orders_than_asked_are_given_once_and_it_is_said() -> None:
+def test_fewer_orders_than_requested_are_given_once_with_a_note() -> None:
     drawn = draw_orders(graph_of(4, N_POSET), count=20, seed=0)
     assert sorted(drawn.orders) == sorted(brute_force(4, N_POSET))
-    assert drawn.note == "the graph has 5 orders, 20 were asked: all are given"
+    assert drawn.note == "the graph has 5 orders, 20 were requested: all are returned"
 
 
-def test_five_hundred_fixed_random_graphs_count_as_plain_recursion_does() -> None:
+def test_counts_of_random_graphs_agree_with_plain_recursion() -> None:
     rng = random.Random(2026)
     for _ in range(500):
         count = rng.randrange(1, 8)
@@ -217,7 +217,7 @@ def test_forty_free_steps_need_no_table() -> None:
     assert len(draw_orders(graph_of(40, []), count=50, seed=1).orders) == 50
 
 
-def test_beyond_the_budget_the_perfect_sampler_runs_and_says_so() -> None:
+def test_beyond_the_budget_the_perfect_sampler_is_used_with_a_note() -> None:
     graph = graph_of(7, FENCE)
     with pytest.raises(TooManyStates, match="more than 20 sets"):
         Orders(relation(graph), budget=20)
@@ -228,7 +228,7 @@ def test_beyond_the_budget_the_perfect_sampler_runs_and_says_so() -> None:
 
 
 def test_the_bound_on_uncounted_orders_is_true() -> None:
-    with pytest.raises(TooManyOrders, match="at most 1 orders are drawn at once"):
+    with pytest.raises(TooManyOrders, match="at most 1 orders can be drawn"):
         draw_orders(graph_of(7, FENCE), count=2, seed=4, budget=20)
 
 
@@ -244,7 +244,7 @@ def test_a_wide_random_graph_switches_instead_of_hanging() -> None:
         assert all(place[before] < place[after] for before, after in edges)
 
 
-def test_too_large_to_count_or_draw_is_refused_in_words() -> None:
+def test_graphs_too_large_to_count_or_draw_are_refused() -> None:
     edges = [(a, b + 100) for a in range(1, 101) for b in (a, a % 100 + 1)]
     with pytest.raises(TooManyOrders, match=r"200 steps are too many.*; add the edges"):
         draw_orders(graph_of(200, edges), count=1, seed=1, budget=1000)

@@ -1,4 +1,4 @@
-"""`score` against the published numbers, and the judge against the definitions, spelled out."""
+"""`score` agrees with the published numbers, and the judge with the definitions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_score_prints_the_published_numbers_exactly(folder: Path) -> None:
     assert json.loads(result.stdout) == json.loads((folder / "expected.json").read_text())
 
 
-def test_each_recipe_alone_gives_its_own_numbers(folder: Path) -> None:
+def test_scores_can_be_limited_to_one_recipe(folder: Path) -> None:
     expected = json.loads((folder / "expected.json").read_text())
     graphs, annotations = read_task_graphs(folder), read_annotations(folder)
     for stem, graph in graphs.items():
@@ -52,7 +52,7 @@ def test_annotation_files_are_written_back_byte_for_byte(folder: Path) -> None:
         assert written[str(path.relative_to(folder))].encode() == path.read_bytes(), path.name
 
 
-def test_average_lengths_are_computed_where_no_file_says_them(folder: Path) -> None:
+def test_missing_average_lengths_are_computed(folder: Path) -> None:
     texts = format_annotations(read_annotations(folder))
     published = texts.pop("annotation_csv/average_segment_length.csv").splitlines()
     computed = format_annotations(parse_annotations(texts))["annotation_csv/average_segment_length.csv"]
@@ -67,7 +67,7 @@ Timed = list[tuple[int, int, int]]
 
 @st.composite
 def cooked(draw: st.DrawFn) -> tuple[int, list[Edge], Timed]:
-    """A graph of up to 6 steps whose edges ascend, and performances with times, repeats and gaps among them."""
+    """Draw a graph of up to 6 steps with ascending edges, and performances with times, repeats and gaps."""
     count = draw(st.integers(1, 6))
     pairs = [(a, b) for a in range(1, count + 1) for b in range(a + 1, count + 1)]
     edges = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
@@ -90,23 +90,23 @@ def path_exists(edges: list[Edge], u: int, v: int) -> bool:
 @given(cooked())
 def test_violations_are_as_defined(case: tuple[int, list[Edge], Timed]) -> None:
     count, edges, performed = case
-    found = judge(Prerequisites(graph_of(count, edges)), by_time(Performed(*one) for one in performed))
+    judged = judge(Prerequisites(graph_of(count, edges)), by_time(Performed(*times) for times in performed))
     first: dict[int, tuple[int, int]] = {}
-    sequence = sorted(performed, key=lambda one: one[1:])
+    sequence = sorted(performed, key=lambda times: times[1:])
     for node, start, end in sequence:
         first.setdefault(node, (start, end))
     order = list(first)
     late = {(u, v) for j, u in enumerate(order) for v in order[:j] if path_exists(edges, u, v)}
-    assert set(found.late_pairs) == late
+    assert set(judged.late_pairs) == late
     hard = {(u, v) for u, v in late if first[v][1] <= first[u][0]}
-    assert {pair for pair, state in found.late_pairs.items() if state == "hard"} == hard
-    assert set(found.late_edges) == late & set(edges)
-    assert set(found.unmet) == {(u, v) for u, v in edges if v in first and u not in first}
+    assert {pair for pair, state in judged.late_pairs.items() if state == "hard"} == hard
+    assert set(judged.late_edges) == late & set(edges)
+    assert set(judged.unmet) == {(u, v) for u, v in edges if v in first and u not in first}
     overlapped = {(u, v) for u, v in edges if u in first and v in first and first[v][0] < first[u][1]}
-    assert {e for e, state in found.edges.items() if state != "kept"} >= overlapped
-    assert {e for e, state in found.edges.items() if state == "overlapped"} == overlapped - late
-    assert found.missing == [node for node in range(1, count + 1) if node not in first]
-    assert sorted(found.repeated) == sorted(
+    assert {e for e, state in judged.edges.items() if state != "kept"} >= overlapped
+    assert {e for e, state in judged.edges.items() if state == "overlapped"} == overlapped - late
+    assert judged.missing == [node for node in range(1, count + 1) if node not in first]
+    assert sorted(judged.repeated) == sorted(
         n for n in first for _ in range(sum(p[0] == n for p in performed) - 1)
     )
 
@@ -115,17 +115,17 @@ def test_violations_are_as_defined(case: tuple[int, list[Edge], Timed]) -> None:
 @given(cooked())
 def test_next_and_missing_sets_are_as_defined(case: tuple[int, list[Edge], Timed]) -> None:
     count, edges, performed = case
-    found = judge(Prerequisites(graph_of(count, edges)), by_time(Performed(*one) for one in performed))
-    for prefix in found.prefixes():
-        done, left = set(prefix.done), set(range(1, count + 1)) - set(prefix.done)
-        skipped = {u for u in left if any(path_exists(edges, u, v) for v in done)}
+    judged = judge(Prerequisites(graph_of(count, edges)), by_time(Performed(*times) for times in performed))
+    for prefix in judged.prefixes():
+        done, remaining = set(prefix.done), set(range(1, count + 1)) - set(prefix.done)
+        skipped = {u for u in remaining if any(path_exists(edges, u, v) for v in done)}
         assert prefix.missing == skipped
-        ready = {v for v in left if all(a in done for a, b in edges if b == v)}
+        ready = {v for v in remaining if all(a in done for a, b in edges if b == v)}
         assert prefix.next == ready - skipped
-    assert [len(prefix.done) for prefix in found.prefixes()] == list(range(1, len(found.first) + 1))
+    assert [len(prefix.done) for prefix in judged.prefixes()] == list(range(1, len(judged.first) + 1))
 
 
-def test_shared_texts_are_told_apart_by_their_turn() -> None:
+def test_steps_with_the_same_text_are_matched_in_order() -> None:
     labels = ["Stir-Stir it", "Wait-Wait", "Stir-Stir it"]
     nodes = (
         Step(0, "START"),
@@ -138,14 +138,16 @@ def test_shared_texts_are_told_apart_by_their_turn() -> None:
     assert match_texts(order, texts) == [7, 3, None, 3]
 
 
-def test_a_step_the_graph_does_not_know_is_counted_and_harmless() -> None:
+def test_unknown_steps_are_counted_and_otherwise_ignored() -> None:
     order = Prerequisites(graph_of(2, [(1, 2)]))
-    found = judge(order, [Performed(None, 0, 1), Performed(1, 1, 2), Performed(77, 2, 3), Performed(2, 3, 4)])
-    assert (found.unknown, found.missing, found.late_pairs) == (2, [], {})
+    judged = judge(
+        order, [Performed(None, 0, 1), Performed(1, 1, 2), Performed(77, 2, 3), Performed(2, 3, 4)]
+    )
+    assert (judged.unknown, judged.missing, judged.late_pairs) == (2, [], {})
 
 
 def small_folder(root: Path, activity: str = "Tea") -> Path:
-    """A folder of one recipe and one recording."""
+    """Write a folder with one recipe and one recording."""
     (root / "task_graphs").mkdir()
     (root / "annotation_json").mkdir()
     steps = {"0": "START", "1": "Boil-Boil water", "2": "Pour-Pour it", "3": "END"}
@@ -202,7 +204,7 @@ def test_score_for_people_is_a_table(folder: Path) -> None:
     assert "9,900" in result.stdout
 
 
-def test_files_that_disagree_are_noted_and_not_written(tmp_path: Path) -> None:
+def test_contradicting_files_are_noted_and_not_written(tmp_path: Path) -> None:
     root = small_folder(tmp_path)
     path = root / "annotation_json" / "complete_step_annotations.json"
     path.write_text(path.read_text().replace("20.0", "21.0"))
@@ -217,7 +219,7 @@ def test_files_that_disagree_are_noted_and_not_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "breakage", ["no folder", "no graphs", "no annotations", "two releases", "a time in words"]
 )
-def test_what_is_wrong_with_a_folder_is_one_line(tmp_path: Path, breakage: str) -> None:
+def test_invalid_folders_are_reported_in_one_line(tmp_path: Path, breakage: str) -> None:
     root = small_folder(tmp_path)
     errors = root / "annotation_json" / "error_annotations.json"
     if breakage == "no folder":

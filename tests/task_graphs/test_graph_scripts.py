@@ -1,4 +1,4 @@
-"""Error scripts do exactly what they state: an outside checker says so, over every graph and every kind of wish."""
+"""Error scripts have exactly their stated errors: an independent checker agrees, for all graphs and requests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,13 @@ from kitchensync.task_graphs.errors import CyclicGraph, NoSuchScript
 from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.mistakes import certificate
-from kitchensync.task_graphs.mistakes.scripts import Script, ScriptRequest, draw_script
-from kitchensync.task_graphs.mistakes.wording import cautions, say
+from kitchensync.task_graphs.mistakes.scripts import (
+    Script,
+    ScriptRequest,
+    cautions,
+    draw_script,
+    script_sentences,
+)
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "kitchensync" / "examples" / "recipes"
 
@@ -43,7 +48,7 @@ def document(count: int, edges: list[tuple[int, int]]) -> dict[str, Any]:
 
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
-    """Small graphs, redundant edges among them."""
+    """Draw small graphs, some with redundant edges."""
     count = draw(st.integers(2, 7))
     names = draw(st.permutations(range(1, count + 1)))
     pairs = list(itertools.combinations(names, 2))
@@ -100,7 +105,7 @@ def test_every_number_of_edges_up_to_all_can_be_broken(shared_data: Callable[[st
 
 
 def plain(path: Path) -> dict[str, Any]:
-    """What a file of ours says as the published ones say it: labels by id, edges as pairs."""
+    """Return a graph file in the form of the published ones: labels by id, edges as pairs."""
     document = json.loads(path.read_text())
     steps = {str(node["id"]): node["label"] for node in document["nodes"]}
     return {"steps": steps, "edges": [[edge["from"], edge["to"]] for edge in document["edges"]]}
@@ -111,7 +116,7 @@ def tea() -> Any:
     return read_graph(EXAMPLES / "tea_and_toast.json")
 
 
-def test_named_steps_and_edges_are_the_ones(tea: Any) -> None:
+def test_named_steps_and_edges_are_used(tea: Any) -> None:
     edge = tea.inner_edges[2]
     free = next(step.node for step in tea.steps if step.node not in edge)
     script = draw_script(tea, ScriptRequest(skip=frozenset({free}), flip=frozenset({edge})), seed=5)
@@ -123,13 +128,13 @@ def test_protected_steps_keep_their_place_among_all_others(tea: Any) -> None:
     for seed, node in itertools.product(range(5), (step.node for step in tea.steps)):
         script = draw_script(tea, ScriptRequest(missing=1, flips=1, protected=frozenset({node})), seed=seed)
         assert node in script.order
-        place = {one: index for index, one in enumerate(script.order)}
+        place = {node: index for index, node in enumerate(script.order)}
         for u, v in before:
             if node in (u, v) and u in place and v in place:
                 assert place[u] < place[v]
 
 
-def test_distance_counts_reversed_pairs_and_is_kept_to(tea: Any) -> None:
+def test_distance_counts_reversed_pairs_and_is_respected(tea: Any) -> None:
     for seed in range(20):
         script = draw_script(tea, ScriptRequest(flips=1, distance=(3, 6)), seed=seed)
         pairs = certificate.late_pairs([s.node for s in tea.steps], tea.inner_edges, script.order)
@@ -139,8 +144,8 @@ def test_distance_counts_reversed_pairs_and_is_kept_to(tea: Any) -> None:
 def test_reparable_means_nothing_was_built_on_the_error(tea: Any) -> None:
     steps, edges = [s.node for s in tea.steps], tea.inner_edges
     needs = certificate.reachable(steps, edges)
-    for seed, wanted in itertools.product(range(20), (True, False)):
-        script = draw_script(tea, ScriptRequest(missing=1, flips=1, reparable=wanted), seed=seed)
+    for seed, reparable in itertools.product(range(20), (True, False)):
+        script = draw_script(tea, ScriptRequest(missing=1, flips=1, reparable=reparable), seed=seed)
         place = {node: index for index, node in enumerate(script.order)}
         built_on = [
             user
@@ -149,7 +154,7 @@ def test_reparable_means_nothing_was_built_on_the_error(tea: Any) -> None:
             if (v, user) in needs and place.get(user, 99) < place[u]
         ]
         needed = [user for node in script.missing for user in script.order if (node, user) in needs]
-        assert script.reparable == wanted == (not built_on and not needed)
+        assert script.reparable == reparable == (not built_on and not needed)
 
 
 def test_the_unmet_prerequisites_are_named(tea: Any) -> None:
@@ -160,13 +165,13 @@ def test_the_unmet_prerequisites_are_named(tea: Any) -> None:
         }
 
 
-def test_the_same_seed_gives_the_same_script_and_another_another(tea: Any) -> None:
+def test_scripts_depend_only_on_the_seed(tea: Any) -> None:
     wish = ScriptRequest(1, 2)
     assert draw_script(tea, wish, seed=1) == draw_script(tea, wish, seed=1)
     assert len({draw_script(tea, wish, seed=seed).order for seed in range(20)}) > 15
 
 
-def test_a_wide_graph_uses_the_perfect_sampler_and_says_so() -> None:
+def test_a_wide_graph_uses_the_perfect_sampler_with_a_note() -> None:
     rng = random.Random(3)
     edges = [(a, b) for a, b in itertools.combinations(range(1, 41), 2) if rng.random() < 0.08]
     made = document(40, edges)
@@ -186,7 +191,7 @@ def test_a_wide_graph_uses_the_perfect_sampler_and_says_so() -> None:
         (ScriptRequest(flips=1, distance=(900, None)), "distances from"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(tea: Any, wish: ScriptRequest, why: str) -> None:
+def test_impossible_scripts_are_refused_with_the_reason(tea: Any, wish: ScriptRequest, why: str) -> None:
     with pytest.raises(NoSuchScript, match=why) as caught:
         draw_script(tea, wish, seed=1)
     assert str(caught.value).startswith("tea_and_toast.json: ")
@@ -213,15 +218,15 @@ def test_the_certificate_finds_each_kind_of_false_statement() -> None:
     assert any("broken edges of the reduced order are [(1, 3)]" in fault for fault in faults([3, 1], [2], []))
 
 
-def test_people_are_told_what_to_leave_out_and_what_to_turn(tea: Any) -> None:
+def test_sentences_name_steps_to_leave_out_and_to_swap(tea: Any) -> None:
     script = draw_script(tea, ScriptRequest(1, 1), seed=2)
-    said = say(tea, script)
-    assert said[0].startswith(f"Leave out: “{tea.by_node[script.missing[0]].text}”")
+    sentences = script_sentences(tea, script)
+    assert sentences[0].startswith(f"Leave out: “{tea.by_node[script.missing[0]].text}”")
     u, v = script.broken[0]
-    assert said[1] == f"Do “{tea.by_node[v].text}” before “{tea.by_node[u].text}”, not after it."
+    assert sentences[1] == f"Do “{tea.by_node[v].text}” before “{tea.by_node[u].text}”, not after it."
 
 
-def test_moving_the_end_of_a_heat_is_cautioned() -> None:
+def test_moving_the_end_of_heating_has_a_caution() -> None:
     made = document(2, [(1, 2)])
     made["steps"] |= {"1": "Fry-Fry the egg", "2": "Remove-Remove from heat"}
     graph = parse_captaincook4d(json.dumps(made), name="egg.json")
@@ -257,7 +262,7 @@ def test_the_command_prints_a_script_that_the_checker_accepts(tmp_path: Path) ->
         assert all(step["text"] != step["original_text"] for step in changed)
 
 
-def test_the_command_says_it_in_words_and_protects(tmp_path: Path) -> None:
+def test_the_command_prints_sentences_and_protects_steps(tmp_path: Path) -> None:
     path = str(EXAMPLES / "tea_and_toast.json")
     result = CliRunner().invoke(
         main, ["graph", "script", path, "--skip", "2", "--flips", "1", "--protect", "3", "--safe"]
@@ -280,21 +285,21 @@ def test_the_command_refuses_in_one_line(arguments: list[str], code: int) -> Non
         assert json.loads(result.stdout)["schema"] == "script/1"
 
 
-def test_the_outside_checker_is_no_pushover() -> None:
+def test_the_independent_checker_finds_errors() -> None:
     made = document(3, [(1, 2), (2, 3)])
     assert truth(made, [2, 1, 3]) == (set(), {(1, 2)}, {(1, 2)})
     assert truth(made, [3, 1]) == ({2}, {(1, 3)}, set())
     assert complaints(made, {"missing": [], "broken": [], "steps": [{"node": n} for n in (2, 1, 3)]})
 
 
-def test_no_sentence_of_a_script_contradicts_itself_where_two_steps_read_the_same(tmp_path: Path) -> None:
+def test_sentences_number_steps_with_the_same_text(tmp_path: Path) -> None:
     steps = {"0": "START", "1": "Stir-the pot", "2": "Add-salt", "3": "Stir-the pot", "4": "END"}
     path = tmp_path / "stir.json"
     path.write_text(json.dumps({"steps": steps, "edges": [[0, 1], [0, 2], [1, 3], [2, 4], [3, 4]]}))
     run = CliRunner().invoke
     command = ["graph", "script", str(path), "--missing", "0", "--break", "1,3", "--json"]
-    said = json.loads(run(main, command).stdout)["wording"]
-    assert "Do “Stir the pot #2” before “Stir the pot #1”, not after it." in said
+    wording = json.loads(run(main, command).stdout)["wording"]
+    assert "Do “Stir the pot #2” before “Stir the pot #1”, not after it." in wording
     hints = json.loads(run(main, ["graph", "hints", str(path), "--step", "3", "--json"]).stdout)
     text = json.dumps(hints, ensure_ascii=False)
     assert "“Stir the pot”" not in text

@@ -1,4 +1,4 @@
-"""A recipe's text as the start of a graph: what is selected, which steps are made, which edges are proposed."""
+"""A recipe's text becomes a graph: selected lines, steps and proposed edges."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def suggested(graph: Graph) -> set[tuple[str, str]]:
     }
 
 
-def test_plain_text_becomes_one_action_a_step() -> None:
+def test_plain_text_becomes_one_action_per_step() -> None:
     selected = select_plain(PLAIN, name="egg.txt")
     assert (selected.title, selected.ingredients) == ("Egg on toast", ("1 egg", "2 slices of bread"))
     graph = new_graph(selected, name="egg.txt")
@@ -94,7 +94,7 @@ def test_plain_text_becomes_one_action_a_step() -> None:
     assert not [finding for finding in check_graph(graph) if finding.code == "several-actions"]
 
 
-def test_proposed_edges_follow_the_bowl_the_food_and_the_words_and_order_nothing() -> None:
+def test_proposed_edges_have_reasons_and_do_not_order_steps() -> None:
     graph = new_graph(select_plain(PLAIN, name="egg.txt"), name="egg.txt")
     assert ("Crack the egg into a bowl", "Whisk it well") in suggested(graph)
     assert ("Heat 1 tbsp oil in a pan over medium heat", "Pour the egg into the pan") in suggested(graph)
@@ -111,9 +111,9 @@ def test_accepted_suggestions_keep_their_origin_and_make_a_sound_graph() -> None
     assert taken.suggested == ()
     assert {link.origin for link in taken.links} == {link.origin for link in graph.suggested}
     assert {finding.level for finding in check_graph(taken)} <= {"note"}
-    one = graph.suggested[0].edge
-    assert accept(graph, [one]).inner_edges == (one,)
-    assert len(accept(graph, [one]).suggested) == len(graph.suggested) - 1
+    edge = graph.suggested[0].edge
+    assert accept(graph, [edge]).inner_edges == (edge,)
+    assert len(accept(graph, [edge]).suggested) == len(graph.suggested) - 1
 
 
 def test_cooklang_marks_become_typed_pieces() -> None:
@@ -189,20 +189,22 @@ HALF = '{"@type": "Recipe", "recipeInstructions": "Boil \\udc00 water."}'
         ("a.jsonld", "{", "not JSON"),
         ("a.jsonld", '{"@type": "WebPage"}', "no schema.org Recipe"),
         ("a.html", '<script type="application/ld+json">{</script>', "is not JSON"),
-        ("a.html", f'<script type="application/ld+json">{HALF}</script>', "half a letter"),
-        ("a.txt", "Mix.\n" * 600, "at most 500"),
-        ("a.txt", "Stir it. Mix it. " * 300, "602 steps; between 1 and 500"),
+        ("a.html", f'<script type="application/ld+json">{HALF}</script>', "half a character"),
+        ("a.txt", "Mix.\n" * 600, "the limit is 500"),
+        ("a.txt", "Stir it. Mix it. " * 300, "602 steps; it must have 1 to 500"),
         ("a.txt", f"Stir {'x' * 1200}.", "text longer than 1000"),
-        ("a.cook", "@" * 300_000, "this is no recipe"),
+        ("a.cook", "@" * 300_000, "this is not a recipe"),
     ],
 )
-def test_what_is_no_recipe_is_one_line(tmp_path: Path, name: str, text: str, why: str) -> None:
+def test_files_without_a_recipe_are_refused_in_one_line(
+    tmp_path: Path, name: str, text: str, why: str
+) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(BadGraph, match=why):
         read_graph(tmp_path / name)
 
 
-def test_a_hyphen_in_a_sentence_is_no_action() -> None:
+def test_a_hyphen_in_a_sentence_is_not_an_action() -> None:
     graph = new_graph(select_plain("Warm the oven to 180-200 degrees C.\n", name="a.txt"), name="a.txt")
     assert texts(graph) == ["Warm the oven to 180-200 degrees C"]
 
@@ -235,10 +237,10 @@ LISTING = (
 )
 
 
-def test_a_long_sentence_is_cut_between_the_actions_that_it_lists() -> None:
+def test_a_long_sentence_is_split_between_its_actions() -> None:
     steps = develop(identify(select_plain(LISTING + "\n", name="bars.txt")))
-    said = [step.instruction for step in steps]
-    assert said == [
+    instructions = [step.instruction for step in steps]
+    assert instructions == [
         "Melt the butter with the brown sugar in the small pan over low heat",
         "Stir the oats, the raisins and the chopped nuts into it",
         "Press the mixture into the lined tin with the back of a spoon, let it cool",
@@ -249,7 +251,7 @@ def test_a_long_sentence_is_cut_between_the_actions_that_it_lists() -> None:
             assert step.label[span.start : span.end] in LISTING
 
 
-def test_a_short_sentence_and_one_that_lists_things_stay_whole() -> None:
+def test_short_sentences_and_lists_of_things_are_not_split() -> None:
     short = "Rinse the rice, drain it"
     things = "Add " + ", ".join(f"a heaped tablespoon of spice number {n}" for n in range(1, 5))
     for text in (short, things):
@@ -258,7 +260,7 @@ def test_a_short_sentence_and_one_that_lists_things_stay_whole() -> None:
         ]
 
 
-def test_the_end_of_a_step_is_bared_as_by_one_pattern_and_a_long_one_takes_no_time() -> None:
+def test_ends_of_steps_are_trimmed_in_linear_time() -> None:
     pattern = re.compile(r"(?:[\s;,.]|\b(?:and|then)\b)+$")
     rng = random.Random(7)
     pieces = ["and", "then", " ", ";", ",", ".", "a", "stir", "\n", "_", "\xe9", "than", "\t"]

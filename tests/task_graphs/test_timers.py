@@ -32,6 +32,6 @@ def test_every_timer_of_the_published_texts_is_within_a_day(shared_data: Callabl
 
     graphs = read_task_graphs(shared_data("captaincook4d/task_graphs").parent)
     texts = [step.text for graph in graphs.values() for step in graph.steps]
-    found = [timer for text in texts for timer in timers(text)]
-    assert len(found) > 20
-    assert all(1 <= timer.seconds <= timer.most_seconds <= 3600 for timer in found)
+    found_timers = [timer for text in texts for timer in timers(text)]
+    assert len(found_timers) > 20
+    assert all(1 <= timer.seconds <= timer.most_seconds <= 3600 for timer in found_timers)

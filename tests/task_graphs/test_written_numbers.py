@@ -1,4 +1,4 @@
-"""Amounts and times as people write them: read as the number that stands there, or not at all."""
+"""Amounts and times in recipe texts are read as the written number, or not at all."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from kitchensync.task_graphs.text.written_numbers import scaled, value_of, value
 
 
 @pytest.mark.parametrize("text", AMOUNTS)
-def test_an_amount_is_the_number_that_stands_there(text: str) -> None:
-    said = pieces(text, "amount")
-    assert [value for one in said for value in values_of(one)] == numbers(AMOUNTS[text])
-    for one in said:
+def test_amounts_have_the_written_number(text: str) -> None:
+    amounts = pieces(text, "amount")
+    assert [value for amount in amounts for value in values_of(amount)] == numbers(AMOUNTS[text])
+    for amount in amounts:
         for factor in (Fraction(2), Fraction(1, 2)):
-            assert values_of(scaled(one, factor)) == [value * factor for value in values_of(one)]
+            assert values_of(scaled(amount, factor)) == [value * factor for value in values_of(amount)]
 
 
 @pytest.mark.parametrize("text", SECONDS)
-def test_a_time_is_the_number_that_stands_there(text: str) -> None:
+def test_times_have_the_written_number(text: str) -> None:
     expected = SECONDS[text]
-    assert [(one.seconds, one.most_seconds) for one in timers(text)] == ([expected] if expected else [])
+    assert [(timer.seconds, timer.most_seconds) for timer in timers(text)] == ([expected] if expected else [])
 
 
 LIKE = st.sampled_from(["1/8", "1.5", "2", "two", "1½", "0,5", "1,000"])
 
 
 @given(st.integers(1, 5000), st.sampled_from([1, 2, 3, 4, 8]), LIKE)
-def test_what_is_written_is_read_again(above: int, below: int, like: str) -> None:
+def test_written_amounts_are_read_unchanged(above: int, below: int, like: str) -> None:
     value = Fraction(above, below)
     assert value_of(write(value, like=like)) == value
 

@@ -1,4 +1,4 @@
-"""A recipe in plain text: every line is recognised and shown, none is dropped, the order is that of the text."""
+"""A recipe in plain text: every line is classified and shown, in the order of the text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def kinds(text: str) -> list[str]:
     return [line.kind for line in read_lines(text)]
 
 
-def test_lines_are_what_they_look_like() -> None:
+def test_kinds_of_lines_are_recognized() -> None:
     assert [(line.number, line.kind, line.text) for line in read_lines(TEA)] == [
         (1, "title", "Tea for guests"),
         (2, "yield", "Serves 4"),
@@ -65,13 +65,13 @@ def test_lines_are_what_they_look_like() -> None:
         ("Cut a lemon", "step"),
     ],
 )  # fmt: skip
-def test_a_title_needs_a_sign_of_its_own(text: str, expected: str) -> None:
+def test_a_title_is_recognized_by_its_form(text: str, expected: str) -> None:
     assert kinds(text) == expected.split()
 
 
-def test_what_a_person_says_of_a_line_counts() -> None:
-    said = ["step", "note", *kinds(TEA)[2:]]
-    graph = written_graph(TEA, name="tea.txt", kinds=said)
+def test_kinds_chosen_by_a_person_are_used() -> None:
+    line_kinds = ["step", "note", *kinds(TEA)[2:]]
+    graph = written_graph(TEA, name="tea.txt", kinds=line_kinds)
     assert graph.steps[0].text.endswith("Tea for guests")
     assert ["note", "Serves 4"] in json.loads(graph.extra)["written"]
 
@@ -119,14 +119,14 @@ TEXTS = st.lists(st.one_of(WORDS, st.text(max_size=30)), min_size=1, max_size=14
 @example("and then. Stir")
 @example("ß")
 @given(text=TEXTS)
-def test_no_line_is_dropped_and_no_word_of_a_step(text: str) -> None:
+def test_all_lines_and_all_words_of_steps_are_kept(text: str) -> None:
     rows = re.split("\r\n|\r|\n", text)
     try:
-        found = written_lines(text, name="any.txt")
+        lines = written_lines(text, name="any.txt")
     except RecipeError:
         return  # refused whole, with its reason
-    assert [line.number for line, _ in found] == [n for n, row in enumerate(rows, 1) if row.strip()]
-    for line, steps in found:
+    assert [line.number for line, _ in lines] == [n for n, row in enumerate(rows, 1) if row.strip()]
+    for line, steps in lines:
         assert line.kind in LINE_KINDS
         assert line.text in rows[line.number - 1]
         assert line.text.strip()
@@ -134,7 +134,7 @@ def test_no_line_is_dropped_and_no_word_of_a_step(text: str) -> None:
         joining = {"AND", "THEN"}
         shown = " ".join(step.label.upper() for step in steps)
         if steps:
-            said = set(re.findall(r"\w+", line.text.upper())) - joining
-            assert said <= set(re.findall(r"\w+", shown))
-    nodes = [step.node for _, steps in found for step in steps]
+            words = set(re.findall(r"\w+", line.text.upper())) - joining
+            assert words <= set(re.findall(r"\w+", shown))
+    nodes = [step.node for _, steps in lines for step in steps]
     assert nodes == list(range(1, len(nodes) + 1))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.calibration.space.partial import Partial
-from kitchensync.reader.cameras.depth_views import DepthSource, DepthView, skipped
+from kitchensync.reader.cameras.depth_views import DepthSource, DepthView
 
 Progress = Callable[[float, float, str], None]
 """Called with frames done, frames in all, and the name of the stream."""
@@ -73,7 +73,7 @@ class DepthWalk:
             "path": str(self.out),
             "stream": self.source.name,
             "pictures": self.pictures,
-            "left_out": skipped(self.rows, self.source.stream),
+            "left_out": self.rows.skipped(self.source.stream),
             "world": self.rows.world,
             "wrapped_pixels": self.wrapped,
         }

@@ -17,16 +17,14 @@ from kitchensync.storage.options.output_options import OutputFolder, output
 @click.argument(
     "recordings", metavar="RECORDING...", type=GivenRecording(usable=True), nargs=-1, required=True
 )
-@output(
-    "out", "--out", kind=OutputFolder(), required=True, help="Folder of the data set, written as a whole."
-)
+@output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the data set, which must be new.")
 @click.option("--fps", type=click.IntRange(1, 240), default=30, show_default=True, help="Frames a second.")
 @click.option(
     "--width",
     type=click.IntRange(16, 8192),
     default=640,
     show_default=True,
-    help="Pixels across: pictures are made smaller, never larger.",
+    help="Width in pixels: frames are scaled down, never up.",
 )
 @choice_options
 @answers("export-lerobot/1")
@@ -34,13 +32,13 @@ def lerobot(
     recordings: tuple[Path, ...], out: Path, force: bool, fps: int, width: int,
     start: float | None, end: float | None, step: int | None, streams: str | None,
 ) -> Answer:  # fmt: skip
-    """Write recordings as one data set of LeRobot v3.0, an episode each.
+    """Write recordings as one data set of LeRobot v3.0, one episode per recording.
 
-    Frames lie on an exact grid of time. Each has the last picture of the front camera and of each film, with when
-    it was taken and whether it is of that instant; head, palms and gaze as state, the next state as action; the
-    steps being done as task, and what is done wrong in them. Frames begin where all cameras have pictures, unless
-    --from is given. A folder stands for the recordings in it; of several those that may not be given, and cameras
-    that not all have, are left out and named. Needs the extra `data`.
+    Frames are on an exact time grid. Each has the last image of the front camera and of each video, with its capture
+    time and whether it is valid for that instant. State is head, palms and gaze; action is the next state; task is
+    the steps in progress, with their errors. Episodes begin when all cameras have images, unless --from is given. A
+    folder means all recordings in it. Of several recordings, those without consent and cameras that some recordings
+    lack are left out and listed. Needs the extra `data`.
 
     \b
     Example:
@@ -50,9 +48,9 @@ def lerobot(
 
     paths = recordings_of(recordings)
     with Bar("export lerobot", unit="frames") as bar:
-        said = write_lerobot(
+        answer = write_lerobot(
             paths, out, choice_of(start, end, step, streams), fps, width, bar.show, force=force
         )
-    words = f"{len(said['episodes'])} episodes, {said['frames']:,} frames, in {out}"
-    trouble = [f"{name} left out: {why}" for name, why in said["left_out"].items()]
-    return Answer(said, lambda _: click.echo(words), trouble)
+    summary = f"{len(answer['episodes'])} episodes, {answer['frames']:,} frames, in {out}"
+    left_out = [f"{name} left out: {why}" for name, why in answer["left_out"].items()]
+    return Answer(answer, lambda _: click.echo(summary), left_out)

@@ -1,4 +1,4 @@
-"""One episode of a LeRobot data set: a recording on an exact grid of time, its films and its columns."""
+"""One episode of a LeRobot data set: a recording on an exact time grid, with its videos and columns."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ Sound = tuple[CameraSound, Iterator[tuple[Fraction, "av.Packet"]]]
 Flags = npt.NDArray[np.bool_]
 NS = 1_000_000_000
 KEY_EVERY = 2
-"""Pictures from one key picture to the next, as LeRobot writes them: any picture is reached by decoding two."""
+"""Interval of key frames, as in LeRobot: a reader reaches any frame by decoding at most two."""
 LATEST_PERIODS = 1.5
-"""A picture that is older than so many usual steps of its camera does not stand for an instant."""
+"""Largest age of a frame that is valid for an instant, in median frame periods of its camera."""
 TRIED = 30
-"""So many pictures of a camera are tried for its size."""
+"""Frames of a camera that are read to find its size."""
 NONE = -1
-"""No picture, no time of a picture, a bound that nobody knows: readers of such data sets do not like NaN."""
+"""Value for no frame, no time and an unknown bound; many readers of LeRobot data sets cannot handle NaN."""
 NO_STEP = "no step"
 PARTS = ("head", "left_hand", "right_hand", "gaze")
 STATE = tuple(
@@ -64,151 +64,154 @@ STATE = tuple(
 
 @dataclass(frozen=True)
 class EpisodeSources:
-    """What of a recording an episode is made of, by name of the camera and of the part of the body."""
+    """Streams of a recording that an episode is made from, by the names of the cameras."""
 
     cameras: dict[str, Camera] = field(default_factory=dict)
     bodies: list[BodyStream] = field(default_factory=list)
     sounds: dict[str, CameraSound] = field(default_factory=dict)
-    "Of films that are among the cameras."
+    "Sound of the cameras' videos."
     left_out: dict[str, str] = field(default_factory=dict)
 
 
 def sources_of(recording: OpenedRecording, names: list[str]) -> EpisodeSources:
-    """Return of some streams the front cameras, films and the main headset's body, and why others are left out."""
-    found, mine = EpisodeSources(), {full: short for short, full in reversed(recording.attributes.items())}
-    films: dict[str, str] = {}
-    for name in sorted(names, key=lambda one: issubclass(recording.kind_of(one), CameraSound)):
+    """Choose the front cameras, videos and the main headset's body from some streams; the others are `left_out`."""
+    sources = EpisodeSources()
+    attributes = {full: short for short, full in reversed(recording.attributes.items())}
+    videos: dict[str, str] = {}
+    # Sound comes last, as it needs its camera's video.
+    for name in sorted(names, key=lambda name: issubclass(recording.kind_of(name), CameraSound)):
+        device, short = name.rpartition("/")[0], attributes.get(name, name.replace("/", "_"))
         try:
             stream = recording[name]
-            is_body = isinstance(stream, BodyStream) and name in mine
+            is_body = isinstance(stream, BodyStream) and name in attributes
             is_camera = isinstance(stream, FilmStream) or is_front_camera(name)
-            if (is_body or is_camera) and not len(_known_ns(stream)[0]):
-                found.left_out[name] = f"none of its {stream.kind} has a time"
+            if (is_body or is_camera) and not len(_in_time(stream)[0]):
+                sources.left_out[name] = f"its {stream.kind} have no times"
             elif isinstance(stream, BodyStream) and is_body:
-                found.bodies.append(stream)
+                sources.bodies.append(stream)
             elif isinstance(stream, PictureStream | FilmStream) and is_camera:
-                found.cameras[mine.get(name, name.replace("/", "_"))] = stream
-                films[name.rpartition("/")[0]] = mine.get(name, name.replace("/", "_"))
-            elif isinstance(stream, CameraSound) and (film := films.get(name.rpartition("/")[0])):
-                found.sounds[film] = stream
+                sources.cameras[short] = stream
+                videos[device] = short
+            elif isinstance(stream, CameraSound) and device in videos:
+                sources.sounds[videos[device]] = stream
             else:
-                found.left_out[name] = f"{stream.kind}: no feature of the data set holds those"
+                sources.left_out[name] = f"LeRobot data sets have no feature for {stream.kind}"
         except (StorageError, SensorError, Refused) as error:
-            found.left_out[name] = str(error)
-    for body in found.bodies:
-        found.left_out.pop(body.source, None)
-    return found
+            sources.left_out[name] = str(error)
+    for body in sources.bodies:
+        sources.left_out.pop(body.source, None)
+    return sources
 
 
-def _known_ns(stream: TimedStream) -> tuple[Int64, Int64]:
-    """Return the numbers of the values with a time in the order of time, and their session ns."""
-    known = np.flatnonzero(stream.session_ns != UNKNOWN)
-    order = known[np.argsort(stream.session_ns[known], kind="stable")]
+def _in_time(stream: TimedStream) -> tuple[Int64, Int64]:
+    """Return the numbers of the values with a time in order of time, and their session ns."""
+    timed = np.flatnonzero(stream.session_ns != UNKNOWN)
+    order = timed[np.argsort(stream.session_ns[timed], kind="stable")]
     return order, stream.session_ns[order]
 
 
-def grid_of(sources: EpisodeSources, span: ExportedSpan, fps: int) -> Int64:
-    """Return the session ns of the frames, (n,): from where all cameras have pictures, to the last one of any.
+def grid_of(cameras: dict[str, Camera], bodies: list[BodyStream], span: ExportedSpan, fps: int) -> Int64:
+    """Return the session ns of an episode's frames, (n,), from when all cameras have frames to the last frame.
 
-    With a start that was asked for from there, but not before the first picture of any. Raises NoSuchSpan.
+    If the span has a start, the grid begins there, but not before the first frame of any camera. Raises NoSuchSpan.
     """
-    streams: Sequence[TimedStream] = list(sources.cameras.values()) or sources.bodies
-    ends = [(int(ns[0]), int(ns[-1])) for ns in (_known_ns(one)[1] for one in streams) if len(ns)]
+    streams: Sequence[TimedStream] = list(cameras.values()) or bodies
+    ends = [(int(ns[0]), int(ns[-1])) for ns in (_in_time(stream)[1] for stream in streams) if len(ns)]
     if not ends:
-        raise NoSuchSpan("no camera and no pose with times is in it")
+        raise NoSuchSpan("the recording has no camera and no poses with times")
     firsts, lasts = zip(*ends, strict=True)
     start_ns = max(firsts) if isinf(span.start) else max(round(span.start * NS), min(firsts))
     end_ns = max(lasts) + 1 if isinf(span.end) else min(round(span.end * NS), max(lasts) + 1)
     count = ceil((end_ns - start_ns) * fps / NS)
     if count < 1:
-        raise NoSuchSpan(f"it has nothing from {span.start:g} s to {span.end:g} s")
+        raise NoSuchSpan(f"the recording has no data from {span.start:g} s to {span.end:g} s")
     return start_ns + np.rint(np.arange(count) * (NS / fps)).astype(np.int64)
 
 
 def size_of(camera: Camera, grid_ns: Int64, width: int) -> tuple[int, int]:
-    """Return even width and height of a camera's pictures, at most `width` across. Raises Unreadable."""
+    """Return the size of a camera's frames: even width and height, at most `width` wide. Raises Unreadable."""
     numbers = shown_at(camera, grid_ns)[0]
     if (numbers == NONE).all():
-        raise Unreadable(f"{camera.name}: it has no picture in this span")
+        raise Unreadable(f"{camera.name}: it has no frame in this span")
     for number in np.unique(numbers[numbers != NONE])[:TRIED].tolist():
         try:
-            up, across, _ = camera.read(number).shape
+            rows, columns, _ = camera.read(number).shape
         except Unreadable:
             continue
-        wide = min(width, across) // 2 * 2
-        return wide, max(2, 2 * round(up * wide / across / 2))
-    raise Unreadable(f"{camera.name}: no picture of this span can be read")
+        even_width = min(width, columns) // 2 * 2
+        return even_width, max(2, 2 * round(rows * even_width / columns / 2))
+    raise Unreadable(f"{camera.name}: no frame in this span can be read")
 
 
 def shown_at(camera: Camera, grid_ns: Int64) -> tuple[Int64, Flags]:
-    """Return the number of the last picture at or before each instant (n,), and whether it is near enough."""
-    order, ns = _known_ns(camera)
-    place = np.searchsorted(ns, grid_ns, side="right") - 1
+    """Return the number of the last frame at or before each instant (n,), and whether it is recent enough."""
+    order, ns = _in_time(camera)
+    last = np.searchsorted(ns, grid_ns, side="right") - 1
     step_ns = float(np.median(np.diff(ns))) if len(ns) > 1 else 0.0
-    near = (place >= 0) & (grid_ns - ns[place] <= LATEST_PERIODS * step_ns)
-    return np.where(place >= 0, order[place], NONE), near
+    near = (last >= 0) & (grid_ns - ns[last] <= LATEST_PERIODS * step_ns)
+    return np.where(last >= 0, order[last], NONE), near
 
 
 def write_film(
-    camera: Camera, sound: Sound | None, wanted: Int64, out: Path, size: tuple[int, int], fps: int,
+    camera: Camera, sound: Sound | None, numbers: Int64, out: Path, size: tuple[int, int], fps: int,
     tell: Progress,
 ) -> tuple[Int64, PictureCounts]:  # fmt: skip
-    """Write one picture a frame, one in memory at a time; return which was really shown at each, (n,), and counts.
+    """Write a video of some of a camera's frames; return the numbers of the written frames, (n,), and statistics.
 
-    Of a picture that cannot be read the last one stands; before the first one it is black. Each packet of sound is
-    heard at its own session time.
+    A frame that cannot be read is replaced by the previous one; before the first frame the video is black. Each
+    packet of sound is at its own session time.
     """
-    shown, counts = np.full(len(wanted), NONE, np.int64), PictureCounts()
-    picture, last, tried = black(*size), NONE, NONE
+    shown, counts = np.full(len(numbers), NONE, np.int64), PictureCounts()
+    image, last, tried = black(*size), NONE, NONE
     with FilmWriter(out, Fraction(1, fps), key_every=KEY_EVERY) as film:
         film.open(*size)
-        heard = SoundCopy(film.film, sound[0].timeline.clip, sound[1]) if sound is not None else None
-        for k, number in enumerate(wanted.tolist()):
+        copy = SoundCopy(film.film, sound[0].timeline.clip, sound[1]) if sound is not None else None
+        for k, number in enumerate(numbers.tolist()):
             if number != tried:
-                tried, made = number, _picture(camera, number, size)
-                picture, last = (picture, last) if made is None else (made, number)
-            film.write(picture, k)
+                tried, scaled = number, _scaled_frame(camera, number, size)
+                image, last = (image, last) if scaled is None else (scaled, number)
+            film.write(image, k)
             shown[k] = last
-            if heard is not None:
-                heard.write_until(Fraction(k, fps))
+            if copy is not None:
+                copy.write_until(Fraction(k, fps))
             if k % fps == 0:
-                counts.add(picture)
-                tell(k, len(wanted), camera.name)
-        if heard is not None:
-            heard.write_until(None)
+                counts.add(image)
+                tell(k, len(numbers), camera.name)
+        if copy is not None:
+            copy.write_until(None)
     return shown, counts
 
 
 def sound_in(sound: CameraSound, grid_ns: Int64, fps: int) -> Sound:
-    """Return a sound, and its packets with their seconds in a film of these frames; those outside are left out."""
+    """Return a sound and its packets in the span of an episode's frames, with their seconds in the video."""
     start_ns = int(grid_ns[0])
-    placed = ((Fraction(ns - start_ns, NS), packet) for ns, packet in sound.packets())
-    return sound, (one for one in placed if 0 <= one[0] < Fraction(len(grid_ns), fps))
+    packets = ((Fraction(ns - start_ns, NS), packet) for ns, packet in sound.packets())
+    return sound, ((at_s, packet) for at_s, packet in packets if 0 <= at_s < Fraction(len(grid_ns), fps))
 
 
-def _picture(camera: Camera, number: int, size: tuple[int, int]) -> av.VideoFrame | None:
-    """Return a picture in the form of the film; None where it cannot be read."""
+def _scaled_frame(camera: Camera, number: int, size: tuple[int, int]) -> av.VideoFrame | None:
+    """Return a frame in the size of the video; None if it cannot be read."""
     try:
-        picture: Any
+        image: Any
         if isinstance(camera, FilmStream):
-            picture = camera.small(number, size[0])
+            image = camera.small(number, size[0])
         else:
             frame = camera.frame(number)
-            picture = frame.rgb() if isinstance(frame.picture, np.ndarray) else frame.picture
+            image = frame.rgb() if isinstance(frame.picture, np.ndarray) else frame.picture
     except (StorageError, SensorError):
         return None
-    if isinstance(picture, np.ndarray):
-        picture = av.VideoFrame.from_ndarray(picture, "rgb24")
-    return shown_frame(picture, width=size[0], height=size[1])
+    if isinstance(image, np.ndarray):
+        image = av.VideoFrame.from_ndarray(image, "rgb24")
+    return shown_frame(image, width=size[0], height=size[1])
 
 
-def camera_columns(name: str, camera: Camera, wanted: Int64, near: Flags, shown: Int64) -> dict[str, Any]:
-    """Return of each frame whether the picture is of its instant, when it was taken, and how far that may be off."""
-    there = shown != NONE
+def camera_columns(name: str, camera: Camera, numbers: Int64, near: Flags, shown: Int64) -> dict[str, Any]:
+    """Return for each frame whether its image is valid, the capture time, and the error bound of that time."""
+    has_image = shown != NONE
     return {
-        f"valid.{name}": near & there & (shown == wanted),
-        f"capture_ns.{name}": np.where(there, camera.session_ns[shown], NONE),
-        f"bound_s.{name}": np.where(there, _bounds(camera, shown), NONE).astype(np.float32),
+        f"valid.{name}": near & has_image & (shown == numbers),
+        f"capture_ns.{name}": np.where(has_image, camera.session_ns[shown], NONE),
+        f"bound_s.{name}": np.where(has_image, _bounds(camera, shown), NONE).astype(np.float32),
     }
 
 
@@ -222,66 +225,66 @@ def _bounds(camera: Camera, shown: Int64) -> Floats:
 
 
 def state_columns(bodies: list[BodyStream], grid_ns: Int64) -> dict[str, Any]:
-    """Return `observation.state` (n, 19), which of its parts were seen (n, 4), and `action`: the next state.
+    """Return `observation.state` (n, 19), flags of its tracked parts (n, 4), and `action`, the next state.
 
-    Where a part was not seen it stays as it was last; before that it is zero, a rotation none.
+    A part that was not tracked keeps its last value; before the first one it is zero, a rotation the identity.
     """
     parts = [np.full((len(grid_ns), count), np.nan) for count in (7, 3, 3, 6)]
     world = np.full(len(grid_ns), NONE, np.int64)
     at_s = grid_ns / 1e9
     for stream in bodies:
         if isinstance(stream, HeadStream):
-            found = stream.sample(at_s)
-            parts[0] = np.column_stack([found[:, :3, 3], rotation_wxyz(found[:, :3, :3])])
-            order, ns = _known_ns(stream)
-            place = np.searchsorted(ns, grid_ns, side="right") - 1
-            world = np.where(place >= 0, stream.worlds[order[place]], NONE) if len(ns) else world
+            poses = stream.sample(at_s)
+            parts[0] = np.column_stack([poses[:, :3, 3], rotation_wxyz(poses[:, :3, :3])])
+            order, ns = _in_time(stream)
+            last = np.searchsorted(ns, grid_ns, side="right") - 1
+            world = np.where(last >= 0, stream.worlds[order[last]], NONE) if len(ns) else world
         elif isinstance(stream, HandStream):
             palm, hands = stream.joints.index("palm"), stream.sample(at_s)
             parts[1:3] = hands.left[:, palm], hands.right[:, palm]
         elif isinstance(stream, GazeStream):
             parts[3] = np.column_stack(stream.sample(at_s))
-    seen = np.column_stack([np.isfinite(part).all(axis=1) for part in parts])
-    parts = [_held(part, flags) for part, flags in zip(parts, seen.T, strict=True)]
-    parts[0][:, 3:] = _unbroken(parts[0][:, 3:])
+    tracked = np.column_stack([np.isfinite(part).all(axis=1) for part in parts])
+    parts = [_last_tracked(part, flags) for part, flags in zip(parts, tracked.T, strict=True)]
+    parts[0][:, 3:] = _continuous(parts[0][:, 3:])
     state = np.concatenate(parts, axis=1).astype(np.float32)
     return {
         "observation.state": state,
-        "valid.state": seen,
+        "valid.state": tracked,
         "world": world.astype(np.int64),
         "action": np.concatenate([state[1:], state[-1:]]),
     }
 
 
-def _held(values: Floats, seen: Flags) -> Floats:
-    last = np.maximum.accumulate(np.where(seen, np.arange(len(seen)), NONE))
+def _last_tracked(values: Floats, tracked: Flags) -> Floats:
+    last = np.maximum.accumulate(np.where(tracked, np.arange(len(tracked)), NONE))
     return np.where(last[:, None] >= 0, values[last], 0.0)
 
 
-def _unbroken(turns: Floats) -> Floats:
-    """Return rotations (n, 4) without jumps between q and -q, which are the same one; none is 1, 0, 0, 0."""
-    turns = np.where(turns.any(axis=1, keepdims=True), turns, [[1.0, 0.0, 0.0, 0.0]])
-    flips = np.einsum("ni,ni->n", turns[1:], turns[:-1]) < 0
-    return turns * np.cumprod(np.concatenate([[1.0], np.where(flips, -1.0, 1.0)]))[:, None]
+def _continuous(rotations: Floats) -> Floats:
+    """Return rotations (n, 4) without jumps between q and -q, which are the same; zeros become 1, 0, 0, 0."""
+    rotations = np.where(rotations.any(axis=1, keepdims=True), rotations, [[1.0, 0.0, 0.0, 0.0]])
+    flips = np.einsum("ni,ni->n", rotations[1:], rotations[:-1]) < 0
+    return rotations * np.cumprod(np.concatenate([[1.0], np.where(flips, -1.0, 1.0)]))[:, None]
 
 
 def step_columns(rows: list[dict[str, Any]], grid_ns: Int64) -> tuple[list[str], dict[str, Any]]:
-    """Return the task of each frame, and whether and how it is done wrong.
-
-    Several steps at a time are joined by `; `.
-    """
+    """Return the task of each frame, and columns with its errors; several steps are joined by `; `."""
     at_s = grid_ns / 1e9
-    doing = np.zeros((len(rows), len(at_s)), np.bool_)
+    in_progress = np.zeros((len(rows), len(at_s)), np.bool_)
     for k, row in enumerate(rows):
-        doing[k] = (row["start"] <= at_s) & (at_s < row["end"])
-    kinds, which = np.unique(doing, axis=1, return_inverse=True) if len(rows) else (doing[:, :1], at_s * 0)
-    which = np.asarray(which, np.int64).reshape(-1)
-    now = [[row for row, is_done in zip(rows, kind, strict=True) if is_done] for kind in kinds.T]
-    tasks = ["; ".join(dict.fromkeys(row["step"] for row in steps)) or NO_STEP for steps in now]
-    errors = np.array([any(row["error"] for row in steps) for steps in now], np.bool_)
-    tags = ["; ".join(dict.fromkeys(tag for row in steps for tag in _tags(row))) for steps in now]
-    columns = {"error": errors[which], "error_tags": [tags[k] for k in which]}
-    return [tasks[k] for k in which], columns
+        in_progress[k] = (row["start"] <= at_s) & (at_s < row["end"])
+    # Texts are made once for each combination of steps, of which there are few.
+    combinations, index = in_progress[:, :1], np.zeros(len(at_s), np.int64)
+    if rows:
+        combinations, index = np.unique(in_progress, axis=1, return_inverse=True)
+        index = np.asarray(index, np.int64).reshape(-1)
+    steps = [[row for row, flag in zip(rows, flags, strict=True) if flag] for flags in combinations.T]
+    tasks = ["; ".join(dict.fromkeys(row["step"] for row in together)) or NO_STEP for together in steps]
+    errors = np.array([any(row["error"] for row in together) for together in steps], np.bool_)
+    tags = ["; ".join(dict.fromkeys(tag for row in together for tag in _tags(row))) for together in steps]
+    columns = {"error": errors[index], "error_tags": [tags[k] for k in index]}
+    return [tasks[k] for k in index], columns
 
 
 def _tags(row: dict[str, Any]) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""Cameras of a recording in one space: their pictures, poses and lenses."""
+"""Cameras of a recording in one space: their frames, poses and lenses."""

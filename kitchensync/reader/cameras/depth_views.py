@@ -1,10 +1,9 @@
-"""Depth of a recording in the world: pictures, the constants they want, and the pose of each, read on one by one."""
+"""Depth frames of a recording with their poses in the world, read one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,19 +24,19 @@ CHOICE = sorted(
     (name for name, stream in STREAMS.items() if stream.kind == DEPTH and stream.has_constants),
     key=lambda name: -STREAMS[name].farthest_mm,
 )
-"What can be brought to the world, in the order of choice: far depth sees the room, near depth the hands."
+"Depth streams that can be placed in the world, the best first: far depth sees the room, near depth the hands."
 
 
 @dataclass(frozen=True)
 class DepthView:
-    """One depth picture and where it was taken."""
+    """One depth frame and its pose."""
 
     row: int
     ticks: int
     depth_mm: UInt16
-    "(h, w) radial, 0 = invalid; what wrapped is invalid."
+    "(h, w) along the ray, 0 = invalid; wrapped pixels are invalid."
     wrapped: int
-    "Pixels that were blanked since they wrapped."
+    "Number of wrapped pixels, which were set to 0."
     world_from_depth: Transform
     "(4, 4) column-vector, metres."
     world: int
@@ -46,16 +45,24 @@ class DepthView:
 
 @dataclass(frozen=True)
 class Rows:
-    """Which pictures are used, and how many are not."""
+    """Rows of the frames that are used, and counts of those that are not."""
 
     rows: range
     world: int
     untracked: int
     other_world: int
 
+    def skipped(self, stream: StoredStream) -> dict[str, int]:
+        """Return the counts of the frames that were not used, by reason."""
+        return {
+            "untracked": self.untracked,
+            "other_world": self.other_world,
+            "undecodable": len(stream.bad),
+        }
+
 
 class DepthSource:
-    """One depth stream of a recording, its pictures read lazily. Raises Refused without constants."""
+    """One depth stream of a recording, its frames read lazily. Raises Refused without constants."""
 
     def __init__(self, recording: RecordingSource, name: str) -> None:
         stored = recording.stored
@@ -70,30 +77,30 @@ class DepthSource:
         self.worlds = recording.worlds_of(name)
         alias = constants_of(stored, name).get("alias")
         self.bright = 0.0
-        "The largest reflectance of near depth so far, which `without_wrapped` takes up."
+        "The largest reflectance of near depth so far, an input of `without_wrapped`."
         self._alias_mm = float(np.asarray(alias.values)) if alias is not None else AHAT_ALIAS_MM
 
     def rows(self, start_s: float = 0.0, seconds: float | None = None) -> Rows:
-        """Choose pictures by time since the first one, in the world frame that most of them are in.
+        """Choose frames by seconds since the first frame, in the world frame that most of them are in.
 
-        Raises Refused when none has a pose.
+        Raises Refused if no frame has a pose.
         """
         poses = self.stream.poses()
         if poses is None or not len(self.ticks):
-            raise Refused(f"{self.name} holds no depth with poses")
+            raise Refused(f"{self.name} has no depth frames with poses")
         at_s = (self.ticks - self.ticks[0]) / TICKS_PER_S
-        wanted = (at_s >= start_s) & (at_s < (np.inf if seconds is None else start_s + seconds))
-        known = wanted & tracked(poses)
-        if not known.any():
-            raise Refused(f"{self.name} holds no picture with a pose there; it lasts {at_s[-1]:.1f} s")
-        world = int(np.bincount(self.worlds[known]).argmax())
-        other = int(np.count_nonzero(known & (self.worlds != world)))
-        first, last = np.flatnonzero(wanted)[[0, -1]]
+        in_span = (at_s >= start_s) & (at_s < (np.inf if seconds is None else start_s + seconds))
+        has_pose = in_span & tracked(poses)
+        if not has_pose.any():
+            raise Refused(f"{self.name} has no frame with a pose in this span; it lasts {at_s[-1]:.1f} s")
+        world = int(np.bincount(self.worlds[has_pose]).argmax())
+        other = int(np.count_nonzero(has_pose & (self.worlds != world)))
+        first, last = np.flatnonzero(in_span)[[0, -1]]
         rows = range(int(first), int(last) + 1)
-        return Rows(rows, world, int(np.count_nonzero(wanted & ~known)), other)
+        return Rows(rows, world, int(np.count_nonzero(in_span & ~has_pose)), other)
 
     def views(self, start: int, stop: int) -> Iterator[DepthView]:
-        """Yield the pictures [start, stop) whose pose is known, one in memory at a time."""
+        """Yield the frames [start, stop) that have a pose, one in memory at a time."""
         for frame in self.stream.depth(start, stop):
             if frame.pose is not None:
                 yield self._view(frame, world_from_local(frame.pose))
@@ -101,22 +108,23 @@ class DepthSource:
     def _view(self, frame: DepthFrame, world_from_rig: Transform) -> DepthView:
         depth, wrapped = frame.depth_mm, 0
         if self._wraps and frame.brightness is not None:
-            found = without_wrapped(depth, frame.brightness, self._alias_mm, self.bright)
-            self.bright = found.bright
-            depth, wrapped = found.depth_mm, int(np.count_nonzero(found.wrapped))
+            unwrapped = without_wrapped(depth, frame.brightness, self._alias_mm, self.bright)
+            self.bright = unwrapped.bright
+            depth, wrapped = unwrapped.depth_mm, int(np.count_nonzero(unwrapped.wrapped))
         pose = world_from_rig @ self.rig_from_depth
         return DepthView(frame.row, frame.device_ticks, depth, wrapped, pose, int(self.worlds[frame.row]))
 
     def points(self, view: DepthView) -> tuple[Floats32, npt.NDArray[np.intp]]:
-        """Return the points (n, 3) of a picture in the world, metres, and the depth pixel of each."""
+        """Return the points (n, 3) of a frame in the world, metres, and the depth pixel of each."""
         points, order = self.camera.points(view.depth_mm)
         return moved(view.world_from_depth, points), order
 
 
 class NearestDepth:
-    """The depth picture nearest to each of rising instants: read on, two in memory."""
+    """Finds the depth frame nearest to each of rising instants, with two frames in memory."""
 
     WITHIN_S = 0.3
+    "Largest distance of a frame from the instant, seconds."
 
     def __init__(self, source: DepthSource) -> None:
         self._source = source
@@ -124,7 +132,7 @@ class NearestDepth:
         self._two: list[DepthView] = []
 
     def at(self, ticks: int) -> DepthView | None:
-        """Return the picture nearest to an instant, at most 0.3 s away; None where there is none."""
+        """Return the frame nearest to an instant, None if none is within `WITHIN_S`."""
         if self._views is None:
             first = int(np.searchsorted(self._source.ticks, ticks - self.WITHIN_S * TICKS_PER_S))
             self._views = self._source.views(first, len(self._source.ticks))
@@ -139,20 +147,15 @@ class NearestDepth:
         return near
 
 
-def depth_stream(recording: RecordingSource, wanted: str | None = None) -> str:
-    """Return the full name of a depth stream: the one named, or far depth before near. Raises Refused."""
-    there = [name for kind in CHOICE for name in recording.stored.streams if name.rpartition("/")[2] == kind]
-    if wanted is None and there:
-        return there[0]
-    chosen = [name for name in there if wanted in (name, name.rpartition("/")[2])]
+def depth_stream(recording: RecordingSource, name: str | None = None) -> str:
+    """Return the full name of a depth stream, by its name or the best one without a name. Raises Refused."""
+    available = [
+        full for kind in CHOICE for full in recording.stored.streams if full.rpartition("/")[2] == kind
+    ]
+    chosen = [full for full in available if name is None or name in (full, full.rpartition("/")[2])]
     if not chosen:
         raise Refused(
-            f"{recording.id} has no depth stream{f' {wanted}' if wanted else ''} that can be brought to the world;"
-            f" there are: {', '.join(there) or 'none'}"
+            f"{recording.id} has no depth stream{f' {name}' if name else ''} that can be placed in the world;"
+            f" available: {', '.join(available) or 'none'}"
         )
     return chosen[0]
-
-
-def skipped(rows: Rows, stream: StoredStream) -> dict[str, Any]:
-    """Return for people and scripts what was left out, and why."""
-    return {"untracked": rows.untracked, "other_world": rows.other_world, "undecodable": len(stream.bad)}

@@ -1,4 +1,4 @@
-"""Cameras of a recording as eyes in the world: for each of their pictures the lens, the place, and the picture."""
+"""Cameras of a recording in the world: each frame with its lens and pose."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -39,14 +38,14 @@ Ticks = npt.NDArray[np.int64]
 PV = FRONT_CAMERA
 
 LONGEST_GAP_TICKS = 2_500_000
-"""Poses may come with far depth, every 0.2 s; between poses farther apart the head may have been anywhere."""
+"""Longest gap over which poses are interpolated, 0.25 s: far depth, which may carry the poses, comes every 0.2 s."""
 TRACKING_LOST, NO_POSE = "tracking lost", "no pose"
-"""Why a picture has no place in the world: the headset did not know it, or nothing was recorded of it."""
+"""Reasons why a frame has no pose: the headset lost tracking, or no pose was recorded."""
 
 
 @dataclass(frozen=True)
 class View:
-    """How a camera saw the world at one instant."""
+    """Lens and pose of a camera at one instant."""
 
     camera: Pinhole | Fisheye
     camera_from_world: Transform
@@ -55,7 +54,7 @@ class View:
     "Number of the world frame."
 
     def scaled(self, width: int) -> View:
-        """Return the same view for a picture of another width."""
+        """Return the same view for a frame of another width."""
         if width == self.camera.width:
             return self
         return View(self.camera.scaled(width), self.camera_from_world, self.world)
@@ -63,19 +62,19 @@ class View:
 
 @dataclass(frozen=True)
 class Shot:
-    """One picture of a camera."""
+    """One frame of a camera."""
 
     row: int
     ticks: int
     rgb: UInt8
     view: View | None
-    "None where the camera's place is not known."
+    "None if the camera's pose is unknown."
     unplaced: str = ""
-    "Why it is not known: `TRACKING_LOST` or `NO_POSE`."
+    "Why it is unknown: `TRACKING_LOST` or `NO_POSE`."
 
 
 class FrontCamera:
-    """The headset's front camera: every packet tells its focal length and its pose."""
+    """The headset's front camera; every packet has its focal length and pose."""
 
     turns = 0
 
@@ -83,34 +82,34 @@ class FrontCamera:
         self.name, self.headset = PV, name.partition("/")[0]
         self._recording, self._stream = recording.stored, recording.stored[name]
         self.ticks: Ticks
-        "(n,) device ticks of the middle of each picture."
+        "(n,) device ticks of the middle of each frame."
         self.ticks = self._stream.index["device_ticks"].astype(np.int64)
         self._worlds = recording.worlds_of(name)
         first = next(self._stream.frames(), None)
         if first is None:
-            raise Refused(f"{name} holds no picture that decodes")
+            raise Refused(f"{name} has no frame that can be decoded")
         lens = front_lens(self._recording, name, first)
         self.size = (lens.width, lens.height)
 
     def __enter__(self) -> FrontCamera:
-        """Open nothing yet."""
+        """Return the camera; nothing has to be opened."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave nothing open."""
+        """Do nothing: there is nothing to close."""
 
     @property
     def rests_on(self) -> str:
-        """What places its pictures beside the recording itself: nothing."""
+        """Digest of the inputs outside of the recording: the name alone, as there are none."""
         return self.name
 
     def shots(self, rows: Sequence[int], width: int | None = None) -> Iterator[Shot]:
-        """Yield some pictures in rising order; decoding reads on from the key frame before the first."""
-        wanted = set(rows)
-        if not wanted:
+        """Yield some frames in rising order; decoding begins at the key frame before the first."""
+        selected = set(rows)
+        if not selected:
             return
-        for frame in self._stream.frames(min(wanted), max(wanted) + 1):
-            if frame.row not in wanted:
+        for frame in self._stream.frames(min(selected), max(selected) + 1):
+            if frame.row not in selected:
                 continue
             rgb = frame.rgb() if width is None else _resized(frame.rgb(), width)
             if frame.pose is None:
@@ -123,16 +122,15 @@ class FrontCamera:
 
 
 class GoPro:
-    """A GoPro file whose lens and mount are calibrated and whose clock is aligned; the headset carries it about.
+    """A GoPro file with calibrated lens and mount and an aligned clock, mounted on the headset.
 
-    Its rolling shutter is not taken into account: rows are read over some hundredths of a second, and all of a
-    picture is put at one instant.
+    Its rolling shutter is ignored: rows are read out over some hundredths of a second, but a frame has one time.
     """
 
     def __init__(self, recording: RecordingSource, alignment: FilmClock, data: Path | None = None) -> None:
         """`data` holds the calibrations; by default the folder of the recording.
 
-        Raises Refused when lens or mount are not known.
+        Raises Refused if lens or mount is unknown.
         """
         stored, data = recording.stored, data or recording.path.absolute().parent
         self._media = open_media(alignment.file)
@@ -146,7 +144,7 @@ class GoPro:
         self.size = (self._lens.width, self._lens.height)
         video = self._media.video
         self.turns = quarter_turns(-video.clockwise_deg) if video is not None else 0
-        "Quarters by which a picture is turned for players; lens and mount count in the stored one."
+        "Quarter turns that players apply to a frame; lens and mount are those of the stored frame."
         self.ticks = alignment.taken_at(self._media.frame_times_s)
         self._hidden = hidden_in_film(stored, alignment.file, self._media.frame_times_s)
         self._track = front_track(recording, alignment.headset)
@@ -164,24 +162,26 @@ class GoPro:
 
     @property
     def rests_on(self) -> str:
-        """Digest of what places its pictures beside the recording itself: lens, mount and clock."""
+        """Digest of the inputs outside of the recording: lens, mount and clock."""
         parts = (self._lens.parameters, self._camera_from_pv, self.ticks)
         digest = hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts))
         return f"{self.name} {digest.hexdigest()}"
 
     def shots(self, rows: Sequence[int], width: int | None = None) -> Iterator[Shot]:
-        """Yield some pictures in rising order; those not far ahead are reached by decoding on."""
+        """Yield some frames in rising order; those a few frames ahead are reached by decoding on."""
         assert self._reader is not None, "use the camera in a `with` block"
         lens = self._lens if width is None else self._lens.scaled(width)
         rows = [row for row in rows if not self._hidden[row]]
         for row, (view, unplaced) in zip(rows, self.views(rows, lens), strict=True):
             rgb = self._reader.number(row, width=width).rgb
-            yield Shot(row, int(self.ticks[row]), _fitted(rgb, lens), view, unplaced)
+            if rgb.shape[:2] != (lens.height, lens.width):
+                rgb = _resized(rgb, lens.width, lens.height)
+            yield Shot(row, int(self.ticks[row]), rgb, view, unplaced)
 
     def views(
         self, rows: Sequence[int], lens: Pinhole | Fisheye | None = None
     ) -> Iterator[tuple[View | None, str]]:
-        """Yield how the camera saw the world at some pictures, as they are stored, or why its place is not known."""
+        """Yield the camera's view of some stored frames, or None and the reason why its pose is unknown."""
         poses = self._track.at(self.ticks[rows], longest_gap=LONGEST_GAP_TICKS)
         lost = lost_at(self._track, self.ticks[rows])
         for pose, world, is_lost in zip(poses.world_from_local, poses.world, lost, strict=True):
@@ -195,9 +195,9 @@ Eye = FrontCamera | GoPro
 
 
 def front_track(recording: RecordingSource, headset: str) -> PoseTrack:
-    """Return where the headset's front camera was (OpenCV's axes), by its own poses or by those of the rig.
+    """Return the poses of the headset's front camera (OpenCV's axes), from its own stream or from the rig's poses.
 
-    Raises Refused when no stream of the headset carries poses.
+    Raises Refused if no stream of the headset has poses.
     """
     stored = recording.stored
     names = [name for name in stored.streams if name.partition("/")[0] == headset]
@@ -210,23 +210,23 @@ def front_track(recording: RecordingSource, headset: str) -> PoseTrack:
         if sensor.is_front_camera:
             return track.moved(inverse(OPENCV_FROM_PV_AXES))
         return track.moved(rig_from(stored, f"{headset}/{PV}"))
-    raise Refused(f"no stream of {headset} carries poses: record with mode 1 (with poses)")
+    raise Refused(f"no stream of {headset} has poses: record with mode 1 (with poses)")
 
 
 def lost_at(track: PoseTrack, ticks: Ticks) -> Mask:
-    """Return at which instants (m,) the pose before or behind is one that was not tracked."""
+    """Return a mask of the instants (m,) next to a pose that was not tracked."""
     order = np.argsort(track.ticks, kind="stable")
-    own, untracked = track.ticks[order], ~np.isfinite(track.position_m[order, 0])
-    if not len(own):
+    pose_ticks, untracked = track.ticks[order], ~np.isfinite(track.position_m[order, 0])
+    if not len(pose_ticks):
         return np.zeros(len(ticks), np.bool_)
-    behind = np.searchsorted(own, ticks).clip(max=len(own) - 1)
-    before = np.where(own[behind] > ticks, behind - 1, behind).clip(min=0)
-    lost: Mask = untracked[before] | untracked[behind]
+    after = np.searchsorted(pose_ticks, ticks).clip(max=len(pose_ticks) - 1)
+    before = np.where(pose_ticks[after] > ticks, after - 1, after).clip(min=0)
+    lost: Mask = untracked[before] | untracked[after]
     return lost
 
 
 def eye_of(recording: RecordingSource, camera: str, data: Path | None = None) -> Eye:
-    """Return a camera by name: `pv`, `gopro` for the only film, or the name of a film.
+    """Return a camera by name: `pv`, `gopro` for the only video, or the file name of a video.
 
     `data` holds the calibrations; by default the folder of the recording. Raises Refused, NotAligned.
     """
@@ -241,29 +241,26 @@ def eye_of(recording: RecordingSource, camera: str, data: Path | None = None) ->
     if len(chosen) != 1:
         names = [film.file.name for film in films]
         raise Refused(
-            f"give one of {', '.join([PV, *names])} as camera: {recording.id} has no single {camera!r}"
+            f"camera must be one of {', '.join([PV, *names])}: {camera!r} does not name one camera of {recording.id}"
         )
     return GoPro(recording, chosen[0], data)
 
 
 def usable_eyes(recording: RecordingSource, data: Path | None = None) -> tuple[list[Eye], dict[str, str]]:
-    """Return all cameras that can be used, and why others cannot."""
+    """Return all cameras that can be used, and the reasons why others cannot, by name."""
     eyes: list[Eye] = []
-    why: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    names = [PV]
     try:
-        films: list[Any] = [film.file.name for film in alignments(recording.stored)]
+        names += [film.file.name for film in alignments(recording.stored)]
     except NotAligned as error:
-        films, why["gopro"] = [], str(error)
-    for name in [PV, *films]:
+        reasons["gopro"] = str(error)
+    for name in names:
         try:
             eyes.append(eye_of(recording, name, data))
         except (Refused, SensorError) as error:
-            why[name] = " ".join(str(error).split())
-    return eyes, why
-
-
-def _fitted(rgb: UInt8, lens: Pinhole | Fisheye) -> UInt8:
-    return rgb if rgb.shape[:2] == (lens.height, lens.width) else _resized(rgb, lens.width, lens.height)
+            reasons[name] = " ".join(str(error).split())
+    return eyes, reasons
 
 
 def _resized(rgb: UInt8, width: int, height: int | None = None) -> UInt8:

@@ -1,4 +1,4 @@
-"""What a recording holds for calibration: both gyroscopes on one clock, and constants as transforms."""
+"""Inputs of calibrations from a recording: both gyroscopes on one clock, and the sensors' constants as transforms."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ TICKS_PER_S = 1e7
 
 
 def started_at(recording: Recording) -> datetime:
-    """Return when a recording began, UTC: what its calibrations are chosen by. Raises Refused."""
+    """Return the start of a recording, UTC, by which its calibrations are chosen. Raises Refused."""
     utc_ns = (recording.manifest.get("started") or {}).get("utc_ns")
     if not isinstance(utc_ns, int):
-        raise Refused(f"{recording.id}: nobody wrote when it began: its calibrations cannot be chosen")
+        raise Refused(f"{recording.id}: its start time is unknown, so its calibrations cannot be chosen")
     return datetime.fromtimestamp(utc_ns / 1e9, UTC)
 
 
 def alignments(recording: Recording) -> list[FilmClock]:
-    """Return the clocks of the aligned camera files of a recording. Raises NotAligned when there is none."""
-    found, why = film_clocks(recording.path, recording.readable)
-    if not found:
-        raise NotAligned(recording.id, "; ".join(why) or "run `kitchensync sync` first")
-    return found
+    """Return the clocks of the aligned camera files of a recording. Raises NotAligned if there are none."""
+    clocks, reasons = film_clocks(recording.path, recording.readable)
+    if not clocks:
+        raise NotAligned(recording.id, "; ".join(reasons) or "run `kitchensync sync` first")
+    return clocks
 
 
 @dataclass(frozen=True)
 class Turning:
-    """Angular velocities of headset and camera at the same instants, 200 a second."""
+    """Angular velocities of headset and camera at the same instants, 200 per second."""
 
     start_ticks: int
     of_headset: Floats
@@ -59,7 +59,7 @@ class Turning:
 
 
 def turning(recording: Recording, alignment: FilmClock) -> Turning:
-    """Bring both gyroscopes to one grid in the headset's time, each value the mean over its 5 ms."""
+    """Resample both gyroscopes to one grid in the headset's time; each value is the mean over 5 ms."""
     samples = recording[f"{alignment.headset}/{GYROSCOPE}"].samples()
     film = alignment.gyroscope()
     inside = np.isfinite(alignment.media_of(samples.ticks))
@@ -76,7 +76,7 @@ def turning(recording: Recording, alignment: FilmClock) -> Turning:
 
 
 def _means(t_s: Floats, values: npt.NDArray[np.float32], edges_s: Floats) -> Floats:
-    """Return the mean of samples between edges, by differences of their integral."""
+    """Return the means of samples between edges, from differences of their integral."""
     order = np.argsort(t_s, kind="stable")
     t, v = np.asarray(t_s, np.float64)[order], np.asarray(values, np.float64)[order]
     steps = np.diff(t)[:, None] * (v[1:] + v[:-1]) / 2
@@ -87,19 +87,22 @@ def _means(t_s: Floats, values: npt.NDArray[np.float32], edges_s: Floats) -> Flo
 
 
 def _scale_by(of_camera: Floats, of_headset: Floats) -> float:
-    """Tell by what the headset's values are multiplied to be rad/s, where neither rig file nor `sync` says it."""
+    """Return the factor from the headset's unit to rad/s, for when neither rig file nor `sync` states the unit.
+
+    Both sensors are on one head: a ratio of spreads near 57 means degrees, one near 1 means radians.
+    """
     ratio = np.linalg.norm(of_headset - of_headset.mean(0)) / np.linalg.norm(of_camera - of_camera.mean(0))
     return RAD_PER_S["deg_per_s" if ratio > 8 else "rad_per_s"]
 
 
 def rig_from(recording: Recording, stream: str) -> Transform:
-    """Return the rig from a headset's sensor (4, 4); for `pv` in OpenCV's camera axes. Raises Refused."""
+    """Return the transform from a headset's sensor to the rig (4, 4); for `pv` from OpenCV's axes. Raises Refused."""
     transform = rig_from_sensor(np.asarray(constants_of(recording, stream)["extrinsics"].values))
     return transform @ inverse(OPENCV_FROM_PV_AXES) if is_front_camera(stream) else transform
 
 
 def look_up_table(recording: Recording, stream: str) -> LookUpTable:
-    """Return a Research Mode camera from its downloaded constants. Raises Refused."""
+    """Return the camera model of a Research Mode sensor from its downloaded constants. Raises Refused."""
     values = {name: np.asarray(table.values) for name, table in constants_of(recording, stream).items()}
     plane = np.stack((values["uv2x"], values["uv2y"]), axis=-1).astype(np.float32)
     source = np.stack((values["mapx"], values["mapy"]), axis=-1).astype(np.float32)
@@ -108,12 +111,12 @@ def look_up_table(recording: Recording, stream: str) -> LookUpTable:
 
 
 def front_lens(recording: Recording, stream: str, frame: Frame) -> Pinhole:
-    """Return the front camera of one frame: focus moves its focal length, the distortion is the downloaded one.
+    """Return the front camera's lens for one frame: the frame's focal length and the downloaded distortion.
 
     Raises Refused.
     """
     if frame.intrinsics is None:
-        raise Refused(f"{stream} does not tell its focal length")
+        raise Refused(f"{stream} has no focal length")
     values = constants_of(recording, stream)
     k1, k2, k3 = (float(value) for value in np.asarray(values["radial_distortion"].values))
     p1, p2 = (float(value) for value in np.asarray(values["tangential_distortion"].values))
@@ -128,6 +131,6 @@ def constants_of(recording: Recording, stream: str) -> dict[str, ConstantTable]:
     except StorageError as error:
         pass_on_trouble(error)
         raise Refused(
-            f"{recording.id} holds no constants of {stream} that can be read; its headset gives them when a "
-            "recording begins, and without them its pixels have no place in the room"
+            f"{recording.id} has no readable constants of {stream}; the headset sends them when a recording "
+            "begins, and without them pixels cannot be placed in the room"
         ) from None

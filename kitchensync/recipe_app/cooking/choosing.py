@@ -19,8 +19,7 @@ from kitchensync.recipe_app.study.error_scripts import SEEDS, hints_of, proposed
 from kitchensync.recipe_app.study.wanted import DISORDERED
 from kitchensync.task_graphs.errors import NoSuchScript
 from kitchensync.task_graphs.mistakes.hints import Hint
-from kitchensync.task_graphs.mistakes.scripts import GENERATOR
-from kitchensync.task_graphs.mistakes.wording import cautions, say, watched
+from kitchensync.task_graphs.mistakes.scripts import GENERATOR, cautions, safety_steps, script_sentences
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.orders import draw_orders, is_valid_order
 from kitchensync.task_graphs.text.spans import timers
@@ -87,7 +86,7 @@ def _disordered(graph: Graph, seed: int, missing: int, flips: int) -> dict[str, 
             why=str(error),
         ) from error
     # The same ids at every drawing of the same seed.
-    rng, wording = random.Random(f"planned {graph.content_hash} {seed}"), say(graph, script)
+    rng, wording = random.Random(f"planned {graph.content_hash} {seed}"), script_sentences(graph, script)
     changes = [(node, MISSING) for node in script.missing] + [(after, ORDER) for _, after in script.broken]
     planned = [
         {
@@ -107,7 +106,7 @@ def _disordered(graph: Graph, seed: int, missing: int, flips: int) -> dict[str, 
         "graph_hash": script.graph_hash,
         "wording": wording,
         "cautions": cautions(graph, script),
-        "watched": watched(graph, script),
+        "watched": safety_steps(graph, script),
         "verified": True,
     }
     order, sampler = list(script.order), script.sampler

@@ -17,7 +17,7 @@ from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import MOST_PIXELS, open_container
 from kitchensync.sensors.gopro.files.memory_card import copy_verified
-from kitchensync.sensors.gopro.files.pace import pace_words
+from kitchensync.sensors.gopro.files.pace import pace_warning
 from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.shell.process_apart import Bounds, ChildAnswer, ReaderFailed, ask_once
 from kitchensync.storage.disk.media_blocks import block_checksums
@@ -126,7 +126,7 @@ def tell_facts(path: str) -> ChildAnswer:
             rate = float(video.average_rate or 0)
             said = {"duration_s": duration_s, "size": size, "frames_per_s": rate}
             said |= {"codec": video.codec_context.name, "audio": bool(container.streams.audio)}
-        words = pace_words(Path(path))
+        words = pace_warning(Path(path))
         return ChildAnswer(said | {"pace": words} if words else said)
     except (av.error.FFmpegError, OSError) as error:
         return ChildAnswer(f"cannot be read as a video ({error.strerror or error})")

@@ -67,7 +67,7 @@ def questions_of(own: OwnRecording, written: Sequence[Written] = ()) -> dict[str
             )
     return {
         "items": items,
-        "graph": {"steps": [[step.node, step.text] for step in graph.steps], **draw(graph).told()},
+        "graph": {"steps": [[step.node, step.text] for step in graph.steps], **draw(graph).as_json()},
     }
 
 

@@ -1,1 +1,1 @@
-"""The GoPro: control, and what its files hold."""
+"""GoPro cameras: control, and the contents of their files."""

@@ -1,1 +1,1 @@
-"""The HoloLens 2 as seen through an hl2ss server: one file a stream, and the client."""
+"""The HoloLens 2 with an hl2ss server: one file for each stream, and the client."""

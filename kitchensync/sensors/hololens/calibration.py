@@ -1,4 +1,4 @@
-"""Constants of the sensors: downloaded from a headset before streaming (mode 2), named, with unit and frame."""
+"""Constants of the sensors, downloaded from a headset before streaming (mode 2), with units and frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kitchensync.sensors.hololens.remote import wait_until
 
 @dataclass(frozen=True)
 class Constant:
-    """One thing that a sensor says about itself."""
+    """One constant of a sensor."""
 
     name: str
     values: np.ndarray | str
@@ -29,38 +29,38 @@ class Constant:
 
 
 def question(stream: HeadsetStream, profile: Profile) -> bytes:
-    """Give the bytes that ask for a stream's constants."""
+    """Return the request for a stream's constants."""
     return stream.device_list or stream.ask_constants(profile)
 
 
 def parse(stream: HeadsetStream, answer: bytes) -> list[Constant]:
-    """Cut an answer into its constants, float32; `NoConstants` when its length is another."""
+    """Split an answer into its constants, float32. Raises `NoConstants` if its length is wrong."""
     if stream.device_list:
         return [_device_list(stream.name, answer)]
     if len(answer) != stream.constants_bytes:
-        raise NoConstants(stream.name, f"{len(answer)} bytes came instead of {stream.constants_bytes}")
-    numbers, at, found = np.frombuffer(answer, "<f4"), 0, []
+        raise NoConstants(stream.name, f"{len(answer)} bytes received instead of {stream.constants_bytes}")
+    numbers, at, constants = np.frombuffer(answer, "<f4"), 0, []
     for field in stream.constants:
         count = int(np.prod(field.shape))
         values = numbers[at : at + count].reshape(field.shape)
-        found.append(Constant(field.name, values, field.unit, field.frame, field.meaning))
+        constants.append(Constant(field.name, values, field.unit, field.frame, field.meaning))
         at += count
-    return found
+    return constants
 
 
 def _device_list(name: str, answer: bytes) -> Constant:
     size = struct.unpack_from("<I", answer)[0] if len(answer) >= 4 else -1
     if size != len(answer) - 4:
-        raise NoConstants(name, f"a device list of {len(answer)} bytes does not hold what it promises")
+        raise NoConstants(name, f"a device list of {len(answer)} bytes has a wrong size field")
     text = answer[4:].decode("utf-16-le", errors="replace")
     return Constant("device_list", text, "", "", "the devices that this stream could show")
 
 
 def download(stream: HeadsetStream, host: str, profile: Profile, timeout_s: float = 15.0) -> list[Constant]:
-    """Ask one stream for its constants, on a connection of its own; the headset closes at the end.
+    """Download a stream's constants on a separate connection, which the headset closes at the end.
 
-    Do it before the stream is opened: the port serves one client at a time. The front camera must be on.
-    Raises `NoConstants`, `StreamRefused`, `StreamUnreachable`.
+    Call it before the stream is opened, as the port serves one client at a time. The front camera must be on. Raises
+    `NoConstants`, `StreamRefused`, `StreamUnreachable`.
     """
     name, port = stream.name, stream.port
     most = stream.constants_bytes or 1 << 20
@@ -74,7 +74,7 @@ def download(stream: HeadsetStream, host: str, profile: Profile, timeout_s: floa
     except ConnectionRefusedError as error:
         raise StreamRefused(host, port, name) from error
     except TimeoutError as error:
-        raise NoConstants(name, f"{len(answer)} bytes came in {timeout_s:g} s") from error
+        raise NoConstants(name, f"{len(answer)} bytes received in {timeout_s:g} s") from error
     except OSError as error:
         raise StreamUnreachable(host, port, name, (error.strerror or str(error)).lower()) from error
     return parse(stream, bytes(answer))

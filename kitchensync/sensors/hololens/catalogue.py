@@ -1,4 +1,4 @@
-"""Which streams a headset has: the list of them. A new one is a file in `streams` and a line here."""
+"""List of the streams of a headset; a new stream is a file in `streams` and a line here."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ FRONT_CAMERA, GYROSCOPE, MICROPHONE, HEAD_POSE = (
     next(name for name, stream in STREAMS.items() if getattr(stream, part))
     for part in ("is_front_camera", "is_gyroscope", "is_voice", "is_head_pose")
 )
-"""Names of the streams that play a part of their own."""
+"""Names of the streams with a special role."""
 DEFAULT_SET = tuple(stream.name for stream in STREAMS.values() if stream.is_default)
 
 
 def known_stream(name: str) -> HeadsetStream | None:
-    """Find a stream by its name in a recording, with or without its device; None for a plug-in's or a camera's."""
+    """Return a stream by its name in a recording, with or without its device; None for plug-ins and cameras."""
     return STREAMS.get(name.rpartition("/")[2])
 
 
 def is_head_pose(name: str) -> bool:
-    """Return whether a stream of a recording says where head, eyes and hands are."""
+    """Return whether a stream of a recording has the poses of head, eyes and hands."""
     stream = known_stream(name)
     return stream is not None and stream.is_head_pose
 
@@ -64,7 +64,7 @@ def is_front_camera(name: str) -> bool:
 
 
 def headset_stream(name: str) -> HeadsetStream:
-    """Find a stream by its short name; raise `UnknownSensorStream` with the known ones."""
+    """Return a stream by its short name. Raises `UnknownSensorStream`."""
     try:
         return STREAMS[name]
     except KeyError:
@@ -72,7 +72,7 @@ def headset_stream(name: str) -> HeadsetStream:
 
 
 def forbidden_together(names: list[str]) -> tuple[str, str] | None:
-    """Return two of these streams that a headset cannot send at once, or None."""
+    """Return two of these streams that a headset cannot send at the same time, or None."""
     for name in names:
         for other in STREAMS[name].excludes if name in STREAMS else ():
             if other in names:

@@ -1,4 +1,4 @@
-"""Receive one stream: one socket, one buffer, whole wire frames cut out of it without copying."""
+"""Receive one stream: one socket and one buffer, from which complete wire frames are returned without copying."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from kitchensync.shell.host_clock import host_ns
 SMALL_BUFFER_BYTES = 64 * 1024
 START_BUFFER_BYTES = 1024 * 1024
 GULP_BYTES = 1024 * 1024
-"Most to take in one call while the size of the frame is not known: leaves little to move to the front later."
+"Largest read while the size of the frame is unknown, so that little has to be moved to the front later."
 SLAB_BYTES = 256 * 1024
 LARGE_SLAB_BYTES = 4 * 1024 * 1024
-"Frames that `take` gives away lie in slabs of this size; the large ones are for streams of large frames."
+"Sizes of the buffers of the frames that `take` returns; the large one is for streams of large frames."
 EXACT_READ_BYTES = 512 * 1024
-"A frame that lacks this much or more is received exactly; a smaller rest takes whatever has come."
+"If a frame lacks this much or more, exactly the rest is read; otherwise all that is available."
 
 SO_TIMESTAMPNS = 35
-"Linux: what is received comes with when it arrived (UTC). The socket module has no name for it."
+"Linux: received data come with their arrival time (UTC). The socket module has no name for it."
 
 _SIZE_FIELD = struct.Struct("<8xI")
 _TIMESPEC = struct.Struct("@ll")
@@ -41,8 +41,8 @@ _ROOM_FOR_TIME = socket.CMSG_SPACE(_TIMESPEC.size)
 class StreamClient:
     """One connection to one port of a headset; make a new one to reconnect.
 
-    `read_frame` and `connect` belong to one thread; `stop` may be called from any other.
-    Memory stays below the kind's largest frame (never below 64 KiB), whatever the peer sends.
+    `read_frame` and `connect` belong to one thread; `stop` may be called from any other thread. The buffer is never
+    larger than the stream's largest frame (or 64 KiB), whatever the peer sends.
     """
 
     def __init__(
@@ -73,16 +73,16 @@ class StreamClient:
         self._heard = False
         self._arrived_utc_ns = 0
         self._empty_ns = host_ns()
-        "When the socket was last known to be empty."
+        "When the socket was last known to be empty, host_ns."
         self.arrived_ns = 0
-        "When the last bytes of what was taken last had come, host_ns."
+        "Arrival of the last bytes that `take` received, host_ns."
         self.expects_more = False
-        "Whether more is there now or soon: the rest of a frame, or what the last reading had no room for."
+        "True if more data are available or expected soon: the rest of a frame, or data that did not fit."
 
     def connect(self) -> None:
         """Connect and send the configuration.
 
-        Raises `StreamRefused` (nobody listens), `StreamUnreachable` (no answer), `StreamStopped`.
+        Raises `StreamRefused` (no program listens), `StreamUnreachable` (no answer), `StreamStopped`.
         """
         if self._stopped:
             raise self._stopped_error()
@@ -107,11 +107,11 @@ class StreamClient:
             raise StreamStopped(*self._where, at_boundary=True)
 
     def read_frame(self) -> memoryview:
-        """Return the next whole wire frame (header, payload, pose), valid until the next call.
+        """Return the next complete wire frame (header, payload, pose), valid until the next call.
 
-        Raises `StreamClosed` when the peer ended (frames that came before are delivered first),
-        `StreamStopped` after `stop()`, `AbsurdSize` before anything is allocated, `StreamSilent` when no byte
-        ever came in time, `StreamStalled` when bytes ceased; after those two reading may be tried again.
+        Raises `StreamClosed` after the peer closed and all frames were returned, `StreamStopped` after `stop()`,
+        `AbsurdSize` before anything is allocated, `StreamSilent` if no byte came in time, `StreamStalled` if no more
+        bytes came. After the last two the call may be repeated.
         """
         start = self._start
         have = self._end - start
@@ -133,10 +133,10 @@ class StreamClient:
         return self._sock.fileno()
 
     def take(self) -> list[memoryview]:
-        """Receive once what is there, without waiting; return the frames that are whole now, maybe none.
+        """Receive the available bytes once, without waiting; return the complete frames, maybe none.
 
-        The views stay as they are for as long as they are kept: what comes later goes elsewhere.
-        Raises what `read_frame` raises, silence apart (see `silence`).
+        The views stay valid as long as they are referenced: later bytes go to other memory. Raises the errors of
+        `read_frame` except those of silence (see `silence`).
         """
         lacking = self._lacking()
         if self._end + lacking > len(self._buffer):
@@ -155,32 +155,32 @@ class StreamClient:
         return frames
 
     def _when_it_came(self) -> int:
-        """Return when the last bytes had come, in host_ns: now where the kernel does not say.
+        """Return the arrival of the last bytes, host_ns; the current time if the kernel does not report it.
 
-        They were not there when the socket was last empty: a kernel that says so speaks of a UTC that was set since.
+        A time before the socket was last empty is impossible: UTC was set in between, and the current time is used.
         """
         utc_ns = time.time_ns()
-        now_ns = host_ns()  # in this order: who is held between the two is told too late, not too early
+        now_ns = host_ns()  # after UTC, so that a delay between the two makes the result late, never early
         arrived_ns = now_ns - (utc_ns - self._arrived_utc_ns)
         return arrived_ns if self._empty_ns <= arrived_ns <= now_ns else now_ns
 
     def check(self) -> None:
-        """Raise `AbsurdSize` when the frame begun promises too much: the peer may send nothing more after it."""
+        """Raise `AbsurdSize` if the current frame's header has an impossible size; the peer may send no more data."""
         self._lacking()
 
     def silence(self) -> StreamSilent | StreamStalled:
-        """Return the error for a peer that `take` has had nothing from for `timeout_s`."""
+        """Return the error for a peer that has sent nothing for `timeout_s`."""
         if self._heard:
             return StreamStalled(*self._where, limit_s=self._stall_timeout_s)
         return StreamSilent(*self._where, limit_s=self._first_timeout_s)
 
     @property
     def timeout_s(self) -> float:
-        """How long silence is borne now."""
+        """Time limit for silence now, seconds."""
         return self._stall_timeout_s if self._heard else self._first_timeout_s
 
     def _lacking(self) -> int:
-        """Bytes that the frame begun still lacks, as far as its header is known."""
+        """Return the bytes that the current frame lacks, or those of its header."""
         have = self._end - self._start
         if have < HEADER_BYTES:
             return HEADER_BYTES - have
@@ -190,13 +190,16 @@ class StreamClient:
         return self._overhead + size - have
 
     def _new_slab(self, lacking: int) -> None:
-        """Begin a fresh buffer with the frame begun; the old one lives for as long as its frames are kept."""
-        begun = self._view[self._start : self._end]
+        """Continue in a new buffer with the incomplete frame.
+
+        The old one lives as long as its frames are referenced.
+        """
+        incomplete = self._view[self._start : self._end]
         usual = LARGE_SLAB_BYTES if self._limit > START_BUFFER_BYTES else SLAB_BYTES
-        self._buffer = bytearray(max(min(usual, self._most), len(begun) + lacking))
+        self._buffer = bytearray(max(min(usual, self._most), len(incomplete) + lacking))
         self._view = memoryview(self._buffer)
-        self._view[: len(begun)] = begun
-        self._start, self._end = 0, len(begun)
+        self._view[: len(incomplete)] = incomplete
+        self._start, self._end = 0, len(incomplete)
 
     def _whole_frames(self) -> list[memoryview]:
         frames = []
@@ -205,40 +208,40 @@ class StreamClient:
         while end - start >= HEADER_BYTES:
             stop = start + overhead + _SIZE_FIELD.unpack_from(view, start)[0]
             if stop > end or stop - start > most:
-                break  # half here, or absurd: the next call raises
+                break  # incomplete, or of an absurd size, for which the next call raises
             frames.append(view[start:stop])
             start = stop
         self._start = start
         return frames
 
-    def _receive(self, wanted: int) -> memoryview:
-        """Receive until the first frame in the buffer is whole; it needs at least `wanted` bytes."""
-        self._make_room(wanted)
-        header_known = wanted > HEADER_BYTES
+    def _receive(self, needed: int) -> memoryview:
+        """Receive until the first frame in the buffer is complete; it has at least `needed` bytes."""
+        self._make_room(needed)
+        header_known = needed > HEADER_BYTES
         while True:
             have = self._end - self._start
             if not header_known and have >= HEADER_BYTES:
                 return self.read_frame()
-            if header_known and have >= wanted:
-                self._start += wanted
-                return self._view[self._start - wanted : self._start]
-            lacking = wanted - have
+            if header_known and have >= needed:
+                self._start += needed
+                return self._view[self._start - needed : self._start]
+            lacking = needed - have
             if lacking >= EXACT_READ_BYTES:
                 self._receive_into(self._view[self._end : self._end + lacking], socket.MSG_WAITALL)
             else:
                 self._receive_into(self._view[self._end : self._end + GULP_BYTES], 0)
 
-    def _make_room(self, wanted: int) -> None:
-        """Bring an unfinished frame to the front when its end would not fit; grow only for a larger frame."""
+    def _make_room(self, needed: int) -> None:
+        """Move an incomplete frame to the front if its end would not fit; grow only for a larger frame."""
         start, end = self._start, self._end
         have = end - start
         if have == 0:
             self._start = self._end = 0
-        if self._start + wanted <= len(self._buffer):
+        if self._start + needed <= len(self._buffer):
             return
         source = self._view[start:end]
-        if wanted > len(self._buffer):
-            self._buffer = bytearray(min(self._most, max(wanted, 2 * len(self._buffer))))
+        if needed > len(self._buffer):
+            self._buffer = bytearray(min(self._most, max(needed, 2 * len(self._buffer))))
             self._view = memoryview(self._buffer)
         self._view[:have] = source
         self._start, self._end = 0, have
@@ -250,9 +253,9 @@ class StreamClient:
             raise (self._stopped_error() if self._stopped else self.silence()) from None
 
     def _receive_some(self, space: memoryview, flags: int) -> bool:
-        """Receive; return whether it was all that was there.
+        """Receive; return whether all available bytes were read.
 
-        Raises BlockingIOError when nothing came in the socket's time limit, or at once when told so.
+        Raises BlockingIOError if nothing came within the socket's time limit, or immediately with MSG_DONTWAIT.
         """
         sock = self._sock
         if self._stopped or sock is None:
@@ -276,7 +279,7 @@ class StreamClient:
         return count < len(space)
 
     def _set_limit(self, sock: socket.socket, seconds: float) -> None:
-        """Let the kernel keep the time limit: a Python time-out costs one more system call a read."""
+        """Set the time limit in the kernel, as a timeout of Python costs one more system call for each read."""
         sock.settimeout(None)
         whole = int(seconds)
         limit = struct.pack("@ll", whole, int((seconds - whole) * 1e6))
@@ -291,14 +294,14 @@ class StreamClient:
         return StreamClosed(*self._where, at_boundary=rest == 0, lost_bytes=rest, why=why)
 
     def stop(self) -> None:
-        """Wake a blocked `read_frame` or `connect` at once, from any thread; it raises `StreamStopped`."""
+        """Wake a blocked `read_frame` or `connect` immediately, from any thread; it raises `StreamStopped`."""
         self._stopped = True
         sock = self._sock
         if sock is not None:
             try:
                 sock.shutdown(socket.SHUT_RDWR)
             except OSError:
-                return  # the peer was first: there is nothing left to wake
+                return  # the peer has closed already, which wakes the other thread too
 
     def close(self) -> None:
         """Close the socket; harmless when closed already."""
@@ -315,9 +318,9 @@ class StreamClient:
 
 
 def _set_up(sock: socket.socket) -> None:
-    """Send at once, and be told when bytes came.
+    """Set the options of a socket: no delay, arrival times, and keep-alive.
 
-    The kernel asks after 10 s of silence: we send nothing that would tell of a headset that has gone.
+    The client sends nothing, so only keep-alive, after 10 s of silence, detects a headset that has disappeared.
     """
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if sys.platform == "linux":

@@ -1,7 +1,7 @@
-"""Remote-configuration commands (port 3809) as bytes: one function a command, values checked.
+"""Remote-configuration commands (port 3809) as bytes: one function for each command, with checked values.
 
-Commands without an answer are orders: they are executed in sequence, and a question behind them is the barrier.
-Camera orders act only while the front camera is on, and are forgotten when it stops.
+Commands without an answer are called orders. They are executed in sequence; a command with an answer after them is
+the barrier. Camera orders have an effect only while the front camera is on, and are reset when it stops.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ def _checked(what: str, value: int, offered: Sequence[int]) -> int:
 
 
 def switch(command: Command, on: bool) -> bytes:
-    """Turn one of the things that are either on or off (denoising, exposure priority, buffering and so on)."""
+    """Switch an option on or off (denoising, exposure priority, buffering and so on)."""
     if command not in _SWITCHES:
-        raise ValueError(f"{command!r} is no switch")
+        raise ValueError(f"{command!r} is not a switch")
     return struct.pack("<BI", command, on)
 
 
 def number(command: Command, value: int) -> bytes:
-    """Set one of the things that are one number (presets, modes). Raises `UnsupportedFormat`."""
+    """Set an option that is a number (presets, modes). Raises `UnsupportedFormat`."""
     return struct.pack("<BI", command, _checked(command.name.lower(), value, _NUMBERS[command]))
 
 
@@ -81,29 +81,29 @@ def exposure(mode: int, value_us: int) -> bytes:
 
 
 def loop_control(port: int, on: bool) -> bytes:
-    """Let a grey camera use the capture path that neither repeats nor mis-stamps frames; before opening it."""
+    """Make a grey camera use the capture path without repeated frames or wrong timestamps; send it before opening."""
     return struct.pack("<BII", Command.LOOP_CONTROL, port, on)
 
 
 def current_time(source: TimeSource) -> bytes:
-    """Ask for device ticks or UTC; the answer is a u64."""
+    """Request device ticks or UTC; the answer is a u64."""
     return struct.pack("<BI", Command.CURRENT_TIME, source)
 
 
 def map_points(port: int, direction: MapDirection, points: np.ndarray) -> bytes:
-    """Ask to map points (n, 2) between pixels and the unit plane of a Research Mode camera (3800-3805)."""
+    """Request the mapping of points (n, 2) between pixels and unit plane of a Research Mode camera (3800-3805)."""
     _checked("camera port", port, range(3800, 3806))
     values = np.ascontiguousarray(points, "<f4").reshape(-1, 2)
     return struct.pack("<B3I", Command.MAP_POINTS, port, direction, len(values)) + values.tobytes()
 
 
 def rig_poses(device_ticks: Sequence[int]) -> bytes:
-    """Ask for the rig node's poses at these times of the recent past."""
+    """Request the rig node's poses at times of the recent past."""
     return struct.pack(f"<BI{len(device_ticks)}Q", Command.RIG_POSES, len(device_ticks), *device_ticks)
 
 
 def camera_orders(profile: Profile) -> bytes:
-    """The orders that bring the front camera to a profile's manual settings; empty when there are none."""
+    """Return the orders for a profile's manual settings of the front camera; empty without any."""
     orders = b""
     if profile.pv_focus_mm:
         orders += focus(FOCUS_MANUAL, value_mm=profile.pv_focus_mm, fallback=NO_DRIVER_FALLBACK)
@@ -117,6 +117,6 @@ def camera_orders(profile: Profile) -> bytes:
 
 
 def before_streams(vlc_ports: Sequence[int]) -> bytes:
-    """The orders for a good recording: no buffering in the headset, the careful path for grey cameras."""
+    """Return the orders before streaming: no buffering in the headset, and `loop_control` for grey cameras."""
     buffering = switch(Command.ENCODER_BUFFERING, False) + switch(Command.READER_BUFFERING, False)
     return buffering + b"".join(loop_control(port, True) for port in vlc_ports)

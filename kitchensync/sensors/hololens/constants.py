@@ -1,4 +1,4 @@
-"""Numbers and names of the hl2ss wire format (server 1.0.37): facts only, no code."""
+"""Numbers and names of the hl2ss wire format (server 1.0.37)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class VideoProfile(IntEnum):
 
 
 class DepthProfile(IntEnum):
-    """How AHAT depth travels: in the same picture as the brightness, or as a Zdepth blob."""
+    """Packing of AHAT depth: in the same frame as the brightness, or as a Zdepth blob."""
 
     SAME = 0
     ZDEPTH = 1
@@ -105,7 +105,7 @@ class MapDirection(IntEnum):
 
 
 class MixerMode(IntEnum):
-    """What extended audio records; the last asks for the list of devices instead."""
+    """Source of extended audio; the last one requests the list of devices instead."""
 
     MICROPHONE = 0
     APPLICATION = 1
@@ -127,7 +127,7 @@ ARRAY_LEVEL = 0x2B
 PNG_FILTER_PAETH = 5
 STRIDE_MASK_DEFAULT = 63
 VLC_TIMESTAMP_SHIFT = -125_000
-"Ticks added to VLC stamps, which run 12.5 ms late; the same that the official client asks for."
+"Ticks added to VLC timestamps, which are 12.5 ms late; the official client uses the same value."
 
 AHAT_WIDTH = AHAT_HEIGHT = 512
 AHAT_HZ = 45

@@ -1,4 +1,7 @@
-"""One stream of the headset as one object: each file of `streams` makes one, and nobody else asks for its name."""
+"""Description of one stream of the headset.
+
+Each file of `streams` makes one, so that no other code needs its name.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,13 @@ from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.sensors.stream import Format, SensorStream
 
 SAMPLES, FRAMES, DEPTH, RECORDS, SOUND = "samples", "frames", "depth", "records", "sound"
-"""Kinds of streams: how a reader hands them out."""
+"""Kinds of streams, which select the reader."""
 RAW = "raw"
 RIG_TO_SENSOR = "row-vector 4x4, p_sensor = p_rig x M, metres"
 
 
 class ConstantField(NamedTuple):
-    """One of the numbers that a sensor says about itself: how it lies in the answer and what it means."""
+    """One constant of a sensor: its shape in the answer and its meaning."""
 
     name: str
     shape: tuple[int, ...]
@@ -34,45 +37,45 @@ EXTRINSICS = ConstantField("extrinsics", (4, 4), "m", RIG_TO_SENSOR, "rig node t
 
 
 class PictureUnit(NamedTuple):
-    """A packet on its way to a picture."""
+    """The undecoded frame of a packet."""
 
     image: memoryview
-    "What a decoder wants, or raw bytes; empty where the packet holds no picture."
+    "Input of a decoder, or raw bytes; empty if the packet has no frame."
     metadata: Any = None
     sensor_ticks: int = 0
-    "The sensor's own clock, 0 where it has none."
+    "The sensor's own clock, 0 if it has none."
     zdepth: memoryview | None = None
-    "A Zdepth blob that came beside the picture."
+    "The Zdepth blob of the packet."
 
 
 class Flags(NamedTuple):
-    """Where a record says which of its parts are valid: a number of 4 bytes, and the bit of each part."""
+    """Offset of a record's 4-byte flags of valid parts, and the bit of each part."""
 
     at: int
     parts: Mapping[str, int]
     gaze: slice = slice(0, 0)
-    "Bytes of the record that hold rays of the eyes."
+    "Bytes of the record with gaze rays."
 
 
 def pose_only(profile: Profile) -> bytes:
-    """Configure a stream that has no settings: data with a pose."""
+    """Return the configuration of a stream without settings: data with a pose."""
     return bytes([c.Mode.CONTINUOUS_WITH_POSE])
 
 
 def ask_plainly(profile: Profile) -> bytes:
-    """Ask for constants that do not depend on a setting."""
+    """Return the request for constants that do not depend on a setting."""
     return bytes([c.Mode.CONSTANTS])
 
 
 @dataclass(frozen=True)
 class RecordCodec:
-    """What stands in packets that are one record each."""
+    """Codec of packets that are one record each."""
 
     stream: str
     record: np.dtype
 
     def check(self, payload: memoryview | bytes, form: Format | None = None) -> None:
-        """Raise BadPacket where a payload is not as long as the record."""
+        """Check that a payload has the size of the record. Raises BadPacket."""
         if len(payload) != self.record.itemsize:
             raise BadPacket(self.stream, f"{len(payload)} bytes instead of {self.record.itemsize}")
 
@@ -83,70 +86,70 @@ class RecordCodec:
         return record
 
     def encode(self, record: np.ndarray | np.void) -> bytes:
-        """Lay a record out as a payload: the inverse of `decode`."""
+        """Encode a record as a payload, the inverse of `decode`."""
         return np.asarray(record, self.record).tobytes()
 
 
 @dataclass(frozen=True, eq=False)
 class HeadsetStream(SensorStream):
-    """All that is fixed about one stream of the headset."""
+    """Description of one stream of the headset."""
 
     port: int = 0
     pose_bytes: int = c.POSE_BYTES
     "Bytes of pose after every payload: 64 or 0."
     module: str = ""
-    "Where its packets are decoded."
+    "Module that decodes its packets."
     kind: str = ""
     is_default: bool = False
-    "True when it is recorded unless the operator says otherwise."
+    "True if it is recorded by default."
     configure: Callable[[Profile], bytes] = pose_only
-    "Bytes to send after connecting; empty where the headset speaks first."
+    "Bytes to send after connecting; empty if the headset sends first."
     details: Callable[[Profile], Format] = field(default=lambda _: {"loses": []})
-    "Codec, size, units, and what the profile loses."
+    "Codec, size, units, and losses of the profile."
     hz_by_profile: Callable[[Profile], float] | None = None
-    "Packets a second where a setting decides it."
+    "Packets per second, if they depend on a setting."
     bits_per_s: Callable[[Profile], float] = field(default=lambda _: 0.0)
-    "What it is expected to send."
+    "Expected data rate."
     constants: tuple[ConstantField, ...] = ()
-    "Numbers that can be downloaded: float32, one after another."
+    "Constants that can be downloaded: float32, one after another."
     ask_constants: Callable[[Profile], bytes] = ask_plainly
-    "The question for them."
+    "Request for the constants."
     device_list: bytes = b""
-    "The question for the list of its devices, where it has one."
+    "Request for the list of its devices, if it has one."
     excludes: tuple[str, ...] = ()
-    "Streams that cannot be sent with it: they share one physical sensor."
+    "Streams that cannot be sent with it, since they share one physical sensor."
     unsteady_with: tuple[str, ...] = ()
-    "Streams with which it was reported to crash the headset's app now and then."
+    "Streams with which it was reported to crash the headset's app occasionally."
     opens_a_device: bool = False
-    "True when opening it starts a camera, or a sensor that another stream may be using."
+    "True if opening it starts a camera, or a sensor that another stream may use."
     is_front_camera: bool = False
-    "It is to be switched on before it is opened, and its settings are seen in its pictures."
+    "It must be switched on before it is opened, and its settings are visible in its frames."
     is_grey_camera: bool = False
-    "It wants orders before it is opened."
+    "It needs orders before it is opened."
     is_gyroscope: bool = False
-    "Its motion is compared with a camera's."
+    "Its motion is compared with that of a camera."
     is_voice: bool = False
-    "Its sound is compared with a camera's."
+    "Its sound is compared with that of a camera."
     is_head_pose: bool = False
-    "It says where head, eyes and hands are in the world, without a pose beside the payload."
+    "It has the poses of head, eyes and hands in the world in its payload."
     rays_from_own_pose: bool = False
-    "Its directions are in a frame of its own, which the pose of each packet brings to the world."
+    "Its directions are in its own frame, which the pose of each packet transforms to the world."
     in_pose_table: bool = False
-    "Its poses are a column of the table of poses: of the grey cameras, which share one pose, one is enough."
+    "Its poses are a column of the table of poses; the grey cameras share one pose, so one of them is enough."
     wraps: bool = False
-    "Its depth begins again at 0 after the constant `alias`."
+    "Its depth starts again at 0 after the constant `alias`."
     picture_parts: tuple[np.dtype, np.dtype, np.dtype] | None = None
-    "Every raw payload is a head, a picture and a tail of these: it is compressed as pictures on disk."
+    "Every raw payload is a head, an image and a tail of these types, so that images can be compressed on disk."
     cut: Callable[[bytes], PictureUnit] | None = None
-    "Finds the picture in a payload. Raises BadPacket."
+    "Returns the undecoded frame of a payload. Raises BadPacket."
     raw_picture: Callable[[PictureUnit], np.ndarray] | None = None
-    "Views a picture that was sent without a codec. Raises BadPacket."
+    "Views a frame that was sent without a codec. Raises BadPacket."
     optics: Callable[[Any], tuple[float, float, float, float] | None] = field(default=lambda _: None)
-    "Reads fx, fy, cx, cy in pixels from a picture's metadata, where the camera tells them."
+    "Reads fx, fy, cx, cy in pixels from a frame's metadata, if the camera sends them."
     depth: Callable[[PictureUnit, Any, Format], tuple[np.ndarray, np.ndarray | None]] | None = None
-    "Makes depth in mm and brightness of a packet and its decoded picture (None without a video codec)."
+    "Returns depth in mm and brightness from a packet and its decoded frame (None without a video codec)."
     farthest_mm: float = 0.0
-    "As far as its depth is shown."
+    "Largest depth that is displayed."
     flags: Flags | None = None
 
     @property
@@ -156,20 +159,20 @@ class HeadsetStream(SensorStream):
 
     @property
     def has_constants(self) -> bool:
-        """Return whether there is anything to download."""
+        """Return whether it has constants to download."""
         return bool(self.constants or self.device_list)
 
     @property
     def constants_bytes(self) -> int:
-        """Bytes of the answer to the question for constants."""
-        return 4 * sum(int(np.prod(one.shape)) for one in self.constants)
+        """Size of the answer with all constants, bytes."""
+        return 4 * sum(int(np.prod(constant.shape)) for constant in self.constants)
 
     def rate_hz(self, profile: Profile) -> float:
-        """Packets a second that it is to send with these settings."""
+        """Return the expected packets per second with these settings."""
         return self.hz_by_profile(profile) if self.hz_by_profile else self.nominal_hz
 
     def describe(self, profile: Profile) -> Format:
-        """Say in JSON-able words what it will hold: codec, size, units, and what the profile loses."""
+        """Return the description for the manifest: codec, size, units, and losses of the profile."""
         configuration = self.configure(profile).hex()
         mode = int(self.has_pose)
         return {"module": self.module, "mode": mode, "configuration": configuration} | self.details(profile)

@@ -1,4 +1,4 @@
-"""What is asked of a headset: chosen by the link, changed by the operator, checked before anything is opened."""
+"""Settings of a headset: defaults by the link, changed by the operator, checked before a stream is opened."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WhiteBalanceK = Annotated[int, AfterValidator(partial(_zero_or, 2_300, 7_500)), 
 
 
 class HeadsetSettings(BaseModel):
-    """What may be set for one headset, or for all. Raises pydantic's ValidationError for what is not offered."""
+    """Settings of one headset, or of all. Raises pydantic's ValidationError."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
@@ -76,7 +76,7 @@ class HeadsetSettings(BaseModel):
 
 
 class Profile(HeadsetSettings):
-    """One headset's settings, all of them. Raises `UnsupportedFormat` for a picture that PV does not offer."""
+    """All settings of one headset. Raises `UnsupportedFormat` for a video format that PV does not offer."""
 
     @model_validator(mode="after")
     def _pv_offers_it(self) -> Self:
@@ -87,13 +87,13 @@ class Profile(HeadsetSettings):
 
     @property
     def ahat_codec(self) -> str:
-        """Codec of AHAT depth: the operator's choice, else by the link."""
+        """Codec of AHAT depth: the operator's choice, or by the link."""
         if self.depth_ahat_codec != "by link":
             return self.depth_ahat_codec
         return "raw" if self.link == "wired" else "h265"
 
     @property
     def camera_settings(self) -> dict[str, int]:
-        """The front camera's manual settings, those that were asked for."""
+        """The front camera's manual settings."""
         names = ("pv_focus_mm", "pv_exposure_us", "pv_white_balance_k")
         return {name: getattr(self, name) for name in names if getattr(self, name)}

@@ -1,4 +1,4 @@
-"""Talk to the headset's remote configuration (port 3809), and switch the front camera on and off."""
+"""Client of the headset's remote configuration (port 3809), which also switches the front camera on and off."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Version = tuple[int, int, int, int]
 
 POLL_S = 0.1
 PV_TIMEOUT_S = 20.0
-"Opening the camera takes up to a few seconds on a device."
+"Time limit for switching the camera, which takes up to a few seconds, seconds."
 
 START_PV = bytes([c.Mode.NOTHING | c.Mode.START_CAMERA]) + wire.mrc_video()
 STOP_PV = bytes([c.Mode.NOTHING | c.Mode.STOP_CAMERA])
@@ -36,18 +36,18 @@ STOP_PV = bytes([c.Mode.NOTHING | c.Mode.STOP_CAMERA])
 
 @dataclass(frozen=True)
 class ClockExchange:
-    """One question for the headset's time: its answer was made somewhere between the two host stamps."""
+    """One request for the headset's time, which was read between the two host times."""
 
     host_send_ns: int
     host_receive_ns: int
     device_ticks: int
-    "100 ns since the headset booted, the domain of every packet stamp."
+    "100 ns since the headset booted, the clock of all packet timestamps."
     utc_filetime: int | None = None
-    "The headset's precise UTC, FILETIME, asked right after (None when not asked)."
+    "The headset's precise UTC as FILETIME, requested directly afterwards; None if it was not requested."
 
 
 class RemoteControl:
-    """A connection to port 3809; a context manager. Every answer has the time limit given."""
+    """A connection to port 3809; a context manager. `timeout_s` limits every answer."""
 
     def __init__(self, host: str, timeout_s: float = 5.0) -> None:
         self.host = host
@@ -90,23 +90,23 @@ class RemoteControl:
         return bytes(answer)
 
     def version(self) -> Version:
-        """Ask for the server's version (also a barrier): major, minor, build, revision."""
+        """Request the server's version (also a barrier): major, minor, build, revision."""
         major, minor, build, revision = struct.unpack("<4H", self._ask(bytes([c.Command.VERSION]), 8))
         return major, minor, build, revision
 
     def utc_offset(self) -> int:
-        """Ask for utc_offset: FILETIME = device_ticks + utc_offset, fixed when the app started."""
+        """Request utc_offset: FILETIME = device_ticks + utc_offset, fixed at the start of the app."""
         return int.from_bytes(self._ask(bytes([c.Command.UTC_OFFSET]), 8), "little")
 
     def pv_is_on(self) -> bool:
-        """Ask whether the front camera's subsystem is on."""
+        """Request whether the front camera's subsystem is on."""
         return self._ask(bytes([c.Command.PV_IS_ON]), 1) != b"\x00"
 
     def clock_exchange(self, with_utc: bool = False) -> ClockExchange:
-        """Ask for device_ticks between two readings of the host clock; `with_utc` asks for UTC afterwards."""
-        question = commands.current_time(c.TimeSource.DEVICE_TICKS)
+        """Request device_ticks between two readings of the host clock, and `with_utc` UTC afterwards."""
+        request = commands.current_time(c.TimeSource.DEVICE_TICKS)
         send_ns = host_ns()
-        answer = self._ask(question, 8)
+        answer = self._ask(request, 8)
         receive_ns = host_ns()
         filetime = None
         if with_utc:
@@ -114,7 +114,7 @@ class RemoteControl:
         return ClockExchange(send_ns, receive_ns, struct.unpack("<Q", answer)[0], filetime)
 
     def give_orders(self, orders: bytes) -> None:
-        """Send commands that have no answer (see `commands`) and wait until all are executed."""
+        """Send commands without an answer (see `commands`) and wait until all are executed."""
         self._ask(orders + bytes([c.Command.VERSION]), 8)
 
     def map_points(self, port: int, direction: c.MapDirection, points: np.ndarray) -> np.ndarray:
@@ -123,17 +123,17 @@ class RemoteControl:
         return np.frombuffer(answer, "<f4").reshape(-1, 2)
 
     def rig_poses(self, device_ticks: Sequence[int]) -> np.ndarray:
-        """Ask where the rig was, (n, 4, 4) row-vector matrices in metres; zeros where it is not known."""
+        """Request poses of the rig, (n, 4, 4) row-vector matrices in metres; zeros where they are unknown."""
         answer = self._ask(commands.rig_poses(device_ticks), 64 * len(device_ticks))
         return np.frombuffer(answer, "<f4").reshape(-1, 4, 4)
 
 
 def wait_until(sock: socket.socket, until_s: float) -> None:
-    """Let a socket wait until a moment of `time.monotonic`, not anew with every byte. Raises TimeoutError."""
-    left_s = until_s - time.monotonic()
-    if left_s <= 0:
+    """Set a socket's timeout to the time until a deadline of `time.monotonic`. Raises TimeoutError."""
+    remaining_s = until_s - time.monotonic()
+    if remaining_s <= 0:
         raise TimeoutError("timed out")
-    sock.settimeout(left_s)
+    sock.settimeout(remaining_s)
 
 
 def _connect(where: tuple[str, int, str], timeout_s: float) -> socket.socket:
@@ -162,7 +162,7 @@ def _send_to_pv(host: str, message: bytes, timeout_s: float) -> None:
 
 
 def _dropped(where: tuple[str, int, str], error: OSError) -> StreamClosed:
-    """An app that is just going takes connections and drops them, at times before we know that it took one."""
+    """Return the error for an app that is shutting down, which accepts connections and drops them."""
     return StreamClosed(*where, at_boundary=True, why=f"closed ({error.strerror or error})")
 
 
@@ -176,9 +176,9 @@ def _wait_for_pv(host: str, on: bool, limit_s: float) -> None:
 
 
 def start_pv(host: str, timeout_s: float = PV_TIMEOUT_S) -> None:
-    """Open the front camera and wait until it is on, on a connection of its own.
+    """Switch the front camera on with a separate connection, and wait until it is on.
 
-    A camera that is on already (a recorder that died) is closed first, so that "on" is our own.
+    A camera that is already on (from a recorder that died) is switched off first, so that its settings are reset.
     Raises `PvNotStarted` after `timeout_s`, or a connection error.
     """
     with RemoteControl(host, timeout_s=min(5.0, timeout_s)) as remote:
@@ -190,7 +190,7 @@ def start_pv(host: str, timeout_s: float = PV_TIMEOUT_S) -> None:
 
 
 def stop_pv(host: str, timeout_s: float = PV_TIMEOUT_S) -> None:
-    """Close the front camera (this also resets its settings) and wait until it is off."""
+    """Switch the front camera off, which also resets its settings, and wait until it is off."""
     _send_to_pv(host, STOP_PV, timeout_s)
     _wait_for_pv(host, False, timeout_s)
 
@@ -198,28 +198,28 @@ def stop_pv(host: str, timeout_s: float = PV_TIMEOUT_S) -> None:
 def is_virtual(host: str) -> bool:
     """Return whether the headset at an address is simulated on this computer.
 
-    The simulator says so by a name of this computer's network, never on the wire: nothing is asked of a real headset.
+    The simulator announces itself by an abstract Unix socket, so that nothing is sent to a real headset.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asked:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         try:
-            asked.connect(f"\0kitchensync-virtual-headset/{socket.gethostbyname(host)}")
+            sock.connect(f"\0kitchensync-virtual-headset/{socket.gethostbyname(host)}")
         except OSError:
             return False
         return True
 
 
 def replayed_uuid(host: str) -> str:
-    """Return the uuid of the recording that is replayed as the headset at an address; nothing for any other."""
+    """Return the uuid of the recording that is replayed as the headset at an address; empty for other headsets."""
     prefix = f"@kitchensync-replayed-headset/{socket.gethostbyname(host)}/"
     try:
         names = Path("/proc/net/unix").read_text().split()
-    except OSError:  # a system without such names
+    except OSError:  # not Linux
         return ""
     return next((name.removeprefix(prefix) for name in names if name.startswith(prefix)), "")
 
 
 def parse_version(text: str) -> tuple[int, int, int]:
-    """Read `A.B.C`; raise ValueError otherwise."""
+    """Parse `A.B.C`. Raises ValueError."""
     parts = text.split(".")
     if len(parts) != 3 or not all(part.isascii() and part.isdigit() for part in parts):
         raise ValueError(f"version {text!r}: write it as A.B.C, for example 1.0.37")
@@ -228,19 +228,19 @@ def parse_version(text: str) -> tuple[int, int, int]:
 
 
 def require_version(version: tuple[int, ...], accept: tuple[int, int, int] | str | None = None) -> str | None:
-    """Check a server version: 1.0.37 is silent, above returns a warning, below raises `UnsupportedServer`.
+    """Check a server version: return None for 1.0.37, a warning for later ones. Raises `UnsupportedServer`.
 
-    With `accept` exactly that version passes, in silence, and no other.
+    With `accept` only exactly that version is accepted.
     """
-    seen = tuple(version[:3])
-    text = ".".join(str(part) for part in seen)
+    numbers = tuple(version[:3])
+    text = ".".join(map(str, numbers))
     if accept is not None:
-        wanted = parse_version(accept) if isinstance(accept, str) else tuple(accept)
-        if seen != wanted:
-            raise UnsupportedServer(text, f"is not the accepted {'.'.join(map(str, wanted))}")
+        accepted = parse_version(accept) if isinstance(accept, str) else tuple(accept)
+        if numbers != accepted:
+            raise UnsupportedServer(text, f"is not the accepted {'.'.join(map(str, accepted))}")
         return None
-    if seen < c.MINIMUM_VERSION:
-        raise UnsupportedServer(text, "is older than 1.0.37 and speaks another wire format")
-    if seen > c.MINIMUM_VERSION:
-        return f"hl2ss server version {text} is newer than 1.0.37, the tested one; watch a first recording"
+    if numbers < c.MINIMUM_VERSION:
+        raise UnsupportedServer(text, "is older than 1.0.37 and uses another wire format")
+    if numbers > c.MINIMUM_VERSION:
+        return f"hl2ss server version {text} is newer than the tested 1.0.37; watch a first recording"
     return None

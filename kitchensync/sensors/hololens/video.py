@@ -1,7 +1,7 @@
-"""Access units of H.264 and H.265: tell key frames apart without decoding, and decode lazily with PyAV.
+"""Access units of H.264 and H.265: detect key frames without decoding, and decode lazily with PyAV.
 
-The headset's H.264 units begin with an access unit delimiter; the decoder takes it, so nothing is cut.
-There are no B frames: one unit in, one picture out, in the same order.
+The headset's H.264 units begin with an access unit delimiter, which the decoder accepts. There are no B frames: each
+unit gives one frame, in the same order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DECODERS = {"h264": "h264", "h265": "hevc"}
 CODECS = tuple(_DECODERS)
 _START_CODE = b"\x00\x00\x01"
 _HEAD_BYTES = 2048
-"Parameter sets stand before the first slice: it nearly always begins within this."
+"Bytes that nearly always contain the parameter sets and the start of the first slice."
 
 
 def nal_types(codec: str, unit: bytes | memoryview) -> Iterator[int]:
@@ -43,13 +43,13 @@ def is_key_frame(codec: str, unit: bytes | memoryview) -> bool:
 
 
 def decoder(codec: str) -> av.VideoCodecContext:
-    """Make a decoder that gives each picture at once. Raises UnsupportedFormat; `codec` is "h264" or "h265"."""
+    """Return a decoder without frame delay for "h264" or "h265". Raises UnsupportedFormat."""
     import av
 
     if codec not in _DECODERS:
         raise UnsupportedFormat(f"video codec {codec!r}", ", ".join(_DECODERS))
     context = cast("av.VideoCodecContext", av.CodecContext.create(_DECODERS[codec], "r"))
-    context.thread_count = 1  # frame threads would hold pictures back
+    context.thread_count = 1  # frame threads would delay frames
     return context
 
 
@@ -58,40 +58,40 @@ def decode_units(
     units: Iterable[bytes | memoryview],
     on_bad: Callable[[int, str], None] | None = None,
 ) -> Iterator[tuple[int, av.VideoFrame]]:
-    """Decode access units lazily: yields (index of the unit, picture); memory stays at a few pictures.
+    """Decode access units lazily: yield (index of the unit, frame), with few frames in memory.
 
-    Start at a key frame. A unit that does not decode, or that gives no picture, is told to `on_bad` with its
-    index and the reason, and decoding goes on. `codec` is "h264" or "h265".
+    The first unit must be a key frame. For a unit that cannot be decoded or has no frame, `on_bad` is called with its
+    index and the reason, and decoding continues. `codec` is "h264" or "h265".
     """
     import av
 
     context = decoder(codec)
-    told = on_bad or _ignore
+    report = on_bad or _ignore
     waiting: list[int] = []
     for index, packet in _packets(units):
         if packet is not None:
-            if packet.size == 0:  # the decoder would take it for the end
-                told(index, "empty")
+            if packet.size == 0:  # for the decoder an empty packet is the end of the stream
+                report(index, "empty")
                 continue
             waiting.append(index)
         try:
-            pictures = context.decode(packet)
+            frames = context.decode(packet)
         except av.FFmpegError as error:
             if packet is not None:
                 waiting.remove(index)
-                told(index, (error.strerror or str(error)).lower())
+                report(index, (error.strerror or str(error)).lower())
             continue
-        for picture in pictures:
-            while waiting and picture.pts is not None and waiting[0] < picture.pts:
-                told(waiting.pop(0), "no picture")
-            if waiting and waiting[0] == picture.pts:
-                yield waiting.pop(0), picture
+        for frame in frames:
+            while waiting and frame.pts is not None and waiting[0] < frame.pts:
+                report(waiting.pop(0), "no picture")
+            if waiting and waiting[0] == frame.pts:
+                yield waiting.pop(0), frame
     for index in waiting:
-        told(index, "no picture")
+        report(index, "no picture")
 
 
 def _packets(units: Iterable[bytes | memoryview]) -> Iterator[tuple[int, av.Packet[Any] | None]]:
-    """Number the units, and close with None, which makes the decoder give what it still holds."""
+    """Yield numbered packets, and None at the end, which flushes the decoder."""
     import av
 
     index = -1
@@ -103,4 +103,4 @@ def _packets(units: Iterable[bytes | memoryview]) -> Iterator[tuple[int, av.Pack
 
 
 def _ignore(index: int, reason: str) -> None:
-    """Let a bad unit pass: the caller counts pictures itself."""
+    """Ignore a bad unit."""

@@ -1,4 +1,4 @@
-"""A packet as it travels: header, payload, pose; and the blocks a configuration is made of."""
+"""Wire format of packets (header, payload, pose), and the blocks of configurations."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ HEADER = struct.Struct("<QI")
 
 HEADER_BYTES = HEADER.size
 SIGNED_HEADER = struct.Struct("<qI")
-"The same as it is recorded: an index holds signed numbers."
+"The same header with signed numbers, as in the index of a recording."
 
 
 def split_frame(frame: memoryview | bytes, pose_bytes: int) -> tuple[int, memoryview, memoryview]:
-    """Cut a whole wire frame into device_ticks, payload and pose (empty without one); nothing is copied."""
+    """Split a complete wire frame into device_ticks, payload and pose (empty without one), without copying."""
     view = memoryview(frame)
     if len(view) < HEADER_BYTES:
-        raise BadPacket("frame", f"{len(view)} bytes are no header")
+        raise BadPacket("frame", f"{len(view)} bytes are too few for a header")
     device_ticks, size = HEADER.unpack_from(view)
     end = HEADER_BYTES + size
     if len(view) != end + pose_bytes:
-        raise BadPacket("frame", f"{len(view)} bytes where the header promises {end + pose_bytes}")
+        raise BadPacket("frame", f"{len(view)} bytes instead of {end + pose_bytes} by the header")
     return device_ticks, view[HEADER_BYTES:end], view[end:]
 
 
@@ -35,7 +35,7 @@ def join_frame(device_ticks: int, payload: bytes, pose: bytes = b"") -> bytes:
 
 
 def is_tracked(pose: np.ndarray) -> np.ndarray | np.bool_:
-    """Return whether poses (..., 4, 4) are tracked: the last element is 0 when the headset lost its place."""
+    """Return whether poses (..., 4, 4) are tracked; the last element is 0 while tracking is lost."""
     tracked: np.ndarray | np.bool_ = pose[..., 3, 3] != 0
     return tracked
 
@@ -49,12 +49,12 @@ def video_format(width: int, height: int, hz: int) -> bytes:
 
 
 def video_encoding(profile: int, level: int, bits_per_second: int) -> bytes:
-    """VIDEO_ENCODING: u8 profile, u8 level, u32 bit/s (0 is refused by the headset, even for raw)."""
+    """VIDEO_ENCODING: u8 profile, u8 level, u32 bit/s (the headset refuses 0, even for raw)."""
     return struct.pack("<BBI", profile, level, bits_per_second)
 
 
 def encoder_options(options: Mapping[int, int]) -> bytes:
-    """ENCODER_OPTIONS: u8 count, then pairs of u64; negative values travel as two's complement."""
+    """ENCODER_OPTIONS: u8 count, then pairs of u64; negative values are sent as two's complement."""
     pairs = b"".join(struct.pack("<QQ", key, value % 2**64) for key, value in options.items())
     return struct.pack("<B", len(options)) + pairs
 
@@ -67,6 +67,6 @@ def audio_encoding(profile: int, level: int) -> bytes:
 def mrc_video(global_opacity: float = 0.9) -> bytes:
     """MRC_VIDEO, 27 bytes: the client defaults, a plain camera without holograms.
 
-    Extended video takes its source index in the place of the opacity.
+    Extended video reads the opacity as its source index.
     """
     return struct.pack("<7B3f2I", 0, 1, 0, 0, 0, 0, 0, global_opacity, 0.0, 0.0, 0, 1)

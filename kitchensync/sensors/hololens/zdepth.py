@@ -1,7 +1,7 @@
-"""Zdepth blobs: checked by their header and kept as sent; decoding is a hook for the library that makes them.
+"""Zdepth blobs: checked by their header and stored as sent; decoding is left to a function of the user.
 
-`catid/Zdepth` (BSD) has no Python build that we could depend on. Who has one calls `use_decoder(function)`, a
-function from a blob to a (height, width) uint16 array in millimetres; reading depth then uses it.
+`catid/Zdepth` (BSD) has no Python package to depend on. A program with a build of it calls `use_decoder(function)`
+with a function from a blob to a (height, width) uint16 array in millimetres, which reading depth then uses.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class ZdepthHeader(NamedTuple):
     width: int
     height: int
     uncompressed: tuple[int, ...]
-    "Bytes of the four `PARTS` once decompressed."
+    "Bytes of the four `PARTS` after decompression."
     compressed: tuple[int, ...]
     "Bytes of the four `PARTS` (Zstd) in the blob, in this order after the header."
 
 
 def header(blob: memoryview | bytes) -> ZdepthHeader:
-    """Read and check a blob's header; `BadPacket` when it is none or its sizes do not fill the blob."""
+    """Read and check a blob's header. Raises `BadPacket` if it is invalid or its sizes do not fill the blob."""
     if len(blob) < HEADER.size:
-        raise BadPacket("zdepth", f"{len(blob)} bytes, the header alone has {HEADER.size}")
+        raise BadPacket("zdepth", f"{len(blob)} bytes, fewer than the {HEADER.size} of a header")
     magic, flags, number, width, height, *sizes = HEADER.unpack_from(blob)
     if magic != MAGIC:
         raise BadPacket("zdepth", f"begins with {magic:#x} instead of {MAGIC:#x}")
@@ -54,18 +54,18 @@ _decoders: list[Decoder] = []
 
 
 def use_decoder(decoder: Decoder | None) -> None:
-    """Decode blobs with this function from now on; None takes it away."""
+    """Decode blobs with this function from now on; None removes it."""
     _decoders.clear()
     if decoder is not None:
         _decoders.append(decoder)
 
 
 def depth(blob: memoryview | bytes) -> np.ndarray:
-    """Decode a blob to (height, width) uint16 mm, 0 = invalid; `BadPacket` without a decoder or for a bad blob."""
+    """Decode a blob to (height, width) uint16 mm, 0 = invalid. Raises `BadPacket`, also without a decoder."""
     head = header(blob)
     if not _decoders:
         raise BadPacket("zdepth", "no decoder is set (kitchensync.sensors.hololens.zdepth.use_decoder)")
     picture = _decoders[0](bytes(blob))
     if picture.shape != (head.height, head.width):
-        raise BadPacket("zdepth", f"the decoder gave {picture.shape} for {head.width}x{head.height}")
+        raise BadPacket("zdepth", f"the decoder returned {picture.shape} for {head.width}x{head.height}")
     return picture.astype(np.uint16, copy=False)

@@ -51,10 +51,10 @@ def clip_rates(clip: Clip) -> ClipRates:
     starts_s, loose = _chapter_starts(clip)
     pace = next((pace for pace in map(pace_of, clip.chapters) if pace is not None), None)
     if pace is not None and pace.is_wrong:
-        return ClipRates(starts_s, loose, problem=f"{clip.path.name}: {pace.words}", is_wrong_pace=True)
+        return ClipRates(starts_s, loose, problem=f"{clip.path.name}: {pace.message}", is_wrong_pace=True)
     track, problem, still = _rates(clip, starts_s, is_loose=any(loose))
     if track is None:
-        noted = () if pace is None else (f"{clip.path.name}: {pace.words}",)
+        noted = () if pace is None else (f"{clip.path.name}: {pace.message}",)
         return ClipRates(starts_s, loose, problem=problem, noted=noted)
     placed = place_on_pictures(clip, track)
     settled = placed.contradictions if placed.is_settled else ()

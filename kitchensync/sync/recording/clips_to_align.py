@@ -20,7 +20,7 @@ from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clue import Clue
 from kitchensync.sensors.gopro.files.media import GoProMedia, open_container, open_media
-from kitchensync.sensors.gopro.files.pace import pace_words
+from kitchensync.sensors.gopro.files.pace import pace_warning
 from kitchensync.storage.copies.read_through import promised_hashes
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
@@ -262,5 +262,5 @@ def _still_clip(recording: Recording, device: str, path: Path) -> CameraClip:
     if not len(times_s):
         problem = problem or f"{path.name}: no pictures"
     file = CameraFile(device, path, relative, times_s, 0.0, 0.0, False, problem)
-    noted = (f"{path.name}: {words}",) if (words := pace_words(path)) else ()
+    noted = (f"{path.name}: {words}",) if (words := pace_warning(path)) else ()
     return CameraClip(device, (file,), relative, problem=f"{path.name}: no telemetry", noted=noted)

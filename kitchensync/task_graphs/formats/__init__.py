@@ -1,1 +1,1 @@
-"""Task graphs, recipes and annotations as files: one module a format, each read strictly and written back."""
+"""File formats of task graphs, recipes and annotations: one module per format, each parses strictly and writes."""

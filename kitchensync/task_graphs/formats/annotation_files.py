@@ -1,6 +1,6 @@
-"""Write the published CaptainCook4D annotation files, byte for byte, from the entries held once.
+"""Write the published CaptainCook4D annotation files, byte for byte, from `Annotations`.
 
-What is odd in the published files is kept: the CSV repeats one column name eight times, gives every tagged category
+The oddities of the published files are kept: the CSV repeats one column name eight times, gives every tagged category
 the text of the entry's *last* error, and lists recordings by their number without the underscore.
 """
 
@@ -28,7 +28,7 @@ Row = Iterable[object]
 
 def format_annotations(annotations: Annotations) -> dict[str, str]:
     """Return relative path -> text of every annotation file."""
-    made = {
+    files = {
         COMPLETE: _indented({r.recording_id: _complete(r) for r in annotations.recordings}),
         ERRORS: _indented([_with_errors(r) for r in annotations.recordings]),
         "annotation_json/step_annotations.json": _indented(
@@ -46,12 +46,12 @@ def format_annotations(annotations: Annotations) -> dict[str, str]:
         STEP_TEXTS: _indented({str(key): text for key, text in annotations.step_texts.items()}),
         CATEGORIES: _indented(annotations.categories),
     }
-    made |= {f"annotation_csv/{name}.csv": text for name, text in _tables(annotations)}
-    made[AVERAGES] = annotations.averages or _averages(annotations.recordings)
+    files |= {f"annotation_csv/{name}.csv": text for name, text in _tables(annotations)}
+    files[AVERAGES] = annotations.averages or _averages(annotations.recordings)
     if annotations.videos:
-        made[VIDEOS] = "".join(",".join(row) + "\n" for row in annotations.videos)
-    made |= {path: json.dumps(annotations.splits[path]) for path in SPLITS if path in annotations.splits}
-    return made
+        files[VIDEOS] = "".join(",".join(row) + "\n" for row in annotations.videos)
+    files |= {path: json.dumps(annotations.splits[path]) for path in SPLITS if path in annotations.splits}
+    return files
 
 
 def _indented(document: Any) -> str:
@@ -102,18 +102,25 @@ def _error_entry(entry: Entry) -> dict[str, Any]:
 
 
 def _by_activity(recordings: Iterable[AnnotatedRecording]) -> dict[int, tuple[str, list[int]]]:
-    found: dict[int, tuple[str, list[int]]] = {}
+    activities: dict[int, tuple[str, list[int]]] = {}
     for recording in recordings:
-        _, ids = found.setdefault(recording.activity_id, (recording.activity_name, []))
+        _, ids = activities.setdefault(recording.activity_id, (recording.activity_name, []))
         ids += [entry.step_id for entry in recording.entries]
-    return found
+    return activities
 
 
 def _tables(annotations: Annotations) -> Iterator[tuple[str, str]]:
     recordings = annotations.recordings
     numbered = sorted(recordings, key=_by_number)
-    yield "step_annotations", _table(_STEP_COLUMNS, _step_rows(recordings))
-    yield "error_annotations", _table(_error_columns(annotations), _error_rows(annotations))
+    step_columns = ("recording_id", "step_id", "start_time", "end_time", "description", "has_errors")
+    step_rows = (
+        (r.recording_id, e.step_id, e.start_s, e.end_s, e.description, bool(e.errors))
+        for r in recordings
+        for e in r.entries
+    )
+    yield "step_annotations", _table(step_columns, step_rows)
+    error_columns = (c for name in annotations.categories for c in (name, "error_description"))
+    yield "error_annotations", _table((*step_columns, *error_columns), _error_rows(annotations))
     yield (
         "recording_id_step_idx",
         _table(
@@ -143,7 +150,7 @@ def _tables(annotations: Annotations) -> Iterator[tuple[str, str]]:
 
 
 def _by_number(recording: AnnotatedRecording) -> tuple[int, int, str]:
-    """Order as the published tables do; what is no number comes behind, by its text."""
+    """Return the sort key of the published tables; ids that are not numbers come last, by their text."""
     try:
         return 0, int(recording.recording_id.replace("_", "")), ""
     except ValueError:
@@ -157,19 +164,6 @@ def _table(columns: Row, rows: Iterable[Row]) -> str:
 
 def _ids(ids: Iterable[int]) -> str:
     return ",".join(map(str, ids))
-
-
-_STEP_COLUMNS = ("recording_id", "step_id", "start_time", "end_time", "description", "has_errors")
-
-
-def _step_rows(recordings: Iterable[AnnotatedRecording]) -> Iterator[Row]:
-    for recording in recordings:
-        for e in recording.entries:
-            yield recording.recording_id, e.step_id, e.start_s, e.end_s, e.description, bool(e.errors)
-
-
-def _error_columns(annotations: Annotations) -> Row:
-    return (*_STEP_COLUMNS, *(c for name in annotations.categories for c in (name, "error_description")))
 
 
 def _error_rows(annotations: Annotations) -> Iterator[Row]:
@@ -187,5 +181,7 @@ def _averages(recordings: Iterable[AnnotatedRecording]) -> str:
     for r in recordings:
         key = (r.activity_id, r.activity_name)
         lengths.setdefault(key, []).extend(e.end_s - e.start_s for e in r.entries if e.performed)
-    rows = ((*key, sum(found) / len(found)) for key, found in sorted(lengths.items()) if found)
+    rows = (
+        (*key, sum(lengths_s) / len(lengths_s)) for key, lengths_s in sorted(lengths.items()) if lengths_s
+    )
     return _table(("activity_id", "activity_name", "average_segment_length"), rows)

@@ -1,7 +1,7 @@
-"""Annotations of CaptainCook4D: what was performed, when, and which errors were tagged.
+"""Annotations of CaptainCook4D: performed steps with their times and tagged errors.
 
-The published files say the same entries several times (three JSON and two CSV files), in script order, with times
-of -1 for a step that was not done. Here each entry is held once; `annotation_files.py` writes all files from it.
+The published files repeat the same entries (three JSON and two CSV files), in script order, with times of -1 for a
+step that was not done. `Annotations` has each entry once; `annotation_files.py` writes all files from it.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ ORDER_ERROR = "Order Error"
 MISSING_STEP = "Missing Step"
 
 MOST_SECONDS = 4_000_000_000
-"""The time of day, counted from 1970, lies below it; in nanoseconds it has a place in every database."""
+"""Largest accepted time: Unix times are below it, and in nanoseconds it fits into 64 bits."""
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 Seconds = float | int
-"""Video time; an integer where the file has one, so that it is written back the same."""
+"""Video time; an integer if the file has an integer, so that it is written back unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaggedError:
-    """One error that an annotator saw."""
+    """One error that an annotator tagged."""
 
     tag: str
     description: str
@@ -46,7 +46,7 @@ class TaggedError:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One step of a script; times are seconds of the video, -1.0 where it was not done."""
+    """One step of a script; times are seconds of the video, -1.0 if it was not done."""
 
     step_id: int
     description: str
@@ -55,7 +55,7 @@ class Entry:
     errors: tuple[TaggedError, ...] = ()
     modified: str | None = None
     node: int | None = field(default=None, compare=False)
-    "Of the recipe's graph; None in the published form, which does not have it."
+    "Node of the recipe's graph; None in published files, which lack it."
 
     @property
     def performed(self) -> bool:
@@ -69,9 +69,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedRecording:
-    """One recording: who cooked what where, and its entries in script order.
+    """One recording: recipe, person, environment, and its entries in script order.
 
-    `agrees` is False when COMPLETE says other steps or times than ERRORS, whose entries these are.
+    `entries` are those of ERRORS; `agrees` is False if COMPLETE has other steps or times.
     """
 
     recording_id: str
@@ -84,21 +84,21 @@ class AnnotatedRecording:
 
     @property
     def is_error(self) -> bool:
-        """Return whether some entry has an error, the published meaning."""
+        """Return whether any entry has an error, as in the published files."""
         return any(entry.errors for entry in self.entries)
 
     @property
     def graph_stem(self) -> str:
-        """Name the recipe's graph file: the activity in lower case without blanks."""
+        """Stem of the recipe's graph file: the activity name in lower case without spaces."""
         return self.activity_name.lower().replace(" ", "")
 
 
 @dataclass(frozen=True)
 class Annotations:
-    """A folder of annotations; `videos`, `splits` and `averages` are kept as they stand.
+    """A folder of annotations; `videos`, `splits` and `averages` are kept unchanged.
 
-    The published averages cannot be recomputed for two recipes (two segments fewer went into them), so they are
-    data here.
+    The published averages of two recipes cannot be recomputed (they were made from two segments fewer), so they are
+    stored.
     """
 
     recordings: tuple[AnnotatedRecording, ...]
@@ -110,14 +110,14 @@ class Annotations:
 
     @property
     def contradictions(self) -> list[str]:
-        """The recordings of which two files say different things."""
+        """Ids of the recordings whose files disagree."""
         return [recording.recording_id for recording in self.recordings if not recording.agrees]
 
 
 def parse_annotations(texts: Mapping[str, str]) -> Annotations:
-    """Parse the files of a folder, given as relative path -> text.
+    """Parse the files of a folder: relative path -> text.
 
-    COMPLETE, ERRORS and STEP_TEXTS are needed, the others may be absent. Raises BadGraph.
+    COMPLETE, ERRORS and STEP_TEXTS are required. Raises BadGraph.
     """
     errors = _error_lists(texts[ERRORS])
     read = Reader(COMPLETE)
@@ -141,28 +141,32 @@ def parse_annotations(texts: Mapping[str, str]) -> Annotations:
 
 def _categories(text: str) -> dict[str, int]:
     read = Reader(CATEGORIES)
-    found = read.object(load(text, CATEGORIES), "")
-    return {name: read.whole(number, name) for name, number in found.items()}
+    numbers = read.object(load(text, CATEGORIES), "")
+    return {name: read.whole(number, name) for name, number in numbers.items()}
 
 
 def _split(text: str, path: str) -> dict[str, list[str]]:
     read = Reader(path)
-    found = read.object(load(text, path), "")
-    return {part: [read.text(one, part) for one in read.array(ids, part)] for part, ids in found.items()}
+    parts = read.object(load(text, path), "")
+    return {part: [read.text(id_, part) for id_ in read.array(ids, part)] for part, ids in parts.items()}
 
 
 def _text(read: Reader, value: Any, place: str) -> str:
-    """Return a text that every database has a place for: PostgreSQL has none for the letter 0."""
+    """Return a text without NUL characters, which PostgreSQL cannot store."""
     if "\0" in (text := read.text(value, place)):
-        raise read.fail(place, "has the letter 0; take it out")
+        raise read.fail(place, "contains a NUL character; remove it")
     return text
 
 
 def _recording(read: Reader, recording_id: str, body: Any, entries: list[Entry]) -> AnnotatedRecording:
     body = read.object(body, recording_id)
-    steps = read.array(body.get("steps"), f"{recording_id}: steps")
-    same = [_said_twice(read.object(step, f"{recording_id}: steps")) for step in steps]
-    agrees = same == [(e.step_id, e.description, e.start_s, e.end_s) for e in entries]
+    steps = [
+        read.object(step, f"{recording_id}: steps")
+        for step in read.array(body.get("steps"), f"{recording_id}: steps")
+    ]
+    keys = ("step_id", "description", "start_time", "end_time")
+    repeated = [tuple(step.get(key) for key in keys) for step in steps]
+    agrees = repeated == [(e.step_id, e.description, e.start_s, e.end_s) for e in entries]
     return AnnotatedRecording(
         recording_id,
         read.whole(body.get("activity_id"), f"{recording_id}: activity_id"),
@@ -174,25 +178,21 @@ def _recording(read: Reader, recording_id: str, body: Any, entries: list[Entry])
     )
 
 
-def _said_twice(step: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(step.get(key) for key in ("step_id", "description", "start_time", "end_time"))
-
-
 def _error_lists(text: str) -> dict[str, list[Entry]]:
     read = Reader(ERRORS)
-    found: dict[str, list[Entry]] = {}
+    entries: dict[str, list[Entry]] = {}
     for number, body in enumerate(read.array(load(text, ERRORS), "")):
         body = read.object(body, f"[{number}]")
         recording_id = _text(read, body.get("recording_id"), f"[{number}]: recording_id")
         steps = read.array(body.get("step_annotations"), f"{recording_id}: step_annotations")
-        found[recording_id] = [_entry(read, step, f"{recording_id}[{n}]") for n, step in enumerate(steps)]
-    return found
+        entries[recording_id] = [_entry(read, step, f"{recording_id}[{n}]") for n, step in enumerate(steps)]
+    return entries
 
 
 def _entry(read: Reader, step: Any, place: str) -> Entry:
     step = read.object(step, place)
-    known = {"description", "step_id", "errors", "start_time", "end_time", "modified_description"}
-    read.known_keys(step, known, place)
+    keys = {"description", "step_id", "errors", "start_time", "end_time", "modified_description"}
+    read.known_keys(step, keys, place)
     modified = step.get("modified_description")
     errors = [read.object(error, place) for error in read.array(step.get("errors", []), place)]
     return Entry(
@@ -209,7 +209,7 @@ def _entry(read: Reader, step: Any, place: str) -> Entry:
 
 
 def _seconds(read: Reader, value: Any, place: str) -> Seconds:
-    if type(value) not in (int, float) or not abs(value) <= MOST_SECONDS:  # NaN is not, either
+    if type(value) not in (int, float) or not abs(value) <= MOST_SECONDS:  # this way round it refuses NaN too
         raise read.fail(place, f"not a number of seconds, at most {MOST_SECONDS}")
     seconds: Seconds = value
     return seconds
@@ -217,8 +217,8 @@ def _seconds(read: Reader, value: Any, place: str) -> Seconds:
 
 def _step_texts(text: str) -> dict[int, str]:
     read = Reader(STEP_TEXTS)
-    found = read.object(load(text, STEP_TEXTS), "")
+    texts = read.object(load(text, STEP_TEXTS), "")
     return {
-        read.whole(int(key) if _NUMBER.fullmatch(key) else key, key): _text(read, found[key], key)
-        for key in found
+        read.whole(int(key) if _NUMBER.fullmatch(key) else key, key): _text(read, texts[key], key)
+        for key in texts
     }

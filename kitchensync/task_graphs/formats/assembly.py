@@ -1,8 +1,8 @@
-"""Graph files of ProMQA-Assembly: one file, many toys, each the saved state of a graph editor.
+"""Graph files of ProMQA-Assembly: one file with many toys, each the saved state of a graph editor.
 
 `{"metadata": {..}, "examples": [{"toy_id", "nodes": [{"id", "data": {"label", "checked"}, "position"}], "edges":
-[{"id", "source", "target"}], ..}]}`, ids as text, "0" the start and "100" the end. Whatever else the editor saved
-(positions, sizes, pictures, videos) is carried along and written back in its place.
+[{"id", "source", "target"}], ..}]}`. Ids are strings, "0" is the start and "100" the end. Other data of the editor
+(positions, sizes, pictures, videos) is kept and written back in its place.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ LAYOUTS: tuple[Layout, ...] = tuple(
     for ascii_only in (True, False)
     for end in ("", "\n")
 )
-"""Indent, ASCII escapes, what stands at the end of the file."""
+"""Possible layouts of a file: indent, ASCII escapes, end of the file."""
 
 
 @dataclass(frozen=True)
 class AssemblyFile:
-    """A file of graphs; `rest` is the document without them, as JSON."""
+    """A file of graphs; `rest` is the document without the graphs, as JSON."""
 
     graphs: tuple[Graph, ...]
     rest: str
@@ -40,7 +40,7 @@ def parse_assembly(text: str, *, name: str) -> AssemblyFile:
     read = Reader(name)
     document = read.object(load(text, name), "")
     examples = read.array(document.get("examples"), "examples")
-    graphs = tuple(_graph(read, one, f"examples[{number}]") for number, one in enumerate(examples))
+    graphs = tuple(_graph(read, value, f"examples[{number}]") for number, value in enumerate(examples))
     return AssemblyFile(graphs, dump({**document, "examples": []}))
 
 
@@ -62,7 +62,7 @@ def _graph(read: Reader, value: Any, place: str) -> Graph:
                 raise read.fail(f"{place}: edges", f"there is no node {edge[end]!r}")
         pair = (numbers[edge["source"]], numbers[edge["target"]])
         if pair in links:
-            raise read.fail(f"{place}: edges", f"{list(pair)} stands twice; remove one")
+            raise read.fail(f"{place}: edges", f"{list(pair)} appears twice; remove one")
         links[pair] = Link(pair, extra=dump({"assembly": edge}))
     return Graph(
         f"{toy}.json",
@@ -75,12 +75,13 @@ def _graph(read: Reader, value: Any, place: str) -> Graph:
 
 
 def _numbers(ids: list[str]) -> dict[str, int]:
-    numbers = {one: int(one) for one in ids if NODE_ID.fullmatch(one)}
-    following = max([int(END_ID), *numbers.values()])
-    for one in ids:
-        if one not in numbers:
-            following += 1
-            numbers[one] = following
+    """Return a node number for each id; ids that are not numbers get numbers after the largest one."""
+    numbers = {id_: int(id_) for id_ in ids if NODE_ID.fullmatch(id_)}
+    last = max([int(END_ID), *numbers.values()])
+    for id_ in ids:
+        if id_ not in numbers:
+            last += 1
+            numbers[id_] = last
     return numbers
 
 
@@ -92,80 +93,82 @@ def _step(read: Reader, node: dict[str, Any], number: int, place: str) -> Step:
 
 
 def format_assembly(graphs: Iterable[Graph], *, rest: str = "", layout: Layout = LAYOUTS[0]) -> str:
-    """Write graphs as one file; what they carry from such a file is written back, the rest is made."""
+    """Write graphs as one file, with the data that they keep from such a file."""
     graphs = list(graphs)
     toys = [graph.recipe.recipe or graph.name.removesuffix(".json") for graph in graphs]
-    made: dict[str, Any] = {"metadata": {"total": len(graphs), "toy_ids": toys}, "examples": []}
-    document = json.loads(rest) if rest else made
+    document: dict[str, Any] = {"metadata": {"total": len(graphs), "toy_ids": toys}, "examples": []}
+    if rest:
+        document = json.loads(rest)
     document["examples"] = [_example(graph, toy) for graph, toy in zip(graphs, toys, strict=True)]
     indent, ascii_only, end = layout
     return json.dumps(document, indent=indent, ensure_ascii=ascii_only) + end
 
 
 def layout_of(text: str, file: AssemblyFile) -> Layout | None:
-    """Find the layout in which writing the file gives `text` byte for byte, or None."""
-    return next(
-        (one for one in LAYOUTS if format_assembly(file.graphs, rest=file.rest, layout=one) == text), None
-    )
+    """Return the layout in which the file was written, or None."""
+    for layout in LAYOUTS:
+        if format_assembly(file.graphs, rest=file.rest, layout=layout) == text:
+            return layout
+    return None
 
 
 def _example(graph: Graph, toy: str) -> dict[str, Any]:
-    own = _own(graph.extra) or {"toy_id": toy}
     ids = {step.node: _id(step) for step in graph.nodes}
-    links = {link.edge: _own(link.extra) for link in graph.links}
+    links = {link.edge: _kept(link.extra) for link in graph.links}
     edges: list[dict[str, Any]] = []
     for before, after in graph.edges:
-        made = {"id": f"xy-edge__{ids[before]}-{ids[after]}", "source": ids[before], "target": ids[after]}
-        edges.append(links.get((before, after)) or made)
+        new = {"id": f"xy-edge__{ids[before]}-{ids[after]}", "source": ids[before], "target": ids[after]}
+        edges.append(links.get((before, after)) or new)
     nodes = [_node(step, ids[step.node], place) for place, step in enumerate(graph.nodes)]
-    return {**own, "nodes": nodes, "edges": edges}
+    return {**(_kept(graph.extra) or {"toy_id": toy}), "nodes": nodes, "edges": edges}
 
 
 def ticks(graph: Graph) -> dict[int, bool]:
-    """Return, by node, whether a step fastens with a screw; of steps that come from such a file."""
-    own = {step.node: _own(step.extra) for step in graph.steps}
-    return {node: bool(one.get("data", {}).get("checked")) for node, one in own.items() if one}
+    """Return for each node from such a file whether the step fastens with a screw."""
+    kept = {step.node: _kept(step.extra) for step in graph.steps}
+    return {node: bool(value.get("data", {}).get("checked")) for node, value in kept.items() if value}
 
 
 def with_ticks(graph: Graph, fastened: Collection[int]) -> Graph:
-    """Return a graph in which these steps fasten with a screw and no others."""
+    """Return a graph in which exactly these steps fasten with a screw."""
     nodes = []
     for place, step in enumerate(graph.nodes):
         node = _node(step, _id(step), place)
-        own = {"assembly": {**node, "data": {**node["data"], "checked": step.node in fastened}}}
-        told = dump({**json.loads(step.extra or "{}"), **own})
-        nodes.append(step if step.is_terminal else replace(step, extra=told))
+        ticked = {"assembly": {**node, "data": {**node["data"], "checked": step.node in fastened}}}
+        extra = dump({**json.loads(step.extra or "{}"), **ticked})
+        nodes.append(step if step.is_terminal else replace(step, extra=extra))
     return replace(graph, nodes=tuple(nodes))
 
 
 def equal_ticks(first: Graph, second: Graph) -> float | None:
-    """Return the share of steps that both mark alike as fastening; None where no step is marked in both."""
-    ours, theirs = ticks(first), ticks(second)
-    both = ours.keys() & theirs.keys()
-    return sum(ours[node] == theirs[node] for node in both) / len(both) if both else None
+    """Return the share of steps with equal marks in both graphs; None if no step has a mark in both."""
+    first_ticks, second_ticks = ticks(first), ticks(second)
+    both = first_ticks.keys() & second_ticks.keys()
+    return sum(first_ticks[node] == second_ticks[node] for node in both) / len(both) if both else None
 
 
-def _own(extra: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(extra).get("assembly", {}) if extra else {}
-    return found
+def _kept(extra: str) -> dict[str, Any]:
+    """Return the data that is kept from an assembly file."""
+    kept: dict[str, Any] = json.loads(extra).get("assembly", {}) if extra else {}
+    return kept
 
 
 def _id(step: Step) -> str:
-    made = {START: START_ID, END: END_ID}.get(step.label, str(step.node))
-    if not step.is_terminal and made in (START_ID, END_ID):
-        made = f"step-{made}"  # the two ids that the format keeps for itself
-    own: str = _own(step.extra).get("id", made)
-    return own
+    new = {START: START_ID, END: END_ID}.get(step.label, str(step.node))
+    if not step.is_terminal and new in (START_ID, END_ID):
+        new = f"step-{new}"  # the format reserves both ids
+    node_id: str = _kept(step.extra).get("id", new)
+    return node_id
 
 
 def _node(step: Step, node_id: str, place: int) -> dict[str, Any]:
-    own = _own(step.extra)
-    if not own:
+    kept = _kept(step.extra)
+    if not kept:
         return {
             "id": node_id,
             "data": {"label": step.label, "checked": False},
             "position": {"x": 0, "y": 100 * place},
         }
-    if step.is_terminal or own["data"].get("label") == step.label:
-        return own
-    return {**own, "data": {**own["data"], "label": step.label}}
+    if step.is_terminal or kept["data"].get("label") == step.label:
+        return kept
+    return {**kept, "data": {**kept["data"], "label": step.label}}

@@ -1,4 +1,4 @@
-"""The formats by name: tell which one a text is in, read any, write any."""
+"""Detection of formats, and parsing and writing of any format by its name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kitchensync.task_graphs.text.recipe_text import Selected, develop, identify
 
 MAX_RECIPE = 200_000
 TEXTS = ("cooklang", "jsonld", "text")
-"""The kinds that are recipes without a graph."""
+"""Kinds of recipes without a graph."""
 
 _GRAPHS = {"captaincook4d": parse_captaincook4d, "graph": parse_graph_json}
 _SOURCES = {"cooklang": select_cooklang, "jsonld": select_json_ld, "text": select_plain}
@@ -40,10 +40,10 @@ _ENDINGS = {
 
 
 def kind_of(name: str, text: str) -> str:
-    """Tell the format of a file by its name, JSON by its keys. Raises BadGraph for DOT, which is only written."""
+    """Return the format of a file by its name, of JSON by its keys. Raises BadGraph for DOT, which is write-only."""
     ending = name.lower().rpartition(".")[2]
     if ending in ("dot", "gv"):
-        raise BadGraph(name, "", "DOT is written but not read; give the graph as JSON or the recipe as text")
+        raise BadGraph(name, "", "DOT cannot be read; give the graph as JSON or the recipe as text")
     if ending in _ENDINGS:
         return _ENDINGS[ending]
     if "schema.org" in text and re.search(r'"Recipe"|/Recipe"', text):
@@ -54,42 +54,42 @@ def kind_of(name: str, text: str) -> str:
 
 
 def parse_graph(text: str, *, name: str, kind: str, toy: str = "") -> Graph:
-    """Parse one graph; of a recipe without a graph, make a new one whose edges are suggestions. Raises BadGraph."""
+    """Parse one graph; a recipe without a graph gives a new graph whose edges are suggestions. Raises BadGraph."""
     if kind in _SOURCES:
-        return started(_SOURCES[kind](_recipe_sized(text, name), name=name), name)
+        return start_graph(_SOURCES[kind](_checked_size(text, name), name=name), name)
     if kind == "assembly":
-        return _one_of(parse_assembly(text, name=name), toy, name)
+        return _graph_of_toy(parse_assembly(text, name=name), toy, name)
     return _GRAPHS[kind](text, name=name)
 
 
 def written_lines(
     text: str, *, name: str, kinds: Sequence[LineKind] = ()
 ) -> list[tuple[RecipeLine, list[Step]]]:
-    """Return every filled line of a plain text with the steps that it becomes, numbered through. Raises BadGraph."""
-    found, count = list[tuple[RecipeLine, list[Step]]](), 0
-    for line in read_lines(_recipe_sized(text, name), kinds):
+    """Return every non-empty line of a plain text with its steps, numbered consecutively. Raises BadGraph."""
+    lines, count = list[tuple[RecipeLine, list[Step]]](), 0
+    for line in read_lines(_checked_size(text, name), kinds):
         steps = develop(identify(selected_of([line], name=name))) if line.kind == "step" else []
-        found.append((line, [replace(step, node=count + step.node) for step in steps]))
+        lines.append((line, [replace(step, node=count + step.node) for step in steps]))
         count += len(steps)
-    return found
+    return lines
 
 
 def written_graph(text: str, *, name: str, kinds: Sequence[LineKind] = ()) -> Graph:
-    """Make a graph of a plain text, in the order as written; what is no step is kept beside it. Raises BadGraph."""
-    lines = read_lines(_recipe_sized(text, name), kinds)
-    graph = in_written_order(started(selected_of(lines, name=name), name))
-    beside = [[line.kind, line.text] for line in lines if line.kind != "step"]
-    return replace(graph, extra=dump({"written": beside}) if beside else "")
+    """Make a graph from a plain text, in the order of its lines; other lines are kept in `extra`. Raises BadGraph."""
+    lines = read_lines(_checked_size(text, name), kinds)
+    graph = in_written_order(start_graph(selected_of(lines, name=name), name))
+    others = [[line.kind, line.text] for line in lines if line.kind != "step"]
+    return replace(graph, extra=dump({"written": others}) if others else "")
 
 
-def _recipe_sized(text: str, name: str) -> str:
+def _checked_size(text: str, name: str) -> str:
     if len(text) > MAX_RECIPE:
-        raise BadGraph(name, "", f"longer than {MAX_RECIPE} characters; this is no recipe")
+        raise BadGraph(name, "", f"longer than {MAX_RECIPE} characters; this is not a recipe")
     return text
 
 
-def started(selected: Selected, name: str) -> Graph:
-    """Start a graph from a recipe; what our own format could not read back is refused."""
+def start_graph(selected: Selected, name: str) -> Graph:
+    """Start a graph from a recipe. Raises BadGraph for a graph that `graph/1` could not read back."""
     read = Reader(name)
     graph = new_graph(selected, name=name)
     read.number_of_steps(len(graph.nodes), "steps")
@@ -98,20 +98,17 @@ def started(selected: Selected, name: str) -> Graph:
     return graph
 
 
-def _one_of(file: AssemblyFile, toy: str, name: str) -> Graph:
+def _graph_of_toy(file: AssemblyFile, toy: str, name: str) -> Graph:
     for graph in file.graphs:
         if toy == graph.recipe.recipe or (not toy and len(file.graphs) == 1):
             return graph
     toys = ", ".join(graph.recipe.recipe for graph in file.graphs[:10])
-    raise BadGraph(
-        name,
-        "",
-        f"holds {len(file.graphs)} graphs ({toys}); take one out with `graph convert --toy`",
-    )
+    why = f"has {len(file.graphs)} graphs ({toys}); choose one with `graph convert --toy`"
+    raise BadGraph(name, "", why)
 
 
 def format_graph(graph: Graph, kind: str) -> str:
-    """Write a graph as a file by itself; recipe texts can only be read."""
+    """Write one graph as a file; recipe texts are read-only."""
     if kind == "captaincook4d":
         return format_captaincook4d(graph)
     if kind == "graph":
@@ -120,28 +117,28 @@ def format_graph(graph: Graph, kind: str) -> str:
 
 
 def written_back(text: str, kind: str, graph: Graph) -> str:
-    """Return the graph in the layout of `text`; in ours where the layout is not known."""
+    """Write a graph in the layout of `text`, or in the default layout if that is unknown."""
     if kind == "captaincook4d":
-        bare = captaincook4d.parse_captaincook4d(text, name=graph.name)
-        layout = captaincook4d.layout_of(text, bare) or "line"
-        return captaincook4d.format_captaincook4d(graph, layout=layout)
+        original = parse_captaincook4d(text, name=graph.name)
+        style = captaincook4d.layout_of(text, original) or "line"
+        return format_captaincook4d(graph, layout=style)
     if kind == "assembly":
-        file = assembly.parse_assembly(text, name=graph.name)
-        known = assembly.layout_of(text, file) or assembly.LAYOUTS[0]
-        graphs = [graph if one.name == graph.name else one for one in file.graphs]
-        return assembly.format_assembly(graphs, rest=file.rest, layout=known)
+        file = parse_assembly(text, name=graph.name)
+        layout = assembly.layout_of(text, file) or assembly.LAYOUTS[0]
+        graphs = [graph if other.name == graph.name else other for other in file.graphs]
+        return format_assembly(graphs, rest=file.rest, layout=layout)
     return ""
 
 
 def remembering_layout(graph: Graph, text: str, kind: str) -> Graph:
-    """Note the layout of a published graph in what is carried along, so that it can be given back as it came."""
+    """Store the layout of a published graph in `extra`, so that `given_back` can write it unchanged."""
     layout = captaincook4d.layout_of(text, graph) if kind == "captaincook4d" else None
     return replace(graph, extra=dump({"captaincook4d": layout})) if layout else graph
 
 
 def given_back(graph: Graph) -> str:
-    """Write a graph that came as a published file in that file's layout, every other one as `graph/1`."""
+    """Write a graph from a published file in that file's layout, and any other graph as `graph/1`."""
     layout = json.loads(graph.extra or "{}").get("captaincook4d")
     if layout not in captaincook4d.LAYOUTS:
         return format_graph_json(graph)
-    return captaincook4d.format_captaincook4d(graph, layout=layout)
+    return format_captaincook4d(graph, layout=layout)

@@ -1,4 +1,4 @@
-"""Task-graph files of CaptainCook4D: read strictly, written back as they were read.
+"""Task-graph files of CaptainCook4D: parsed strictly, and written as they were read.
 
 `{"steps": {"0": "START", "1": "Add-1/2 tsp ..", ...}, "edges": [[0, 1], ...]}`. The published files come in four
 layouts; a file is written back in the layout it was read in, byte for byte.
@@ -41,7 +41,7 @@ def _nodes(steps: Any, read: Reader) -> tuple[Step, ...]:
 
 
 def _edges(edges: Any, nodes: set[int], read: Reader) -> tuple[Edge, ...]:
-    found: dict[Edge, int] = {}
+    numbers: dict[Edge, int] = {}
     for number, edge in enumerate(read.array(edges, "edges")):
         place = f"edges[{number}]"
         if not (isinstance(edge, list) and len(edge) == 2 and all(type(node) is int for node in edge)):
@@ -50,10 +50,10 @@ def _edges(edges: Any, nodes: set[int], read: Reader) -> tuple[Edge, ...]:
             if node not in nodes:
                 raise read.fail(place, f"there is no step {node}; correct the id or add the step")
         pair = (edge[0], edge[1])
-        if pair in found:
-            raise read.fail(place, f"{list(pair)} stands already at edges[{found[pair]}]; remove one")
-        found[pair] = number
-    return tuple(found)
+        if pair in numbers:
+            raise read.fail(place, f"{list(pair)} appears already at edges[{numbers[pair]}]; remove one")
+        numbers[pair] = number
+    return tuple(numbers)
 
 
 def _on_one_line(document: dict[str, Any]) -> str:
@@ -84,7 +84,7 @@ LAYOUTS = {
     "indented-pairs": _indented_pairs,
     "line-and-pairs": _line_and_pairs,
 }
-"""The layouts of the published files; `line` is ours."""
+"""The layouts of the published files; `line` is the default."""
 
 
 def format_captaincook4d(graph: Graph, *, layout: str = "line") -> str:
@@ -97,5 +97,5 @@ def format_captaincook4d(graph: Graph, *, layout: str = "line") -> str:
 
 
 def layout_of(text: str, graph: Graph) -> str | None:
-    """Name the layout in which writing `graph` gives `text` byte for byte, or None."""
+    """Return the layout in which the graph was written as `text`, or None."""
     return next((name for name in LAYOUTS if format_captaincook4d(graph, layout=name) == text), None)

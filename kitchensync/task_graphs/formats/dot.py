@@ -1,4 +1,4 @@
-"""Task graphs as DOT: `digraph { 0 [label="START"]; 0 -> 1; }`, the notation that language models are shown."""
+"""Task graphs as DOT: `digraph { 0 [label="START"]; 0 -> 1; }`, the notation in prompts for language models."""
 
 from __future__ import annotations
 

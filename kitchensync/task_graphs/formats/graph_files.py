@@ -1,4 +1,4 @@
-"""The edge to the disk: read a graph file of any known format."""
+"""Read graph files of any known format, and annotation folders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_ANNOTATION_BYTES = 32_000_000
 
 
 def read_graph(path: Path, *, toy: str = "") -> Graph:
-    """Read a graph of any known format, or a recipe text as a new graph; `toy` picks one of many in a file.
+    """Read a graph of any known format, or a recipe text as a new graph; `toy` selects one of many in a file.
 
     Raises BadGraph, which names the file and the place.
     """
@@ -34,7 +34,7 @@ def read_graph(path: Path, *, toy: str = "") -> Graph:
 
 
 def read_text(path: Path, *, most_bytes: int = MAX_BYTES) -> str:
-    """Read a file as text, line ends as they are. Raises BadGraph when it is missing, too large or not UTF-8."""
+    """Read a file as text with its line ends. Raises BadGraph if it is missing, too large or not UTF-8."""
     try:
         return read_bytes(path, most_bytes=most_bytes).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -42,7 +42,7 @@ def read_text(path: Path, *, most_bytes: int = MAX_BYTES) -> str:
 
 
 def read_bytes(path: Path, *, most_bytes: int) -> bytes:
-    """Read a file whole. Raises BadGraph when it is missing, too large, or a pipe or device, which may never end."""
+    """Read a whole file. Raises BadGraph if it is missing, too large, or a pipe or device, which may never end."""
     try:
         return read_plain(path.resolve(), most_bytes)
     except OSError as error:
@@ -52,7 +52,7 @@ def read_bytes(path: Path, *, most_bytes: int) -> bytes:
 def read_annotations(folder: Path) -> Annotations:
     """Read an annotation folder of CaptainCook4D. Raises BadGraph, which names the file and the place."""
     if not folder.is_dir():
-        raise BadGraph(str(folder), "", "not a folder; give the folder that holds annotation_json/")
+        raise BadGraph(str(folder), "", "not a folder; give the folder with annotation_json/")
     texts = {
         path: read_text(folder / path, most_bytes=MAX_ANNOTATION_BYTES)
         for path in (COMPLETE, ERRORS, STEP_TEXTS, CATEGORIES, VIDEOS, AVERAGES, *SPLITS)
@@ -65,5 +65,5 @@ def read_task_graphs(folder: Path) -> dict[str, Graph]:
     """Read every task graph below `folder`/task_graphs, by file stem. Raises BadGraph."""
     paths = matching(folder / "task_graphs", "*.json")
     if not paths:
-        raise BadGraph(str(folder), "task_graphs", "no task graph there; expected task_graphs/<recipe>.json")
+        raise BadGraph(str(folder), "task_graphs", "has no task graphs; expected task_graphs/<recipe>.json")
     return {path.stem: read_graph(path) for path in paths}

@@ -1,7 +1,7 @@
-"""Our own format, `graph/1`: everything a graph knows, one JSON object.
+"""Our own format, `graph/1`: a graph with all its facts as one JSON object.
 
-The `label` of a node is the authority; `action` and `text` stand beside it for readers and must agree with it. `hash`
-is the content hash: a file that was changed by hand says so when it is read.
+The `label` of a node is authoritative; `action` and `text` are copies for readers and must agree with it. `hash` is
+the content hash, which reveals a file that was changed by hand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _EDGE_KEYS = {"from", "to", "kind", "why", "origin", "extra"}
 
 
 def format_graph_json(graph: Graph) -> str:
-    """Write a graph as `graph/1`, two blanks an indent, with a newline at the end."""
+    """Write a graph as `graph/1`, with an indent of two spaces and a newline at the end."""
     document: dict[str, Any] = {"schema": SCHEMA}
     if graph.recipe != RecipeVersion():
         document["recipe"] = {key: value for key, value in asdict(graph.recipe).items() if value}
@@ -36,7 +36,11 @@ def format_graph_json(graph: Graph) -> str:
     if graph.suggested:
         document["suggested"] = [_edge(link) for link in graph.suggested]
     if graph.wordings:
-        document["languages"] = {wording.language: _wording(wording) for wording in graph.wordings}
+        document["languages"] = {
+            wording.language: ({"title": wording.title} if wording.title else {})
+            | {str(node): label for node, label in wording.labels}
+            for wording in graph.wordings
+        }
     if graph.extra:
         document["extra"] = json.loads(graph.extra)
     document["hash"] = graph.content_hash
@@ -54,11 +58,6 @@ def _node(step: Step) -> dict[str, Any]:
     if step.extra:
         node["extra"] = json.loads(step.extra)
     return node
-
-
-def _wording(wording: Wording) -> dict[str, str]:
-    title = {"title": wording.title} if wording.title else {}
-    return title | {str(node): label for node, label in wording.labels}
 
 
 def _edge(link: Link) -> dict[str, Any]:
@@ -95,7 +94,7 @@ def parse_graph_json(text: str, *, name: str) -> Graph:
     )
     if document.get("hash", graph.content_hash) != graph.content_hash:
         raise read.fail(
-            "hash", "does not fit the content: the file was changed by hand; remove the line to accept it"
+            "hash", "does not match the content: the file was changed by hand; remove the line to accept it"
         )
     return graph
 
@@ -116,13 +115,14 @@ def _nodes(read: Reader, values: Any) -> tuple[Step, ...]:
 def _step(read: Reader, value: dict[str, Any], place: str) -> Step:
     read.known_keys(value, _NODE_KEYS, place)
     label = read.label(value.get("label"), place)
-    hazards = [read.text(one, f"{place}: hazards") for one in read.array(value.get("hazards", []), place)]
+    hazards = [
+        read.text(hazard, f"{place}: hazards") for hazard in read.array(value.get("hazards", []), place)
+    ]
+    spans = read.array(value.get("spans", []), f"{place}: spans")
     step = Step(
         read.whole(value.get("id"), f"{place}: id"),
         label,
-        tuple(
-            _span(read, one, label, place) for one in read.array(value.get("spans", []), f"{place}: spans")
-        ),
+        tuple(_span(read, span, label, place) for span in spans),
         read.whole(value.get("est_s", 0), f"{place}: est_s"),
         value.get("passive", False) is True,
         tuple(hazards),
@@ -142,14 +142,14 @@ def _span(read: Reader, value: Any, label: str, place: str) -> Span:
     if kind not in SPAN_KINDS:
         raise read.fail(f"{place}: spans", f"unknown kind {kind!r}; known are {', '.join(SPAN_KINDS)}")
     if not (type(start) is int and type(end) is int and 0 <= start < end <= len(label)):
-        raise read.fail(f"{place}: spans", f"[{start}, {end}) is no piece of the label")
+        raise read.fail(f"{place}: spans", f"[{start}, {end}) is not inside the label")
     if value.get("text", label[start:end]) != label[start:end]:
-        raise read.fail(f"{place}: spans", f"{value['text']!r} is not what stands at [{start}, {end})")
+        raise read.fail(f"{place}: spans", f"{value['text']!r} is not the text at [{start}, {end})")
     return Span(kind, start, end)
 
 
 def _links(read: Reader, values: Any, ids: set[int], part: str) -> list[Link]:
-    found: dict[tuple[int, int], Link] = {}
+    links: dict[tuple[int, int], Link] = {}
     for number, value in enumerate(read.array(values, part)):
         place = f"{part}[{number}]"
         value = read.object(value, place)
@@ -158,39 +158,39 @@ def _links(read: Reader, values: Any, ids: set[int], part: str) -> list[Link]:
         for node in edge:
             if node not in ids:
                 raise read.fail(place, f"there is no step {node}; correct the id or add the step")
-        if edge in found:
-            raise read.fail(place, f"{list(edge)} stands already in {part}; remove one")
+        if edge in links:
+            raise read.fail(place, f"{list(edge)} appears already in {part}; remove one")
         kind = value.get("kind", "")
         if kind not in EDGE_KINDS:
             raise read.fail(place, f"unknown kind {kind!r}; known are {', '.join(EDGE_KINDS[1:])}")
         why, origin = (read.text(value.get(key, ""), f"{place}: {key}") for key in ("why", "origin"))
-        found[edge] = Link(edge, kind, why, origin, _extra(value))
-    return list(found.values())
+        links[edge] = Link(edge, kind, why, origin, _extra(value))
+    return list(links.values())
 
 
 def _recipe(read: Reader, value: Any) -> RecipeVersion:
     value = read.object(value, "recipe")
     read.known_keys(value, set(asdict(RecipeVersion())), "recipe")
-    return replace(RecipeVersion(), **{key: read.text(one, f"recipe: {key}") for key, one in value.items()})
+    return replace(RecipeVersion(), **{key: read.text(text, f"recipe: {key}") for key, text in value.items()})
 
 
 def _wordings(read: Reader, value: Any, nodes: tuple[Step, ...]) -> tuple[Wording, ...]:
-    wanted = {step.node for step in nodes if not step.is_terminal}
-    found = []
+    steps = {step.node for step in nodes if not step.is_terminal}
+    wordings = []
     for language, labels in read.object(value, "languages").items():
         labels = dict(read.object(labels, f"languages: {language}"))
         title = read.text(labels.pop("title", ""), f"languages: {language}: title")
-        if absent := sorted(wanted - {int(key) for key in labels if NODE_ID.fullmatch(key)}):
+        if absent := sorted(steps - {int(key) for key in labels if NODE_ID.fullmatch(key)}):
             raise read.fail(
-                f"languages: {language}", f"has no text for step {absent[0]}; a language says every step"
+                f"languages: {language}", f"has no text for step {absent[0]}; a language needs every step"
             )
-        if unknown := sorted(set(labels) - set(map(str, wanted))):
+        if unknown := sorted(set(labels) - set(map(str, steps))):
             raise read.fail(f"languages: {language}", f"there is no step {unknown[0]}")
-        said = tuple(
+        texts = tuple(
             (int(key), read.label(text, f"languages: {language}: {key}")) for key, text in labels.items()
         )
-        found.append(Wording(language, said, title))
-    return tuple(found)
+        wordings.append(Wording(language, texts, title))
+    return tuple(wordings)
 
 
 def _extra(value: dict[str, Any]) -> str:

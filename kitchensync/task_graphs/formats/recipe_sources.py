@@ -1,4 +1,4 @@
-"""Stage 1 of a new graph: find the recipe in plain text, in Cooklang (`.cook`) and in schema.org JSON-LD."""
+"""Stage 1 of a new graph: select the recipe from plain text, Cooklang (`.cook`) or schema.org JSON-LD."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from html.parser import HTMLParser
 from typing import Any
 
 from kitchensync.task_graphs.errors import BadGraph
-from kitchensync.task_graphs.formats.strict_json import MAX_NODES, load, refuse_half_letters
+from kitchensync.task_graphs.formats.strict_json import MAX_NODES, load, refuse_lone_surrogates
 from kitchensync.task_graphs.model import Span, SpanKind
 from kitchensync.task_graphs.text.plain_lines import NUMBERED, RecipeLine, read_lines
 from kitchensync.task_graphs.text.recipe_text import Passage, Selected
 
 
 def select_plain(text: str, *, name: str) -> Selected:
-    """Select from plain text: what is recognised as title, ingredient or step; the rest says nothing to do."""
+    """Select from plain text the lines that are title, ingredients or steps. Raises BadGraph."""
     lines = read_lines(text)
     if not lines:
         raise BadGraph(name, "", "has no text")
@@ -25,7 +25,7 @@ def select_plain(text: str, *, name: str) -> Selected:
 
 
 def selected_of(lines: Sequence[RecipeLine], *, name: str) -> Selected:
-    """Select from recognised lines. Raises BadGraph where none of them is a step."""
+    """Select from recognised lines. Raises BadGraph if none of them is a step."""
     title = " ".join(line.text for line in lines if line.kind == "title")
     steps = [Passage(line.text) for line in lines if line.kind == "step"]
     ingredients = tuple(line.text for line in lines if line.kind == "ingredient")
@@ -36,10 +36,12 @@ def _selected(
     name: str, title: str, passages: list[Passage], ingredients: tuple[str, ...], **more: str
 ) -> Selected:
     if not passages:
-        what = "no sentence was recognized; put the heading `Instructions` above those that say what to do"
-        raise BadGraph(name, "", f"has no instructions: {what}")
+        why = (
+            "has no instructions: no sentence was recognized; put the heading `Instructions` above the steps"
+        )
+        raise BadGraph(name, "", why)
     if len(passages) > MAX_NODES:
-        raise BadGraph(name, "", f"{len(passages)} passages; at most {MAX_NODES} are possible")
+        raise BadGraph(name, "", f"{len(passages)} passages; the limit is {MAX_NODES}")
     slug = re.sub(r"[^a-z0-9]+", "-", (title or name.rpartition(".")[0] or name).lower()).strip("-")
     return Selected(title, tuple(passages), ingredients, recipe=slug, **more)
 
@@ -52,7 +54,7 @@ _MARK = re.compile(
 
 
 def select_cooklang(text: str, *, name: str) -> Selected:
-    """Select from Cooklang: marked ingredients, cookware and timers become typed spans, a paragraph a passage."""
+    """Select from Cooklang: marked ingredients, cookware and timers become spans, paragraphs become passages."""
     body, facts = _metadata(text.replace("\r\n", "\n"))
     body = re.sub(r"\[-.*?-\]", "", body, flags=re.DOTALL)
     body = re.sub(r"(?m)--.*$", "", body)
@@ -61,9 +63,9 @@ def select_cooklang(text: str, *, name: str) -> Selected:
         lines = [line for line in paragraph.split("\n") if not re.match(r"\s*(?:=+.*|>.*)$", line)]
         joined = " ".join(" ".join(lines).split())
         if joined:
-            passage, found = _unmark(joined)
+            passage, marked = _unmark(joined)
             passages.append(passage)
-            ingredients += found
+            ingredients += marked
     source = facts.get("source", "") or facts.get("source.url", "")
     title = facts.get("title", "") or name.removesuffix(".cook").replace("_", " ")
     return _selected(
@@ -86,25 +88,25 @@ def _metadata(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _unmark(text: str) -> tuple[Passage, list[str]]:
-    """Write the marks out as people read them, and remember what each piece is."""
+    """Replace the marks by readable text; return it with its spans, and the ingredients."""
     out, spans, ingredients, at = "", list[Span](), list[str](), 0
-    for found in _MARK.finditer(text):
-        out += text[at : found.start()]
-        for kind, piece in _parts(found):
+    for mark in _MARK.finditer(text):
+        out += text[at : mark.start()]
+        for kind, piece in _parts(mark):
             if kind is not None:
                 spans.append(Span(kind, len(out), len(out) + len(piece)))
             out += piece
-        if found["sign"] == "@":
-            ingredients.append("".join(piece for _, piece in _parts(found)))
-        at = found.end()
+        if mark["sign"] == "@":
+            ingredients.append("".join(piece for _, piece in _parts(mark)))
+        at = mark.end()
     return Passage(out + text[at:], tuple(spans)), ingredients
 
 
-def _parts(found: re.Match[str]) -> Iterator[tuple[SpanKind | None, str]]:
-    name = (found["short"] or found["long"] or "").removeprefix("./").rpartition("/")[2].strip()
+def _parts(mark: re.Match[str]) -> Iterator[tuple[SpanKind | None, str]]:
+    name = (mark["short"] or mark["long"] or "").removeprefix("./").rpartition("/")[2].strip()
     name = name.partition("|")[0]
-    number, _, unit = (part.strip().lstrip("=") for part in (found["amount"] or "").partition("%"))
-    if found["sign"] == "~":
+    number, _, unit = (part.strip().lstrip("=") for part in (mark["amount"] or "").partition("%"))
+    if mark["sign"] == "~":
         yield "duration", " ".join(part for part in (number, unit) if part) or name
         return
     if number:
@@ -113,18 +115,18 @@ def _parts(found: re.Match[str]) -> Iterator[tuple[SpanKind | None, str]]:
     if unit:
         yield "unit", unit
         yield None, " "
-    yield ("ingredient" if found["sign"] == "@" else "tool"), name
-    if found["note"]:
-        yield None, f" ({found['note']})"
+    yield ("ingredient" if mark["sign"] == "@" else "tool"), name
+    if mark["note"]:
+        yield None, f" ({mark['note']})"
 
 
 def select_json_ld(text: str, *, name: str) -> Selected:
     """Select from a schema.org Recipe in JSON-LD, alone or inside a saved web page."""
     for document in _documents(text, name):
         if recipe := _find_recipe(document):
-            passages = [Passage(said) for said in _instructions(recipe.get("recipeInstructions")) if said]
-            given = recipe.get("recipeIngredient", recipe.get("ingredients", []))
-            ingredients = tuple(_plain(one) for one in (given if isinstance(given, list) else [given]))
+            passages = [Passage(text) for text in _instructions(recipe.get("recipeInstructions")) if text]
+            listed = recipe.get("recipeIngredient", recipe.get("ingredients", []))
+            ingredients = tuple(_plain(item) for item in (listed if isinstance(listed, list) else [listed]))
             language, source = recipe.get("inLanguage", ""), recipe.get("url", "")
             return _selected(
                 name,
@@ -134,28 +136,28 @@ def select_json_ld(text: str, *, name: str) -> Selected:
                 source=source if isinstance(source, str) else "",
                 language=language[:2] if isinstance(language, str) else "",
             )
-    raise BadGraph(name, "", 'no schema.org Recipe in it; expected an object with "@type": "Recipe"')
+    raise BadGraph(name, "", 'has no schema.org Recipe; expected an object with "@type": "Recipe"')
 
 
 class _Scripts(HTMLParser):
-    """Collect the JSON-LD scripts of a page."""
+    """Collects the JSON-LD scripts of a page."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=False)
-        self.found: list[str] = []
+        self.scripts: list[str] = []
         self._inside = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._inside = tag == "script" and (dict(attrs).get("type") or "").lower() == "application/ld+json"
         if self._inside:
-            self.found.append("")
+            self.scripts.append("")
 
     def handle_endtag(self, tag: str) -> None:
         self._inside = False
 
     def handle_data(self, data: str) -> None:
         if self._inside:
-            self.found[-1] += data
+            self.scripts[-1] += data
 
 
 def _documents(text: str, name: str) -> Iterator[Any]:
@@ -164,18 +166,18 @@ def _documents(text: str, name: str) -> Iterator[Any]:
         return
     page = _Scripts()
     page.feed(text)
-    for script in page.found:
+    for script in page.scripts:
         try:
-            found = json.loads(script)
-            refuse_half_letters(found, script, name)
+            document = json.loads(script)
+            refuse_lone_surrogates(document, script, name)
         except (ValueError, RecursionError) as error:
             raise BadGraph(name, "", f"its JSON-LD is not JSON ({error})") from error
-        yield found
+        yield document
 
 
 def _find_recipe(value: Any) -> dict[str, Any] | None:
     if isinstance(value, list):
-        return next((found for one in value if (found := _find_recipe(one))), None)
+        return next((recipe for item in value if (recipe := _find_recipe(item))), None)
     if not isinstance(value, dict):
         return None
     types = value.get("@type", [])
@@ -188,11 +190,11 @@ def _instructions(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield from (_plain(line) for line in re.split(r"\n+|<br\s*/?>|</p>|</li>", value))
     elif isinstance(value, list):
-        for one in value:
-            yield from _instructions(one)
+        for item in value:
+            yield from _instructions(item)
     elif isinstance(value, dict):
-        inside = value.get("itemListElement")
-        yield from _instructions(inside if inside is not None else value.get("text", value.get("name", "")))
+        items = value.get("itemListElement")
+        yield from _instructions(items if items is not None else value.get("text", value.get("name", "")))
 
 
 def _plain(value: Any) -> str:

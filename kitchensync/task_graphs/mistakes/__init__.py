@@ -1,1 +1,1 @@
-"""Errors on purpose: scripts with missing and swapped steps, and hints for wrong wordings."""
+"""Intended errors: scripts with missing and swapped steps, and hints for changed steps."""

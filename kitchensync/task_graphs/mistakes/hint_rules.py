@@ -1,4 +1,4 @@
-"""The rules behind the hints: an instruction in, changed instructions out. No graph, no check, no safety here."""
+"""The rules of the hints: each takes an instruction and yields changed ones. They do not check safety."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _WORDS: dict[str, dict[str, list[str]]] = tomllib.loads(
     .joinpath("hint_words.toml")
     .read_text(encoding="utf-8")
 )
-"What stands in for what."
+"Words and the words that replace them, by table."
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A changed instruction, with what was expected and what is done instead."""
+    """A changed instruction, with the expected and the actual text."""
 
     instruction: str
     subtype: str
@@ -41,14 +41,14 @@ def _replaced(text: str, start: int, end: int, new: str, subtype: str) -> Change
     return Change(text[:start] + new + text[end:], subtype, old, new)
 
 
-def _swapped(text: str, found: re.Match[str], new: str, subtype: str) -> Change:
-    old = found.group()
-    new = new[:1].upper() + new[1:] if old[:1].isupper() else new
-    return _replaced(text, found.start(), found.end(), new, subtype)
+def _swapped(text: str, match: re.Match[str], new: str, subtype: str) -> Change:
+    if match.group()[:1].isupper():
+        new = new[:1].upper() + new[1:]
+    return _replaced(text, match.start(), match.end(), new, subtype)
 
 
 def _measured(text: str) -> Iterator[tuple[Span, Span]]:
-    """Yield each amount that measures something, with the unit, ingredient or tool that it counts."""
+    """Yield each amount with the unit, ingredient or tool that it counts."""
     for amount, counted in pairwise(find_spans(text)):
         between = text[amount.end : counted.start]
         if amount.kind != "amount" or not values_of(text[amount.start : amount.end]):
@@ -62,23 +62,23 @@ def _measured(text: str) -> Iterator[tuple[Span, Span]]:
 
 
 def measurement(text: str) -> Iterator[Change]:
-    """Double or halve an amount or a size, one more or fewer, tsp for tbsp, or not measured at all."""
+    """Double or halve an amount or a size, add or remove one, swap tsp and tbsp, or do not measure."""
     for amount, counted in _measured(text):
-        said = text[amount.start : amount.end]
+        number = text[amount.start : amount.end]
         if counted.kind == "unit":
             for factor in (DOUBLE, HALF):
-                yield _with_number(text, amount, counted, scaled(said, factor), "amount")
+                yield _with_number(text, amount, counted, scaled(number, factor), "amount")
             yield from _other_spoon(text, counted)
             yield from _unmeasured(text, amount, counted)
-        elif len(values := values_of(said)) == 1 and values[0].denominator == 1:
+        elif len(values := values_of(number)) == 1 and values[0].denominator == 1:
             for value in sorted({values[0] + 1, values[0] - 1, values[0] * 2} - {Fraction(0)}):
-                yield _with_number(text, amount, counted, write(value, like=said), "count")
+                yield _with_number(text, amount, counted, write(value, like=number), "count")
         else:
             for factor in (DOUBLE, HALF):
-                yield _with_number(text, amount, counted, scaled(said, factor), "amount")
+                yield _with_number(text, amount, counted, scaled(number, factor), "amount")
 
-    for found in re.finditer(rf"({AMOUNT})(?=[\s-]*inch(?:es)?\b)", text, re.IGNORECASE):
-        yield _replaced(text, found.start(), found.end(), scaled(found.group(), DOUBLE), "size")
+    for size in re.finditer(rf"({AMOUNT})(?=[\s-]*inch(?:es)?\b)", text, re.IGNORECASE):
+        yield _replaced(text, size.start(), size.end(), scaled(size.group(), DOUBLE), "size")
     yield from _from_table(text, _WORDS["quantities"], "amount")
     yield from _two_for_one(text)
     if seasoned := re.match(r"season\b.*?\bwith (?=\w+$)", text, re.IGNORECASE):
@@ -95,10 +95,10 @@ def _two_for_one(text: str) -> Iterator[Change]:
 
 
 def _with_number(text: str, amount: Span, counted: Span, number: str, subtype: str) -> Change:
-    """Put another number in, and what it counts into singular or plural."""
+    """Replace a number, and change its noun to singular or plural."""
     old = text[amount.start : amount.end]
     noun = text[counted.start : counted.end]
-    was_many, is_many = (max(values_of(said)) > 1 for said in (old, number))
+    was_many, is_many = max(values_of(old)) > 1, max(values_of(number)) > 1
     new_noun = noun
     if is_many and not was_many and not _is_short(noun) and counted.kind != "tool":
         new_noun = plural(noun)
@@ -110,7 +110,7 @@ def _with_number(text: str, amount: Span, counted: Span, number: str, subtype: s
 
 
 def _is_short(unit: str) -> bool:
-    """Return whether a unit has one form for one and many."""
+    """Return whether a unit has no plural."""
     return unit.lower().rstrip(".") in ("tsp", "tbsp", "oz", "g", "kg", "ml", "l")
 
 
@@ -139,31 +139,28 @@ _UNTIL = re.compile(r",?\s*(?:\bor\s+|\bjust\s+)?\buntil\b[^.,()]*", re.IGNORECA
 
 
 def timing(text: str) -> Iterator[Change]:
-    """Halve or double a duration, or drop the test that tells when it is enough."""
+    """Halve or double a duration, or drop the check that ends the step."""
     for span in find_spans(text):
         if span.kind == "duration":
             for factor in (HALF, DOUBLE):
-                said = text[span.start : span.end]
-                new = _other_duration(said, factor)
+                new = _other_duration(text[span.start : span.end], factor)
                 yield _replaced(text, span.start, span.end, new, "duration")
-    if (found := _UNTIL.search(text)) and found.start() > 0:
-        said = found.group().strip(" ,").removeprefix("or ")
-        yield Change(
-            text[: found.start()] + ", not checking" + text[found.end() :], "unchecked", said, "not checking"
-        )
+    if (until := _UNTIL.search(text)) and until.start() > 0:
+        check = until.group().strip(" ,").removeprefix("or ")
+        changed = text[: until.start()] + ", not checking" + text[until.end() :]
+        yield Change(changed, "unchecked", check, "not checking")
     elif re.match(r"(?:wait|let|allow)\b", text, re.IGNORECASE) and not re.search(r"\d", text):
         yield Change(f"{text.rstrip('.')}, but stop early", "duration", "", "stopped too early")
 
 
-def _other_duration(said: str, factor: Fraction) -> str:
-    """Scale a duration; minutes and seconds together are one time, half a minute is 30 seconds."""
-    parts = list(_PART.finditer(said))
+def _other_duration(duration: str, factor: Fraction) -> str:
+    """Scale a duration; minutes and seconds are one time, and half a minute becomes 30 seconds."""
+    parts = list(_PART.finditer(duration))
     seconds = {"second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3600, "hr": 3600, "h": 3600}
     if len(parts) > 1 and all(len(values_of(part.group(1))) == 1 for part in parts):
         total = sum(values_of(p.group(1))[0] * seconds[p.group(3).lower()] for p in parts) * factor
         minutes, rest = divmod(total, 60)
-        words = [_counted(minutes, "minute"), _counted(rest, "second")]
-        return " ".join(word for word in words if word)
+        return " ".join(filter(None, (_counted(minutes, "minute"), _counted(rest, "second"))))
     part = parts[0]
     unit, values = part.group(3).lower(), [value * factor for value in values_of(part.group(1))]
     if unit in ("minute", "min") and max(values) < 1:
@@ -171,7 +168,7 @@ def _other_duration(said: str, factor: Fraction) -> str:
         return f"{in_seconds}{part.group(2)}seconds"
     number = scaled(part.group(1), factor)
     if unit in ("second", "sec") and any(value.denominator > 1 for value in values):
-        number = _PART_NUMBER.sub(lambda found: str(max(1, round(values_of(found.group())[0]))), number)
+        number = _PART_NUMBER.sub(lambda match: str(max(1, round(values_of(match.group())[0]))), number)
     whole = part.group(3) if len(part.group(3)) <= 3 else part.group(3) + ("s" if max(values) > 1 else "")
     return f"{number}{part.group(2)}{whole}{part.group(5)}"
 
@@ -203,44 +200,42 @@ _DEGREES = re.compile(rf"({AMOUNT})(.*)", re.DOTALL)
 
 
 def temperature(text: str) -> Iterator[Change]:
-    """Another level of heat, cold for hot, degrees half as many, a heat turned the wrong way."""
+    """Change the level of heat, swap hot and cold, halve degrees, or raise a heat instead of lowering it."""
     for span in find_spans(text):
         if span.kind != "temperature":
             continue
-        said = text[span.start : span.end]
-        for other in _LEVELS.get(re.sub(r"\s*(?:-|to)\s*", "-", said.lower()), ()):
-            yield _replaced(text, span.start, span.end, other, "level")
-        if other := _OTHER_STATE.get(said.lower(), ""):
-            yield _replaced(text, span.start, span.end, other, "state")
-        if found := _DEGREES.fullmatch(said):
-            new = scaled(found.group(1), HALF) + found.group(2)
+        old = text[span.start : span.end]
+        for level in _LEVELS.get(re.sub(r"\s*(?:-|to)\s*", "-", old.lower()), ()):
+            yield _replaced(text, span.start, span.end, level, "level")
+        if state := _OTHER_STATE.get(old.lower(), ""):
+            yield _replaced(text, span.start, span.end, state, "state")
+        if degrees := _DEGREES.fullmatch(old):
+            new = scaled(degrees.group(1), HALF) + degrees.group(2)
             yield _replaced(text, span.start, span.end, new, "degrees")
-    if found := re.match(r"(?:lower|reduce|turn down) (?=the heat)", text, re.IGNORECASE):
-        yield _swapped(text, found, "raise ", "level")
-    if found := re.match(r"boil(?= the| water| \d)", text, re.IGNORECASE):
-        yield _swapped(text, found, "only warm", "state")
-    if found := re.match(r"microwave\b(?!.*\b(?:on|power|in the)\b)(?= for| the| \d)", text, re.IGNORECASE):
+    if match := re.match(r"(?:lower|reduce|turn down) (?=the heat)", text, re.IGNORECASE):
+        yield _swapped(text, match, "raise ", "level")
+    if match := re.match(r"boil(?= the| water| \d)", text, re.IGNORECASE):
+        yield _swapped(text, match, "only warm", "state")
+    if re.match(r"microwave\b(?!.*\b(?:on|power|in the)\b)(?= for| the| \d)", text, re.IGNORECASE):
         yield Change(f"{text.rstrip('.')} on low power", "level", "full power", "low power")
 
 
 def _from_table(
     text: str, table: dict[str, list[str]], subtype: str, *, at_start: bool = False
 ) -> Iterator[Change]:
-    """Swap words of a table, the longest that fits at a place; `at_start` only the leading verb."""
-    words = "|".join(sorted(map(re.escape, table), key=len, reverse=True))
-    pattern = re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE)
-    matches = (
-        [found] if at_start and (found := pattern.match(text)) else [] if at_start else pattern.finditer(text)
-    )
-    for found in matches:
-        for other in table[found.group().lower()]:
-            yield _swapped(text, found, other, subtype)
+    """Replace words of a table, the longest match at each place; `at_start` only the leading verb."""
+    keys = "|".join(sorted(map(re.escape, table), key=len, reverse=True))
+    pattern = re.compile(rf"(?<![\w-])(?:{keys})(?![\w-])", re.IGNORECASE)
+    for match in pattern.finditer(text):
+        if at_start and match.start():
+            break
+        for other in table[match.group().lower()]:
+            yield _swapped(text, match, other, subtype)
 
 
 def preparation(text: str) -> Iterator[Change]:
-    """The wrong tool, a twin of the ingredient, or an ingredient in the wrong state."""
-    tools = {(span.start, span.end) for span in find_spans(text) if span.kind == "tool"}
-    yield from _tool_swaps(text, tools)
+    """Use a wrong tool, a similar ingredient, or an ingredient in a wrong state."""
+    yield from _tool_swaps(text)
     states = _from_table(text, _WORDS["states"], "state")
     yield from (change for change in states if change.instruction[:1] == text[:1])
     for span in find_spans(text):
@@ -249,20 +244,22 @@ def preparation(text: str) -> Iterator[Change]:
                 yield _replaced(text, span.start, span.end, other, "ingredient")
 
 
-def _tool_swaps(text: str, tools: set[tuple[int, int]]) -> Iterator[Change]:
-    for start, end in sorted(tools):
-        for other in _WORDS["tool_swaps"].get(text[start:end].lower(), ()):
+def _tool_swaps(text: str) -> Iterator[Change]:
+    for tool in find_spans(text):
+        if tool.kind != "tool":
+            continue
+        for other in _WORDS["tool_swaps"].get(text[tool.start : tool.end].lower(), ()):
             if re.search(rf"\b{other}\b", text, re.IGNORECASE):
                 continue
-            held = re.search(r"\bwith an?\s+(?:\w+\s+){0,2}$", text[:start])
+            held = re.search(r"\bwith an?\s+(?:\w+\s+){0,2}$", text[: tool.start])
             if other == "hands" and held:
-                yield _replaced(text, held.start(), end, "with hands", "tool")
+                yield _replaced(text, held.start(), tool.end, "with hands", "tool")
             elif other != "hands":
-                yield _replaced(text, start, end, other, "tool")
+                yield _replaced(text, tool.start, tool.end, other, "tool")
 
 
 def technique(text: str) -> Iterator[Change]:
-    """Another verb, the opposite of an adverb, some spilled or dropped."""
+    """Use another verb or the opposite of an adverb, or spill or drop something."""
     yield from _from_table(text, _WORDS["verbs"], "motion", at_start=True)
     yield from _from_table(text, _WORDS["adverbs"], "manner")
     plain = text.rstrip(" .")

@@ -1,7 +1,7 @@
-"""Concrete errors for one step, one tap to apply: what the rules propose, checked before anybody sees it.
+"""Concrete errors for one step, proposed by rules and checked before they are shown.
 
-A hint changes the step's own words, says what was expected and what is done instead, and passes the same check that
-answers of a language model pass: it changes the step, it changes what its category is about, it is safe.
+A hint changes the text of a step and states the expected and the actual text. It must pass the same check as the
+answers of a language model: it changes the step, the change fits its category, and it is safe.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ CATEGORY_NAMES = tuple(category.name for category in CATEGORIES)
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """One proposed error: `text` is the step as it would be shown, empty where the step itself is not changed.
+    """One proposed error: `text` is the changed step, empty if its text is not changed.
 
-    `before` is the step that it comes in front of, where the error is its place.
+    `before` is the step before which it is done, for an error of order.
     """
 
     node: int
@@ -43,29 +43,26 @@ class Hint:
 
 
 def step_hints(step: Step, later: Sequence[str] = ()) -> list[Hint]:
-    """Return the hints of the rules on a step's own words, without duplicates, in the order of the categories.
+    """Return the hints of the rules for a step's text, without duplicates, in the order of the categories.
 
-    `later` are the texts of the steps that follow it.
+    `later` are the texts of the following steps.
     """
-    made = [
-        hint_of(step, category, change, origin=RULES)
-        for category, rule in TEXT_RULES
-        for change in rule(step.instruction)
+    hints = [
+        _hint_of(step, category, change) for category, rule in TEXT_RULES for change in rule(step.instruction)
     ]
-    return accepted(step, sorted(made, key=lambda hint: CATEGORY_NAMES.index(hint.category)), later)
+    return accepted(step, sorted(hints, key=lambda hint: CATEGORY_NAMES.index(hint.category)), later)
 
 
-def hint_of(step: Step, category: str, change: Change, *, origin: str) -> Hint:
-    """Make a hint of a changed instruction."""
+def _hint_of(step: Step, category: str, change: Change) -> Hint:
     wording = f"{change.actual} instead of {change.expected}" if change.expected else change.actual
     names_action = step.action.lower() in step.instruction.lower()
     text = change.instruction if names_action else f"{step.action} {change.instruction}"
     text = text[:1].upper() + text[1:]
-    return Hint(step.node, category, change.subtype, change.expected, change.actual, text, wording, origin)
+    return Hint(step.node, category, change.subtype, change.expected, change.actual, text, wording)
 
 
 def accepted(step: Step, hints: Iterable[Hint], later: Sequence[str] = ()) -> list[Hint]:
-    """Keep the hints that pass the check, each changed text once."""
+    """Return the hints that pass the check, each changed text once."""
     kept: dict[str, Hint] = {}
     for hint in hints:
         if why_refused(step, hint, later) is None:
@@ -74,32 +71,31 @@ def accepted(step: Step, hints: Iterable[Hint], later: Sequence[str] = ()) -> li
 
 
 def texts_after(graph: Graph, node: int) -> list[str]:
-    """Return the texts of all steps that follow one."""
-    found, waiting = set[int](), [node]
+    """Return the texts of all steps that follow a step."""
+    following, waiting = set[int](), [node]
     while waiting:
-        fresh = [one for one in graph.successors[waiting.pop()] if one not in found]
-        found.update(fresh)
-        waiting += fresh
-    return [step.text for step in graph.steps if step.node in found]
+        new = [after for after in graph.successors[waiting.pop()] if after not in following]
+        following.update(new)
+        waiting += new
+    return [step.text for step in graph.steps if step.node in following]
 
 
 def why_refused(step: Step, hint: Hint, later: Sequence[str] = ()) -> str | None:
-    """Return why a hint must not be shown, or None: the one gate for rules and models alike."""
+    """Return why a hint must not be shown, or None; all hints of rules and models pass this check."""
     if hint.category not in CATEGORY_NAMES:
         return f"there is no category {hint.category!r}"
     if not hint.text.strip() or not all(map(_is_line, (hint.text, hint.wording, hint.subtype))):
-        return "no text of one line"
+        return "its texts are not single lines"
     if _plain(hint.text) == _plain(step.text):
         return "it changes nothing"
     if not _fits_category(step.text, hint.text, hint.category):
-        return f"the change is not one of {hint.category}"
-    return why_unsafe(step.text, hint.text, later) or why_unsafe(
-        step.text, f"{step.text}: {hint.wording}", later
-    )
+        return f"the change does not fit {hint.category}"
+    with_wording = f"{step.text}: {hint.wording}"
+    return why_unsafe(step.text, hint.text, later) or why_unsafe(step.text, with_wording, later)
 
 
 def _is_line(text: str) -> bool:
-    """Return whether a text is words of one line: no control signs, no markup, no address."""
+    """Return whether a text is one line without control characters, markup or an address."""
     return len(text) <= MOST_CHARACTERS and text.isprintable() and not re.search(r"[<>{}]|://|\bwww\.", text)
 
 
@@ -117,63 +113,53 @@ _WORDS = {
 
 
 def _fits_category(before: str, after: str, category: str) -> bool:
-    """Return whether what changed is what the category is about."""
+    """Return whether the change between two texts is one of its category."""
     changed = {
         kind
         for kind in ("amount", "unit", "tool", "ingredient", "duration", "temperature")
         if sorted(map(str.lower, pieces(before, kind))) != sorted(map(str.lower, pieces(after, kind)))
     }
-    said = _new_words(before, after)
-    if category == "Measurement":
-        return bool(changed & {"amount", "unit"} or re.search(_WORDS[category], said))
-    if category in ("Timing", "Temperature"):
-        return category.lower().replace("timing", "duration") in changed or bool(
-            re.search(_WORDS[category], said)
+    if category in _WORDS:
+        kinds = {"Measurement": {"amount", "unit"}, "Timing": {"duration"}, "Temperature": {"temperature"}}
+        different_words = set(_plain(before).split()) ^ set(_plain(after).split())
+        return bool(
+            changed & kinds[category] or re.search(_WORDS[category], " ".join(sorted(different_words)))
         )
     if category in ("Preparation", "Technique"):
         return not changed & {"duration", "temperature"}
     return True
 
 
-def _new_words(before: str, after: str) -> str:
-    """Return the words that one text has and the other has not, either way."""
-    first, second = set(_plain(before).split()), set(_plain(after).split())
-    return " ".join(sorted(first ^ second))
-
-
 def check_category(category: str | None) -> str | None:
-    """Return the known category of a name in any case. Raises NotFound."""
+    """Return the category with a name in any case. Raises NotFound."""
     if category is None:
         return None
-    found = next((name for name in CATEGORY_NAMES if name.lower() == category.lower()), None)
-    if found is None:
-        raise NotFound(f"no category {category!r}; known are {', '.join(CATEGORY_NAMES)}")
-    return found
+    for name in CATEGORY_NAMES:
+        if name.lower() == category.lower():
+            return name
+    raise NotFound(f"no category {category!r}; known are {', '.join(CATEGORY_NAMES)}")
 
 
 def hintable(graph: Graph, node: int | None) -> list[Step]:
     """Return one step, or all. Raises NotFound."""
-    found = [step for step in graph.steps if node in (None, step.node)]
-    if not found:
-        known = ", ".join(str(step.node) for step in graph.steps)
-        raise NotFound(f"no step '{node}'; {graph.name} has {known}")
-    return found
+    steps = [step for step in graph.steps if node in (None, step.node)]
+    if not steps:
+        nodes = ", ".join(str(step.node) for step in graph.steps)
+        raise NotFound(f"no step '{node}'; {graph.name} has {nodes}")
+    return steps
 
 
 def graph_hints(graph: Graph, node: int) -> list[Hint]:
-    """Return the order and missing-step hints of a step: an edge to break, and who suffers when it is left out."""
+    """Return the order and missing-step hints of a step: edges to break, and steps that depend on it."""
     graph = graph.numbered
-    order = relation(graph)
-    step = graph.by_node[node]
-    made = []
-    in_graph = set(graph.inner_edges)
-    for before, after in covers(order):
-        if after == node and (before, after) in in_graph:
+    step, reduced, inner_edges = graph.by_node[node], covers(relation(graph)), set(graph.inner_edges)
+    hints = []
+    for before, after in reduced:
+        if after == node and (before, after) in inner_edges:
             other = graph.by_node[before].text
-            wording = f"Do it before “{other}”"
-            said = (f"after “{other}”", f"before “{other}”")
-            made.append(Hint(node, "Order", "too early", *said, "", wording, before=before))
-    later = [graph.by_node[user].text for before, user in covers(order) if before == node]
-    suffers = f"; then this suffers: {'; '.join(later)}" if later else "; nothing depends on it"
-    made.append(Hint(node, "Missing step", "left out", step.text, "left out", "", f"Leave it out{suffers}"))
-    return made
+            texts = (f"after “{other}”", f"before “{other}”", "", f"Do it before “{other}”")
+            hints.append(Hint(node, "Order", "too early", *texts, before=before))
+    dependent = [graph.by_node[after].text for before, after in reduced if before == node]
+    effect = f"; then this suffers: {'; '.join(dependent)}" if dependent else "; nothing depends on it"
+    hints.append(Hint(node, "Missing step", "left out", step.text, "left out", "", f"Leave it out{effect}"))
+    return hints

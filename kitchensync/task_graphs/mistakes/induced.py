@@ -1,4 +1,4 @@
-"""Induced errors: give some steps a hint each, balanced over the categories."""
+"""Induced errors: one hint for each of some steps, balanced over the categories."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ INDUCIBLE = tuple(category for category, _ in TEXT_RULES)
 def induce(
     graph: Graph, order: Sequence[int], *, count: int, seed: int, protected: Collection[int] = ()
 ) -> dict[int, Hint]:
-    """Choose `count` different steps and an error for each, as many of each category as the texts allow.
+    """Choose `count` different steps and an error for each, balanced over the categories as far as possible.
 
-    Raises NoSuchScript when the texts of the unprotected steps do not give so many.
+    Raises NoSuchScript if the unprotected steps allow fewer errors.
     """
     rng = random.Random(f"induce {seed}")
     steps = [node for node in order if node not in protected]
@@ -28,24 +28,23 @@ def induce(
     rng.shuffle(categories)
     chosen = in_turn(by_step, categories, count=count, rng=rng)
     if len(chosen) < count:
-        raise NoSuchScript(
-            graph.name, f"its steps give {len(chosen)} induced errors, {count} were asked; ask for fewer"
-        )
+        why = f"its steps allow {len(chosen)} induced errors, {count} were requested; request fewer"
+        raise NoSuchScript(graph.name, why)
     return {node: chosen[node] for node in order if node in chosen}
 
 
 def in_turn(
     by_step: Mapping[int, Sequence[Hint]], categories: Sequence[str], *, count: int, rng: random.Random
 ) -> dict[int, Hint]:
-    """Give up to `count` steps a hint each: the categories take turns, each takes the first step that has one."""
+    """Choose a hint for up to `count` steps: the categories take turns, each takes the first step with a hint."""
     chosen: dict[int, Hint] = {}
     for category in [*categories] * count:
-        fitting = {
+        matching = {
             node: [hint for hint in hints if hint.category == category]
             for node, hints in by_step.items()
             if node not in chosen
         }
-        node = next((node for node, hints in fitting.items() if hints), None)
+        node = next((node for node, hints in matching.items() if hints), None)
         if node is not None and len(chosen) < count:
-            chosen[node] = rng.choice(fitting[node])
+            chosen[node] = rng.choice(matching[node])
     return chosen

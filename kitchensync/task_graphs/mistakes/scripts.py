@@ -1,8 +1,8 @@
-"""Error scripts that break exactly what they state: flip-and-sample.
+"""Error scripts that break exactly the edges that they state: flip-and-sample.
 
-Leave out the missing steps M and reduce the order of those that stay; reverse the edges F that shall be broken; draw
-a uniform order of the result. Every kept edge holds and every edge of F is broken, by construction; an independent
-check (`certificate.py`) says so again before a script is handed out.
+Leave out the missing steps M and reduce the order of the remaining steps; reverse the edges F to be broken; draw a
+uniform order of the result. By construction every kept edge holds and every edge of F is broken. An independent check
+(`certificate.py`) verifies each script before it is returned.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from kitchensync.task_graphs.order.closure import (
     restricted,
 )
 from kitchensync.task_graphs.order.orders import draw_one
+from kitchensync.task_graphs.text.safety import must_stay
 
 GENERATOR = "flip/1"
 AT_RANDOM = 10
-"""Sets of edges chosen freely before they are chosen along swaps."""
+"""Attempts with a random set of edges before edges are chosen by swaps."""
 TRIES = 200
-"""Choices of steps and edges before a wish is called impossible."""
+"""Attempts before a request is reported as impossible."""
 BUDGET = 20_000
-"""Down-sets per script: what is counted beyond it takes longer than the perfect sampler."""
+"""Down-sets per script; above it exact counting is slower than the perfect sampler."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptRequest:
-    """What a script shall do wrong; `skip` and `flip` name steps and edges, the counts are drawn besides them.
+    """Requested errors of a script: steps to `skip` and edges to `flip`, and numbers of further random ones.
 
-    `protected` steps are neither left out nor moved against any other. `distance` bounds how many ordered pairs of
-    steps, direct or not, come the wrong way round. `reparable` None leaves it open.
+    `protected` steps are neither left out nor moved relative to others. `distance` is the allowed range of the number
+    of ordered pairs of steps, direct or not, in the wrong order. `reparable` None allows both.
     """
 
     missing: int = 0
@@ -53,7 +54,7 @@ class ScriptRequest:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """An order with stated errors; `unmet` are the edges whose first step is missing and whose second is done."""
+    """An order with stated errors; `unmet` are the edges with a missing first step and a second step that is done."""
 
     order: tuple[int, ...]
     missing: tuple[int, ...]
@@ -67,7 +68,7 @@ class Script:
 
 
 def draw_script(graph: Graph, wish: ScriptRequest, *, seed: int) -> Script:
-    """Draw a verified script. Raises CyclicGraph, NoSuchScript with the reason, TooManyOrders."""
+    """Draw a verified script. Raises CyclicGraph, NoSuchScript, TooManyOrders."""
     order = relation(graph)
     _check_wish(graph, wish, order)
     rng = random.Random(f"script {seed}")
@@ -80,7 +81,9 @@ def draw_script(graph: Graph, wish: ScriptRequest, *, seed: int) -> Script:
         broken, turned = flipped
         drawn, sampler = draw_one(turned, rng, name=graph.name, budget=BUDGET)
         script = _script(graph, order, drawn, broken, sampler, seed)
-        if _fits(script, wish):
+        least, most = wish.distance
+        in_range = least <= script.distance and (most is None or script.distance <= most)
+        if in_range and wish.reparable in (None, script.reparable):
             _verify(graph, script)
             return script
         near_misses.append(script.distance)
@@ -89,18 +92,16 @@ def draw_script(graph: Graph, wish: ScriptRequest, *, seed: int) -> Script:
 
 def _check_wish(graph: Graph, wish: ScriptRequest, order: Relation) -> None:
     steps = set(order.items)
-    named = wish.skip | wish.protected | {node for edge in wish.flip for node in edge}
-    if unknown := sorted(named - steps):
-        raise NoSuchScript(
-            graph.name, f"there is no step {unknown[0]}; `kitchensync graph orders` shows the ids"
-        )
-    if contrary := sorted(wish.protected & (wish.skip | {node for edge in wish.flip for node in edge})):
-        raise NoSuchScript(graph.name, f"step {contrary[0]} is protected; it cannot be left out or moved")
+    changed = wish.skip | {node for edge in wish.flip for node in edge}
+    if unknown := sorted((changed | wish.protected) - steps):
+        why = f"there is no step {unknown[0]}; `kitchensync graph orders` shows the ids"
+        raise NoSuchScript(graph.name, why)
+    if conflicts := sorted(wish.protected & changed):
+        raise NoSuchScript(graph.name, f"step {conflicts[0]} is protected; it cannot be left out or moved")
     free = len(steps - wish.skip - wish.protected)
     if wish.missing > free or len(wish.skip) + wish.missing >= len(steps):
-        raise NoSuchScript(
-            graph.name, f"{wish.missing} steps cannot be left out of {free} that may; ask for fewer"
-        )
+        why = f"{wish.missing} steps cannot be left out, only {free} are allowed to be; request fewer"
+        raise NoSuchScript(graph.name, why)
 
 
 def _choices_of_missing(graph: Graph, wish: ScriptRequest, rng: random.Random) -> Iterator[frozenset[int]]:
@@ -113,7 +114,7 @@ def _choices_of_missing(graph: Graph, wish: ScriptRequest, rng: random.Random) -
 def _flipped(
     graph: Graph, wish: ScriptRequest, order: Relation, rng: random.Random
 ) -> tuple[frozenset[Edge], Relation] | None:
-    """Choose the edges to break among those of the graph that nothing implies; None when this does not work out."""
+    """Choose the edges to break among the reduced edges of the graph; None if they make a cycle."""
     reduced = covers(order)
     in_graph = {edge for edge in graph.inner_edges if set(edge) <= set(order.items)}
     fixed = {pair for pair in pairs_of(order) if wish.protected & set(pair)}
@@ -129,8 +130,8 @@ def _flipped(
     base = _turned(order, kept, wish.flip)
     if base is None:
         return None
-    witness, _ = draw_one(base, rng, name=graph.name, budget=BUDGET)
-    more = _broken_by_swaps(witness, kept - wish.flip, set(free), wish.flips, wish.flip, rng)
+    start, _ = draw_one(base, rng, name=graph.name, budget=BUDGET)
+    more = _broken_by_swaps(start, kept - wish.flip, set(free), wish.flips, wish.flip, rng)
     broken = wish.flip | more
     turned = _turned(order, kept, broken)
     return (broken, turned) if len(more) == wish.flips and turned is not None else None
@@ -141,26 +142,26 @@ def _turned(order: Relation, kept: Collection[Edge], broken: Collection[Edge]) -
 
 
 def _broken_by_swaps(
-    witness: tuple[int, ...],
-    holding: Collection[Edge],
+    start: tuple[int, ...],
+    kept: Collection[Edge],
     free: Collection[Edge],
     count: int,
     turned: Collection[Edge],
     rng: random.Random,
 ) -> frozenset[Edge]:
-    """Break `count` free edges by swapping neighbours, each pair at most once, so that an order always shows them.
+    """Break `count` free edges by swapping neighbours of a valid order, each pair at most once.
 
-    Where many edges shall break, choosing them blindly nearly always makes a circle; this never does. Swaps lead from
-    the witness to its reverse, so every count in between is passed.
+    A random choice of many edges nearly always makes a cycle; this cannot, since an order with these broken edges
+    exists. The swaps lead from the start to its reverse, so every count in between is reached.
     """
-    order, first_place = list(witness), {node: place for place, node in enumerate(witness)}
+    order, first_place = list(start), {node: place for place, node in enumerate(start)}
     broken: set[Edge] = set()
     while len(broken) < count:
         open_places = [
             place
             for place, (a, b) in enumerate(pairwise(order))
             if first_place[a] < first_place[b]
-            and ((a, b) in free or (a, b) not in holding)
+            and ((a, b) in free or (a, b) not in kept)
             and (b, a) not in turned
         ]
         if not open_places:
@@ -195,27 +196,21 @@ def _script(
 def _is_reparable(
     order: Relation, place: dict[int, int], missing: Collection[int], broken: Collection[Edge]
 ) -> bool:
-    """Return whether every error can still be put right when it would be noticed.
+    """Return whether every error can be corrected when it is noticed.
 
-    A step done too early can be done again as long as nothing was built on it: all that needs it comes after its late
-    prerequisite. A missing step can be made up for at the end when no step that was done needs it.
+    A step that was done too early can be repeated if all dependent steps come after its late prerequisite. A missing
+    step can be done at the end if no dependent step was done.
     """
-    needs = {node: set[int]() for node in order.items}
+    dependents = {node: set[int]() for node in order.items}
     for before, after in pairs_of(order):
-        needs[before].add(after)
-    built_on = any(place.get(user, place[u]) < place[u] for u, v in broken for user in needs[v])
-    needed = any(user in place for node in missing for user in needs[node])
-    return not built_on and not needed
-
-
-def _fits(script: Script, wish: ScriptRequest) -> bool:
-    least, most = wish.distance
-    far_enough = least <= script.distance and (most is None or script.distance <= most)
-    return far_enough and wish.reparable in (None, script.reparable)
+        dependents[before].add(after)
+    is_used = any(place.get(user, place[u]) < place[u] for u, v in broken for user in dependents[v])
+    is_needed = any(user in place for node in missing for user in dependents[node])
+    return not is_used and not is_needed
 
 
 def _verify(graph: Graph, script: Script) -> None:
-    """Ask the independent checker; a script that does not hold is never handed out."""
+    """Run the independent check. Raises NoSuchScript if the script does not pass."""
     steps = [step.node for step in graph.steps]
     faults = certificate.faults(
         steps, graph.inner_edges, script.order, missing=script.missing, broken=script.broken
@@ -225,10 +220,36 @@ def _verify(graph: Graph, script: Script) -> None:
 
 
 def _why_not(wish: ScriptRequest, distances: list[int]) -> str:
-    asked = f"{len(wish.skip) + wish.missing} missing steps and {len(wish.flip) + wish.flips} broken edges"
+    errors = f"{len(wish.skip) + wish.missing} missing steps and {len(wish.flip) + wish.flips} broken edges"
     if not distances:
-        return f"no script with {asked} was found in {TRIES} tries; ask for fewer, or protect fewer steps"
-    seen = f"distances from {min(distances)} to {max(distances)}"
+        return f"no script with {errors} was found in {TRIES} tries; request fewer, or protect fewer steps"
     return (
-        f"scripts with {asked} were found ({seen}), but none with this distance and reparability; widen them"
+        f"scripts with {errors} have distances from {min(distances)} to {max(distances)}, but none has the requested "
+        "distance and reparability; request a wider range"
     )
+
+
+def script_sentences(graph: Graph, script: Script) -> list[str]:
+    """Return one sentence for each stated error of a script: a step to leave out, or two steps to swap."""
+    text = {step.node: step.text for step in graph.numbered.steps}
+    sentences = []
+    for node in script.missing:
+        users = [f"“{text[after]}”" for before, after in script.unmet if before == node]
+        still_done = f" (still done without it: {'; '.join(users)})" if users else ""
+        sentences.append(f"Leave out: “{text[node]}”{still_done}.")
+    return sentences + [f"Do “{text[v]}” before “{text[u]}”, not after it." for u, v in script.broken]
+
+
+def safety_steps(graph: Graph, script: Script) -> list[int]:
+    """Return the steps that keep people safe and that a script leaves out or moves."""
+    moved = {node for edge in script.broken for node in edge}
+    return [node for node in sorted({*script.missing, *moved}) if must_stay(graph.by_node[node].text)]
+
+
+def cautions(graph: Graph, script: Script) -> list[str]:
+    """Return a warning for each of the `safety_steps` of a script."""
+    return [
+        f"“{graph.numbered.by_node[node].text}” is {'left out' if node in script.missing else 'moved'}: "
+        "somebody must watch the heat or the raw food"
+        for node in safety_steps(graph, script)
+    ]

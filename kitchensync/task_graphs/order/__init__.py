@@ -1,1 +1,1 @@
-"""Orders of a task graph: closure, parts, uniform samples, sets of unlike orders."""
+"""Orders of a task graph: closure, parts, uniform samples, diverse sets."""

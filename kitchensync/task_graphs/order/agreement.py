@@ -1,9 +1,9 @@
-"""How far two annotators' graphs of one recipe agree.
+"""Agreement of two annotators' graphs of one recipe.
 
-Edges are compared in three forms, because an edge that others imply changes nothing: *raw* as drawn, *reduced*,
-and the whole *closure*, the honest number for which orders are allowed. *Cross* asks how many reduced edges of each
-lie in the closure of the other. The overlap of the two sets of valid orders is exact: orders valid in both are the
-orders of the two edge sets taken together.
+Edges are compared in three forms, because an edge that others imply changes nothing: *raw* as drawn, *reduced*, and
+the whole *closure*, which defines the allowed orders. *Cross* is the share of each graph's reduced edges that are in
+the closure of the other. The overlap of the two sets of valid orders is exact: orders that are valid in both graphs
+are the orders of the union of the edges.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kitchensync.task_graphs.order.orders import STATE_BUDGET, count_orders
 
 @dataclass(frozen=True, slots=True)
 class EdgeAgreement:
-    """Precision = share of the first's edges that the second has, recall the other way, F1 their harmonic mean."""
+    """Precision = share of the first graph's edges that the second has, recall the reverse, F1 the harmonic mean."""
 
     precision: float
     recall: float
@@ -30,7 +30,7 @@ class EdgeAgreement:
 class Agreement:
     """Agreement of two graphs; START and END edges are left out except in `raw_with_ends`.
 
-    `order_overlap` is |orders valid in both| / |orders valid in one of them|, None where that cannot be counted.
+    `order_overlap` is |orders valid in both| / |orders valid in at least one|, None if they cannot be counted.
     """
 
     raw: EdgeAgreement
@@ -47,8 +47,8 @@ def agree(first: Graph, second: Graph) -> Agreement:
     """Compare two graphs over the same steps. Raises NotComparable, CyclicGraph."""
     labels = [{step.node: step.label for step in graph.nodes} for graph in (first, second)]
     if labels[0] != labels[1]:
-        apart = sorted(dict(labels[0].items() ^ labels[1].items()))
-        raise NotComparable(first.name, second.name, f"step {apart[0]}")
+        different = sorted(dict(labels[0].items() ^ labels[1].items()))
+        raise NotComparable(first.name, second.name, f"step {different[0]}")
     orders = relation(first), relation(second)
     reduced = set(covers(orders[0])), set(covers(orders[1]))
     closed = set(pairs_of(orders[0])), set(pairs_of(orders[1]))
@@ -65,7 +65,7 @@ def agree(first: Graph, second: Graph) -> Agreement:
 
 
 def compare(first: Collection[Edge], second: Collection[Edge]) -> EdgeAgreement:
-    """Compare two edge sets: 1 when both are empty, 0 when one is."""
+    """Compare two edge sets: 1 if both are empty, 0 if only one is."""
     return _agreement(_share(first, second), _share(second, first))
 
 
@@ -86,7 +86,7 @@ def _order_overlap(first: Graph, second: Graph, *, budget: int = STATE_BUDGET) -
         counts = [count_orders(graph, budget=budget) for graph in (first, second)]
         try:
             both = count_orders(replace(first, edges=first.edges + second.edges), budget=budget)
-        except CyclicGraph:  # they contradict each other: no order is valid in both
+        except CyclicGraph:  # the graphs contradict each other: no order is valid in both
             both = 0
     except TooManyStates:
         return None

@@ -1,4 +1,4 @@
-"""The partial order that the edges of a graph make: cycles, closure, reduction."""
+"""The partial order of a graph: cycles, closure, reduction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kitchensync.task_graphs.model import Edge, Graph
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A partial order over `items` (node ids); bit i of `before[j]` says that item i must precede item j."""
+    """A partial order over `items` (node ids); bit i of `before[j]` is set if item i must precede item j."""
 
     items: tuple[int, ...]
     before: tuple[int, ...]
@@ -19,7 +19,7 @@ class Relation:
 
 
 def find_cycle(graph: Graph) -> list[int] | None:
-    """Return the nodes of one cycle, the first repeated at the end, or None when the graph has none."""
+    """Return the nodes of one cycle, the first repeated at the end, or None if the graph has none."""
     entered: dict[int, bool] = {}  # node -> still on the path
     for root in sorted(graph.successors):
         if root in entered:
@@ -62,9 +62,9 @@ def topological(graph: Graph) -> list[int]:
 
 
 def describe_cycle(graph: Graph, cycle: list[int]) -> str:
-    """Write a cycle for people: `3 (Boil water) -> 5 (Pour) -> 3`."""
-    named = [f"{node} ({graph.numbered.by_node[node].text})" for node in cycle[:-1]]
-    return " -> ".join([*named, str(cycle[-1])]) if cycle else ""
+    """Format a cycle for messages: `3 (Boil water) -> 5 (Pour) -> 3`."""
+    nodes = [f"{node} ({graph.numbered.by_node[node].text})" for node in cycle[:-1]]
+    return " -> ".join([*nodes, str(cycle[-1])]) if cycle else ""
 
 
 def full_closure(graph: Graph) -> dict[int, set[int]]:
@@ -77,15 +77,15 @@ def full_closure(graph: Graph) -> dict[int, set[int]]:
 
 
 def relation(graph: Graph) -> Relation:
-    """Return the partial order over the performed steps, START and END left out. Raises CyclicGraph."""
-    topological(graph)  # names the cycle, if there is one
+    """Return the partial order over the steps without START and END. Raises CyclicGraph."""
+    topological(graph)  # raises CyclicGraph with the cycle
     whole = relation_of(tuple(sorted(step.node for step in graph.nodes)), set(graph.edges))
     assert whole is not None
     return restricted(whole, {step.node for step in graph.steps})
 
 
 def relation_of(items: tuple[int, ...], pairs: Iterable[Edge]) -> Relation | None:
-    """Return the partial order that some pairs make over `items`, or None when they run in a circle."""
+    """Return the partial order over `items` with these pairs, or None if they have a cycle."""
     place = {node: index for index, node in enumerate(items)}
     following: list[list[int]] = [[] for _ in items]
     waiting = [0] * len(items)
@@ -112,7 +112,7 @@ def relation_of(items: tuple[int, ...], pairs: Iterable[Edge]) -> Relation | Non
 
 
 def restricted(order: Relation, stay: Collection[int]) -> Relation:
-    """Return the order among the nodes that stay; what went through the others still holds."""
+    """Return the order among the nodes that stay, including pairs that are ordered through removed nodes."""
     kept = [index for index, node in enumerate(order.items) if node in stay]
 
     def squeezed(mask: int) -> int:
@@ -126,7 +126,7 @@ def restricted(order: Relation, stay: Collection[int]) -> Relation:
 
 
 def covers(order: Relation) -> list[Edge]:
-    """Return the reduced edges of an order: the pairs with nothing between them, ascending by place."""
+    """Return the reduced edges of an order, the pairs with nothing between them, ascending by item."""
     return [
         (before, after)
         for i, before in enumerate(order.items)
@@ -146,7 +146,7 @@ def pairs_of(order: Relation) -> list[Edge]:
 
 
 def redundant_edges(graph: Graph) -> list[Edge]:
-    """Return the edges that others imply: those outside the transitive reduction. Raises CyclicGraph."""
+    """Return the edges that other edges imply: those outside the transitive reduction. Raises CyclicGraph."""
     ancestors = full_closure(graph)
     return sorted(
         (before, after)

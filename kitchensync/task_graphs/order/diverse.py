@@ -1,7 +1,7 @@
-"""Choose orders that show a lot together: both directions of every free pair, every possible succession.
+"""Choose a diverse set of orders: both directions of every unordered pair, every possible succession.
 
-Greedy from a pool of exact uniform draws (all orders where there are few). What was already recorded counts as seen
-and is not given again.
+Greedy choice from a pool of exact uniform draws (from all orders if there are few). Recorded orders count as covered
+and are not chosen again.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kitchensync.task_graphs.order.orders import STATE_BUDGET, Order, draw_order
 
 POOL = 600
 FEW = 2_000
-"""Graphs with at most this many orders: all of them are the pool."""
+"""Graphs with at most this many orders have all of them in the pool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What a set of orders shows, recorded ones included.
+    """Coverage of a set of orders, including recorded orders.
 
-    `pairs`: directions of pairs that the graph leaves open; `successions`: (u, v) with v straight after u that some
-    order has; each as (seen, possible). `closest`: least number of pairs in which two of the new orders differ.
+    `pairs`: directions of pairs that the graph does not order; `successions`: pairs (u, v) with v directly after u;
+    each as (covered, possible). `closest`: smallest number of pairs in which two of the new orders differ.
     """
 
     pairs: tuple[int, int]
@@ -34,7 +34,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class DiverseSet:
-    """New orders in the sequence in which they add most; `total` is None when it could not be counted."""
+    """New orders, sorted by their gain in coverage; `total` is None if it could not be counted."""
 
     total: int | None
     sampler: str
@@ -44,7 +44,7 @@ class DiverseSet:
 
 
 class _Views:
-    """Orders as bit masks: which pair directions and which successions each of them shows."""
+    """Bit masks of orders: their pair directions and successions."""
 
     def __init__(self, order: Relation) -> None:
         items = order.items
@@ -56,19 +56,19 @@ class _Views:
             if not after and not (before and order.after[i] & order.before[j]):
                 self.succession_bit[items[i], items[j]] = 1 << len(self.succession_bit)
 
-    def pairs(self, shown: Sequence[int]) -> int:
-        """Return the free pairs in the direction in which this order has them."""
-        return sum(self.pair_bit.get(pair, 0) for pair in combinations(shown, 2))
+    def pairs(self, order: Sequence[int]) -> int:
+        """Return the directions of the unordered pairs in an order."""
+        return sum(self.pair_bit.get(pair, 0) for pair in combinations(order, 2))
 
-    def successions(self, shown: Sequence[int]) -> int:
-        """Return the possible successions of this order."""
-        return sum(self.succession_bit.get(pair, 0) for pair in pairwise(shown))
+    def successions(self, order: Sequence[int]) -> int:
+        """Return the successions of an order."""
+        return sum(self.succession_bit.get(pair, 0) for pair in pairwise(order))
 
 
 def draw_diverse(
     graph: Graph, *, count: int, seed: int, recorded: Iterable[Sequence[int]] = (), budget: int = STATE_BUDGET
 ) -> DiverseSet:
-    """Choose `count` new orders; fewer when the graph has no more. Raises CyclicGraph, TooManyOrders."""
+    """Choose `count` new orders, or fewer if the graph has fewer. Raises CyclicGraph, TooManyOrders."""
     done = [tuple(dict.fromkeys(order)) for order in recorded]
     drawn = draw_orders(graph, count=1, seed=seed, budget=budget)
     if drawn.total is None:
@@ -89,8 +89,8 @@ def draw_diverse(
     )
 
 
-class _Seen:
-    """What the orders so far show."""
+class _Covered:
+    """The pair directions and successions of the orders so far."""
 
     def __init__(self, views: _Views, done: Iterable[Order]) -> None:
         self.views = views
@@ -99,12 +99,12 @@ class _Seen:
             self.add(views.pairs(order), views.successions(order))
 
     def add(self, pairs: int, successions: int) -> None:
-        """Count an order in."""
+        """Add an order."""
         self.pairs |= pairs
         self.successions |= successions
 
     def gain(self, pairs: int, successions: int) -> float:
-        """Return how much of all there is to see an order would add."""
+        """Return the share of pair directions plus the share of successions that an order would add."""
         new_pairs = (pairs & ~self.pairs).bit_count() / max(len(self.views.pair_bit), 1)
         new_successions = (successions & ~self.successions).bit_count() / max(
             len(self.views.succession_bit), 1
@@ -113,37 +113,37 @@ class _Seen:
 
 
 def _greedy(views: _Views, pool: list[Order], done: list[Order], count: int) -> list[Order]:
-    """Take the order that adds most; among equals the one farthest from those taken."""
-    seen = _Seen(views, done)
+    """Choose the order with the largest gain; among equals the one farthest from the chosen orders."""
+    covered = _Covered(views, done)
     masks = {order: (views.pairs(order), views.successions(order)) for order in pool}
     nearest = dict.fromkeys(pool, len(views.pair_bit))
     chosen: list[Order] = []
     while nearest and len(chosen) < count:
-        best = max(nearest, key=lambda order: (seen.gain(*masks[order]), nearest[order]))
+        best = max(nearest, key=lambda order: (covered.gain(*masks[order]), nearest[order]))
         del nearest[best]
         chosen.append(best)
-        seen.add(*masks[best])
+        covered.add(*masks[best])
         for order in nearest:
             nearest[order] = min(nearest[order], (masks[order][0] & ~masks[best][0]).bit_count())
     return chosen
 
 
 def _coverage(views: _Views, done: list[Order], chosen: list[Order]) -> Coverage:
-    seen = _Seen(views, [*done, *chosen])
+    covered = _Covered(views, [*done, *chosen])
     masks = [views.pairs(order) for order in chosen]
     return Coverage(
-        (seen.pairs.bit_count(), len(views.pair_bit)),
-        (seen.successions.bit_count(), len(views.succession_bit)),
+        (covered.pairs.bit_count(), len(views.pair_bit)),
+        (covered.successions.bit_count(), len(views.succession_bit)),
         min(((a & ~b).bit_count() for a, b in combinations(masks, 2)), default=None),
     )
 
 
-def _note(asked: int, given: int, total: int | None, used: int) -> str:
-    if given == asked:
+def _note(requested: int, chosen: int, total: int | None, recorded: int) -> str:
+    if chosen == requested:
         return ""
     if total is None:
-        return f"{given} different orders were found, {asked} were asked"
-    if given == 0:
+        return f"{chosen} different orders were drawn, {requested} were requested"
+    if chosen == 0:
         return f"all {total} orders of the graph are recorded already: none is new"
-    recorded = f", {used} of them recorded already" if used else ""
-    return f"the graph has {total} orders{recorded}; {asked} were asked: all {given} that are left are given"
+    of_them = f", {recorded} of them recorded already" if recorded else ""
+    return f"the graph has {total} orders{of_them}; {requested} were requested: all {chosen} new orders are returned"

@@ -1,4 +1,4 @@
-"""Places for the steps of a graph on paper: layers from first to last, lines that go round what lies between."""
+"""Layout of a drawn graph: steps in layers from first to last, and lines that avoid the steps between."""
 
 from __future__ import annotations
 
@@ -14,26 +14,29 @@ SWEEPS = 8
 
 Point = tuple[float, int]
 Knot = tuple[int, int, int]
-"""(node, 0, 0), or (before, after, layer) where a line passes a layer."""
+"""(node, 0, 0) for a step, or (before, after, layer) for a line that passes a layer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Places in cells: (column, layer) of every step, and of every edge the points that its line passes."""
+    """Places in cells: (column, layer) of every step, and the points of every edge's line."""
 
     columns: int
     places: dict[int, Point]
     lines: dict[Edge, tuple[Point, ...]]
 
-    def told(self) -> dict[str, Any]:
-        """Return it as JSON, as the page draws it."""
+    def as_json(self) -> dict[str, Any]:
+        """Return the drawing as JSON for the page."""
         lines = [{"edge": edge, "points": points} for edge, points in self.lines.items()]
         return {"columns": self.columns, "places": self.places, "lines": lines}
 
 
 def draw(graph: Graph) -> Drawing:
-    """Place the steps: each below all that it waits for, neighbours near each other; circles are cut for that."""
-    acyclic = _without_circles(graph)
+    """Place the steps: each below its prerequisites, with neighbours close to each other.
+
+    Layers need a graph without cycles: some edges of cycles are ignored, and drawn as straight lines.
+    """
+    acyclic = _without_cycles(graph)
     layer = _layers(acyclic)
     routes = {edge: _route(edge, layer) for edge in acyclic.inner_edges}
     rows = _sorted_rows(layer, routes)
@@ -50,12 +53,13 @@ def draw(graph: Graph) -> Drawing:
     return Drawing(columns, {node: place[node, 0, 0] for node in layer}, lines)
 
 
-def _without_circles(graph: Graph) -> Graph:
+def _without_cycles(graph: Graph) -> Graph:
     ends = {graph.start, graph.end}
-    left = replace(graph, edges=tuple(edge for edge in graph.edges if not ends & set(edge)))
-    while cycle := find_cycle(left):
-        left = replace(left, edges=tuple(edge for edge in left.edges if edge != (cycle[-2], cycle[-1])))
-    return left
+    acyclic = replace(graph, edges=tuple(edge for edge in graph.edges if not ends & set(edge)))
+    while cycle := find_cycle(acyclic):
+        removed = (cycle[-2], cycle[-1])
+        acyclic = replace(acyclic, edges=tuple(edge for edge in acyclic.edges if edge != removed))
+    return acyclic
 
 
 def _layers(graph: Graph) -> dict[int, int]:
@@ -73,7 +77,10 @@ def _route(edge: Edge, layer: Mapping[int, int]) -> list[Knot]:
 
 
 def _sorted_rows(layer: Mapping[int, int], routes: Mapping[Edge, Sequence[Knot]]) -> list[list[Knot]]:
-    """Put every knot of a layer at the mean of its neighbours, from above and from below in turn."""
+    """Sort each layer by the mean place of its neighbours, alternately those above and below.
+
+    This is the barycenter heuristic of layered graph drawing (Sugiyama et al., 1981).
+    """
     rows: list[list[Knot]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
     for node, depth in sorted(layer.items()):
         rows[depth].append((node, 0, 0))
@@ -90,7 +97,7 @@ def _sorted_rows(layer: Mapping[int, int], routes: Mapping[Edge, Sequence[Knot]]
         neighbours = above if downwards else below
         at = _middles(rows)
         for row in rows if downwards else reversed(rows):
-            row.sort(key=lambda knot: _mean([at[one] for one in neighbours.get(knot, [])], at[knot]))
+            row.sort(key=lambda knot: _mean([at[other] for other in neighbours.get(knot, [])], at[knot]))
             at |= _middles([row])
     return rows
 
@@ -99,5 +106,5 @@ def _middles(rows: Iterable[Sequence[Knot]]) -> dict[Knot, float]:
     return {knot: index - (len(row) - 1) / 2 for row in rows for index, knot in enumerate(row)}
 
 
-def _mean(values: Sequence[float], otherwise: float) -> float:
-    return sum(values) / len(values) if values else otherwise
+def _mean(values: Sequence[float], default: float) -> float:
+    return sum(values) / len(values) if values else default

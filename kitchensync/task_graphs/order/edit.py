@@ -1,4 +1,4 @@
-"""Edit the edges of a graph, and tell what they make of it: circles, edges that others imply, orders."""
+"""Edit the edges of a graph, and report their effects: cycles, redundant edges, orders."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from kitchensync.task_graphs.order.orders import Order, count_orders, draw_order
 SAMPLES = 3
 
 
-def with_inner_edges(graph: Graph, wanted: Iterable[Edge]) -> Graph:
-    """Return the graph with exactly these edges between steps, the others in their places.
+def with_inner_edges(graph: Graph, inner_edges: Iterable[Edge]) -> Graph:
+    """Return the graph with exactly these edges between steps; edges that stay keep their places.
 
-    A step that waits for nothing any more gets an edge from START, one that nothing waits for an edge to END; those
-    that a new edge implies go. Raises BadGraph for a step that there is not.
+    Steps without predecessors get an edge from START and those without successors an edge to END; edges of START and
+    END that a new edge implies are removed. Raises BadGraph for an unknown step.
     """
-    had, asked = set(graph.inner_edges), set(wanted)
-    known = {step.node for step in graph.steps}
-    if unknown := sorted({node for edge in asked for node in edge} - known):
+    old_edges, inner = set(graph.inner_edges), set(inner_edges)
+    steps = {step.node for step in graph.steps}
+    if unknown := sorted({node for edge in inner for node in edge} - steps):
         raise BadGraph(graph.name, f"step {unknown[0]}", "there is no such step; load the page again")
-    if asked == had:
+    if inner == old_edges:
         return graph
-    new = asked - had
-    waiting, waited_for = {after for _, after in new}, {before for before, _ in new}
+    new = inner - old_edges
+    has_before, has_after = {after for _, after in new}, {before for before, _ in new}
     kept = [
         (u, v)
         for u, v in graph.edges
-        if ((u, v) not in had or (u, v) in asked)
-        and not (u == graph.start and v in waiting)
-        and not (v == graph.end and u in waited_for)
+        if ((u, v) not in old_edges or (u, v) in inner)
+        and not (u == graph.start and v in has_before)
+        and not (v == graph.end and u in has_after)
     ]
-    edges = (*kept, *sorted(new), *_to_the_ends(graph, {*kept, *new}))
+    edges = (*kept, *sorted(new), *_missing_end_edges(graph, {*kept, *new}))
     links = (link for link in (*graph.links, *graph.suggested) if link.edge in edges)
-    left = tuple(link for link in graph.suggested if link.edge not in asked)
-    return replace(graph, edges=edges, links=tuple(links), suggested=left)
+    suggested = tuple(link for link in graph.suggested if link.edge not in inner)
+    return replace(graph, edges=edges, links=tuple(links), suggested=suggested)
 
 
-def _to_the_ends(graph: Graph, edges: set[Edge]) -> list[Edge]:
-    befores, afters = {after for _, after in edges}, {before for before, _ in edges}
-    first = [(graph.start, step.node) for step in graph.steps if step.node not in befores]
-    last = [(step.node, graph.end) for step in graph.steps if step.node not in afters]
+def _missing_end_edges(graph: Graph, edges: set[Edge]) -> list[Edge]:
+    has_before, has_after = {after for _, after in edges}, {before for before, _ in edges}
+    first = [(graph.start, step.node) for step in graph.steps if step.node not in has_before]
+    last = [(step.node, graph.end) for step in graph.steps if step.node not in has_after]
     return [(u, v) for u, v in (*first, *last) if u is not None and v is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class OrderFacts:
-    """What the edges of a graph make of it; `total` is None where it is not counted, in a circle always."""
+    """A cycle, or the redundant edges, number of orders and sample orders; `total` is None if it is not counted."""
 
     cycle: tuple[int, ...]
     redundant: tuple[Edge, ...]
@@ -58,8 +58,8 @@ class OrderFacts:
     orders: tuple[Order, ...]
 
 
-def tell(graph: Graph) -> OrderFacts:
-    """Name a circle, or the edges between steps that others imply, how many orders there are, and some samples."""
+def order_facts(graph: Graph) -> OrderFacts:
+    """Return a cycle of a graph, or its redundant edges, its number of orders, and some sample orders."""
     if cycle := find_cycle(graph):
         return OrderFacts(tuple(cycle), (), None, ())
     inner = set(graph.inner_edges)
@@ -68,11 +68,8 @@ def tell(graph: Graph) -> OrderFacts:
         total = count_orders(graph)
         return OrderFacts((), redundant, total, draw_diverse(graph, count=SAMPLES, seed=1).orders)
     except TooManyStates:
-        return OrderFacts((), redundant, None, _drawn(graph))
-
-
-def _drawn(graph: Graph) -> tuple[Order, ...]:
+        pass
     try:
-        return draw_orders(graph, count=SAMPLES, seed=1).orders
+        return OrderFacts((), redundant, None, draw_orders(graph, count=SAMPLES, seed=1).orders)
     except TooManyOrders:
-        return ()
+        return OrderFacts((), redundant, None, ())

@@ -1,7 +1,7 @@
-"""Parts of a split order: how many orders each has, and which one stands at a rank.
+"""Parts of a split partial order: their numbers of orders, and the order of a rank.
 
-Single steps, parts one after the other (series), parts with nothing between them (parallel), and tables over the
-down-sets of what cannot be split.
+Single steps, parts that follow each other (series), unconnected parts (parallel), and tables over the down-sets of
+parts that cannot be split.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SingleStep:
 
 
 class Series:
-    """Parts that stand wholly one after the other."""
+    """Parts that completely follow each other."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
@@ -54,7 +54,7 @@ class Series:
 
 
 class Parallel:
-    """Parts with nothing between them: any shuffle that keeps each part's order."""
+    """Unconnected parts: any shuffle that keeps each part's order is valid."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
@@ -95,7 +95,7 @@ class Table:
     """A part that cannot be split: the number of completions of each of its down-sets."""
 
     def __init__(self, order: Relation, members: int, budget: int) -> None:
-        """Fill the table. Raises TooManyStates when it would hold more than `budget` down-sets."""
+        """Fill the table. Raises TooManyStates if it has more than `budget` down-sets."""
         self.before = {bit: order.before[bit] & members for bit in bits(members)}
         self.completions = _count_completions(self.before, order.after, members, budget)
         self.total = self.completions[0]
@@ -153,7 +153,7 @@ def bits(mask: int) -> Iterator[int]:
 
 def components(members: int, neighbours: Sequence[int]) -> list[int]:
     """Return the connected parts of a set of items, as masks."""
-    found = []
+    parts = []
     while members:
         component = frontier = members & -members
         while frontier:
@@ -162,6 +162,6 @@ def components(members: int, neighbours: Sequence[int]) -> list[int]:
                 reached |= neighbours[bit]
             frontier = reached & members & ~component
             component |= frontier
-        found.append(component)
+        parts.append(component)
         members &= ~component
-    return found
+    return parts

@@ -1,1 +1,1 @@
-"""Judging what was done against a task graph, and checking the graph itself."""
+"""Judgement of recordings against task graphs, and checks of the graphs."""

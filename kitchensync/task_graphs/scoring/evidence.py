@@ -1,4 +1,4 @@
-"""What recordings say about the edges of a graph: kept, overlapped or broken, and which edges look too strict."""
+"""Evidence of recordings about the edges of a graph: kept, overlapped or broken, and edges that look too strict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STATES: tuple[State, ...] = ("kept", "overlapped", "late", "hard")
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One judged recording; `is_normal` when no error was meant or seen in it."""
+    """One judged recording; `is_normal` if no error was planned or tagged in it."""
 
     recording: str
     judgement: Judgement
@@ -22,7 +22,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class EdgeEvidence:
-    """The recordings by what they did to one edge, and how many of the error-free ones went against it."""
+    """Recordings by their state of one edge, and error-free recordings that broke or overlapped it."""
 
     edge: Edge
     recordings: dict[State, list[str]] = field(default_factory=lambda: {state: [] for state in STATES})
@@ -33,28 +33,29 @@ class EdgeEvidence:
 
     @property
     def seen(self) -> int:
-        """In how many recordings both steps were done."""
+        """Number of recordings in which both steps were done."""
         return sum(len(names) for names in self.recordings.values())
 
     @property
     def is_challenged(self) -> bool:
-        """Return whether somebody who made no error broke this edge: it may ask for too much."""
+        """Return whether an error-free recording broke this edge, which may be too strict."""
         return bool(self.broken_in_normal)
 
 
 def weigh_edges(order: Prerequisites, observations: Iterable[Observation]) -> list[EdgeEvidence]:
     """Return the evidence of every edge, the most challenged first, then by edge."""
-    found = {edge: EdgeEvidence(edge) for edge in order.edges}
-    for seen in observations:
-        for edge, state in seen.judgement.edges.items():
-            evidence = found[edge]
-            evidence.recordings[state].append(seen.recording)
-            if seen.is_normal:
-                evidence.normal.append(seen.recording)
+    by_edge = {edge: EdgeEvidence(edge) for edge in order.edges}
+    for observation in observations:
+        recording = observation.recording
+        for edge, state in observation.judgement.edges.items():
+            evidence = by_edge[edge]
+            evidence.recordings[state].append(recording)
+            if observation.is_normal:
+                evidence.normal.append(recording)
                 if state in ("late", "hard"):
-                    evidence.broken_in_normal.append(seen.recording)
+                    evidence.broken_in_normal.append(recording)
                 elif state == "overlapped":
-                    evidence.overlapped_in_normal.append(seen.recording)
-        for edge in seen.judgement.unmet:
-            found[edge].without_first.append(seen.recording)
-    return sorted(found.values(), key=lambda e: (-len(e.broken_in_normal), e.edge))
+                    evidence.overlapped_in_normal.append(recording)
+        for edge in observation.judgement.unmet:
+            by_edge[edge].without_first.append(recording)
+    return sorted(by_edge.values(), key=lambda e: (-len(e.broken_in_normal), e.edge))

@@ -1,8 +1,8 @@
-"""Judge what was really done: performed steps with times against the order that a graph asks for.
+"""Judge performed steps with times against the order of a graph.
 
-Several steps may run at once, so there are three senses of "too early" for a pair (u, v) that the graph orders:
-*overlapped* (v started after u, but before u ended), *late* (v started before u), and *hard* (v even ended before u
-started). A step is missing, repeated or unknown; a prerequisite is unmet when its successor was done without it.
+Steps may overlap in time, so a pair (u, v) of the graph can be violated in three ways: *overlapped* (v started after
+u, but before u ended), *late* (v started before u), and *hard* (v ended before u started). A step can be missing,
+repeated or unknown; a prerequisite is unmet if its successor was done without it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ State = Literal["kept", "overlapped", "late", "hard"]
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """One performance of a step; `node` is None for a step that the graph does not know."""
+    """One performance of a step; `node` is None for a step that is not in the graph."""
 
     node: int | None
     start_s: float
@@ -29,7 +29,7 @@ class Performed:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """After `done`: what may come next, and what should have been done already."""
+    """Steps that may come next after `done`, and steps that should have been done already."""
 
     done: tuple[int, ...]
     next: frozenset[int]
@@ -37,7 +37,7 @@ class Prefix:
 
 
 class Prerequisites:
-    """The order of a graph, worked out once for many recordings. Raises CyclicGraph."""
+    """The order of a graph, computed once for many recordings. Raises CyclicGraph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -53,16 +53,16 @@ class Prerequisites:
     def after(self, done: Iterable[int]) -> Prefix:
         """Return the steps that may come next and those that should have come before."""
         done = tuple(done)
-        was_done = frozenset(done)
-        open_steps = self.steps - was_done
-        skipped = frozenset(node for node in open_steps if self.descendants[node] & was_done)
-        ready = frozenset(node for node in open_steps - skipped if self.parents[node] <= was_done)
+        done_steps = frozenset(done)
+        open_steps = self.steps - done_steps
+        skipped = frozenset(node for node in open_steps if self.descendants[node] & done_steps)
+        ready = frozenset(node for node in open_steps - skipped if self.parents[node] <= done_steps)
         return Prefix(done, ready, skipped)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A recording against its graph; `first` has the first performance of each step in order of time."""
+    """The judgement of a recording; `first` has the first performance of each step in order of time."""
 
     order: Prerequisites
     first: dict[int, Performed]
@@ -71,7 +71,7 @@ class Judgement:
 
     @cached_property
     def edges(self) -> dict[Edge, State]:
-        """State of every graph edge whose two steps were done."""
+        """State of every graph edge with both steps done."""
         return {
             (u, v): _state(self.first[u], self.first[v], self._place[u] > self._place[v])
             for u, v in self.order.edges
@@ -90,27 +90,27 @@ class Judgement:
 
     @cached_property
     def late_edges(self) -> list[Edge]:
-        """Graph edges (u, v) whose v came first."""
+        """Graph edges (u, v) with v before u."""
         return [edge for edge, state in self.edges.items() if state in ("late", "hard")]
 
     @cached_property
     def unmet(self) -> list[Edge]:
-        """Graph edges (u, v) whose v was done and whose u never was."""
+        """Graph edges (u, v) with v done and u missing."""
         return [(u, v) for u, v in self.order.edges if v in self.first and u not in self.first]
 
     @property
     def missing(self) -> list[int]:
-        """Steps that were never done."""
+        """Steps that were not done."""
         return sorted(self.order.steps - set(self.first))
 
     @property
     def has_hard(self) -> bool:
-        """Return whether some late pair did not even overlap in time."""
+        """Return whether a late pair did not even overlap in time."""
         return "hard" in self.late_pairs.values()
 
     @property
     def is_strict_violation(self) -> bool:
-        """Return whether some edge is late or lacks its prerequisite."""
+        """Return whether any edge is late or has an unmet prerequisite."""
         return bool(self.late_edges or self.unmet)
 
     def prefixes(self) -> list[Prefix]:
@@ -130,39 +130,40 @@ def _state(before: Performed, after: Performed, is_late: bool) -> State:
 
 
 def judge(order: Prerequisites, performed: Sequence[Performed]) -> Judgement:
-    """Judge performances given in the order in which they count (see `by_time`)."""
+    """Judge performances in their order, which is usually that of `by_time`."""
     first: dict[int, Performed] = {}
     repeated, unknown = [], 0
-    for one in performed:
-        if one.node is None or one.node not in order.steps:
+    for performance in performed:
+        node = performance.node
+        if node is None or node not in order.steps:
             unknown += 1
-        elif one.node in first:
-            repeated.append(one.node)
+        elif node in first:
+            repeated.append(node)
         else:
-            first[one.node] = one
+            first[node] = performance
     return Judgement(order, first, tuple(repeated), unknown)
 
 
 def by_time(performed: Iterable[Performed]) -> list[Performed]:
-    """Sort performances by start, then end, then as they stand."""
-    return sorted(performed, key=lambda one: (one.start_s, one.end_s))
+    """Sort performances by start, then by end; equal ones keep their sequence."""
+    return sorted(performed, key=lambda performance: (performance.start_s, performance.end_s))
 
 
 def nodes_of_text(order: Prerequisites) -> dict[str, list[int]]:
-    """Return the nodes of each text in topological order; several nodes may share one."""
-    found: dict[str, list[int]] = {}
+    """Return the nodes of each text in topological order; several nodes may share a text."""
+    nodes: dict[str, list[int]] = {}
     for node in order.order:
-        found.setdefault(order.graph.by_node[node].label, []).append(node)
-    return found
+        nodes.setdefault(order.graph.by_node[node].label, []).append(node)
+    return nodes
 
 
 def match_texts(order: Prerequisites, texts: Iterable[str]) -> list[int | None]:
-    """Find the node of each performed text: the k-th performance of a shared text is its k-th node, then the last."""
-    nodes, used = nodes_of_text(order), dict[str, int]()
-    found: list[int | None] = []
+    """Return the node of each performed text: the k-th performance of a shared text is its k-th or its last node."""
+    nodes, times = nodes_of_text(order), dict[str, int]()
+    matches: list[int | None] = []
     for text in texts:
         sharing = nodes.get(text)
-        count = used.get(text, 0)
-        found.append(sharing[min(count, len(sharing) - 1)] if sharing else None)
-        used[text] = count + 1
-    return found
+        count = times.get(text, 0)
+        matches.append(sharing[min(count, len(sharing) - 1)] if sharing else None)
+        times[text] = count + 1
+    return matches

@@ -1,4 +1,4 @@
-"""Orders that were recorded already, from a file or from a folder of annotations."""
+"""Read recorded orders from a file or from a folder of annotations."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kitchensync.task_graphs.scoring.score import observations
 def read_recorded(path: Path, graph: Graph) -> list[tuple[int, ...]]:
     """Read orders as node ids: an orders/1 object, a list of orders, or the recordings of an annotation folder.
 
-    Of a folder, the recordings of the recipe whose file stem the graph's name has. Raises BadGraph.
+    From a folder it reads the recordings of the recipe with the graph's file stem. Raises BadGraph.
     """
     if path.is_dir():
-        _, seen = observations(graph, graph.name.removesuffix(".json"), read_annotations(path))
-        return [tuple(one.judgement.first) for one in seen]
+        _, recorded = observations(graph, graph.name.removesuffix(".json"), read_annotations(path))
+        return [tuple(observation.judgement.first) for observation in recorded]
     read = Reader(path.name)
     document: Any = load(read_text(path), path.name)
     orders = document.get("orders") if isinstance(document, dict) else document
-    found = []
+    node_orders = []
     for number, order in enumerate(read.array(orders, "orders")):
         place = f"orders[{number}]"
         nodes = tuple(read.whole(node, place) for node in read.array(order, place))
@@ -30,5 +30,5 @@ def read_recorded(path: Path, graph: Graph) -> list[tuple[int, ...]]:
             raise read.fail(
                 place, f"there is no step {unknown[0]} in {graph.name}; is it of another version?"
             )
-        found.append(nodes)
-    return found
+        node_orders.append(nodes)
+    return node_orders

@@ -1,13 +1,14 @@
 """Score a folder of annotated recordings against its task graphs: the numbers of an `expected.json`.
 
-Counts per graph and per recipe, their totals, how violations agree with what annotators tagged, and lists of the
-recordings in which the two disagree.
+Counts per graph and per recipe, their totals, the agreement of violations with the annotators' tags, and lists of the
+recordings in which both disagree.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,7 @@ Agreement = dict[str, Counter[str]]
 
 @dataclass(frozen=True)
 class JudgedRecording:
-    """One recording: its performed entries by time with their nodes, and the judgements by time and by list."""
+    """One recording: its performed entries in order of time with their nodes, judged by time and in list order."""
 
     recording: AnnotatedRecording
     sequence: list[tuple[Entry, int | None]]
@@ -44,14 +45,14 @@ class JudgedRecording:
     @property
     def first_entries(self) -> dict[int, Entry]:
         """The entry of the first performance of each step."""
-        found: dict[int, Entry] = {}
+        entries: dict[int, Entry] = {}
         for entry, node in self.sequence:
             if node is not None:
-                found.setdefault(node, entry)
-        return found
+                entries.setdefault(node, entry)
+        return entries
 
     def tagged(self, tag: str) -> bool:
-        """Return whether some entry has this tag."""
+        """Return whether any entry has this tag."""
         return any(entry.has_tag(tag) for entry in self.recording.entries)
 
 
@@ -70,7 +71,7 @@ def judge_recording(
 
 
 def score(graphs: Mapping[str, Graph], annotations: Annotations) -> dict[str, Any]:
-    """Return the whole object. Recordings without a graph are left out: see `without_graph`."""
+    """Return all numbers. Recordings without a graph are left out: see `without_graph`."""
     orders = {stem: Prerequisites(graph) for stem, graph in graphs.items() if not find_cycle(graph)}
     judged: dict[str, list[JudgedRecording]] = defaultdict(list)
     for recording in annotations.recordings:
@@ -80,7 +81,7 @@ def score(graphs: Mapping[str, Graph], annotations: Annotations) -> dict[str, An
     per_graph = {stem: graph_numbers(graph) for stem, graph in sorted(graphs.items())}
     texts = annotations.step_texts
     per_recipe = {stem: recipe_numbers(judged[stem], texts) for stem in sorted(judged)}
-    everything = [one for stem in sorted(judged) for one in judged[stem]]
+    everything = [recording for stem in sorted(judged) for recording in judged[stem]]
     return {
         "graphs": per_graph,
         "recipes": {stem: dict(counts) for stem, counts in per_recipe.items()},
@@ -107,15 +108,18 @@ def observations(
 
 
 def without_graph(graphs: Mapping[str, Graph], annotations: Annotations) -> list[str]:
-    """Return the recipes that have recordings and no usable graph, so that nothing is left out in silence."""
+    """Return the recipes that have recordings but no usable graph; `score` leaves them out."""
     usable = {stem for stem, graph in graphs.items() if not find_cycle(graph)}
     return sorted({recording.graph_stem for recording in annotations.recordings} - usable)
 
 
 def graph_numbers(graph: Graph) -> dict[str, Any]:
-    """Return the numbers of one graph; what a cycle makes meaningless, or cannot be counted, is None."""
+    """Return the numbers of one graph; None for numbers that a cycle makes meaningless or that cannot be counted."""
     is_dag = find_cycle(graph) is None
-    counted = _counted(graph) if is_dag else None
+    orders = None
+    if is_dag:
+        with suppress(TooManyStates):
+            orders = Orders(relation(graph))
     labels = Counter(step.label for step in graph.steps)
     ids = {step.node for step in graph.nodes}
     return {
@@ -125,43 +129,36 @@ def graph_numbers(graph: Graph) -> dict[str, Any]:
         "is_dag": is_dag,
         "redundant_edges": len(redundant_edges(graph)) if is_dag else None,
         "every_node_between_start_and_end": between_start_and_end(graph),
-        "topological_orders": counted.total if counted else None,
-        "down_sets": counted.down_sets if counted else None,
+        "topological_orders": orders.total if orders else None,
+        "down_sets": orders.down_sets if orders else None,
         "shared_texts": sorted(label for label, count in labels.items() if count > 1),
         "unused_node_ids": sorted(set(range(max(ids) + 1)) - ids),
     }
 
 
-def _counted(graph: Graph) -> Orders | None:
-    try:
-        return Orders(relation(graph))
-    except TooManyStates:
-        return None
-
-
 def recipe_numbers(judged: Sequence[JudgedRecording], step_texts: Mapping[int, str]) -> Counts:
     """Sum the numbers of a recipe's recordings."""
     counts: Counts = Counter()
-    for one in judged:
-        counts.update(_entry_numbers(one, step_texts))
-        counts.update(_pair_numbers(one.by_time))
-        counts.update(_recording_numbers(one))
-        performed = len(one.sequence)
+    for recording in judged:
+        counts.update(_entry_numbers(recording, step_texts))
+        counts.update(_pair_numbers(recording.by_time))
+        counts.update(_recording_numbers(recording))
+        performed = len(recording.sequence)
         counts.update({f"windows_of_{size}": max(0, performed - size + 1) for size in WINDOWS})
     return Counter(dict(sorted(counts.items())))
 
 
-def _entry_numbers(one: JudgedRecording, step_texts: Mapping[int, str]) -> dict[str, int]:
-    entries = one.recording.entries
-    known = {step.label for step in one.by_time.order.graph.steps}
+def _entry_numbers(judged: JudgedRecording, step_texts: Mapping[int, str]) -> dict[str, int]:
+    entries = judged.recording.entries
+    labels = {step.label for step in judged.by_time.order.graph.steps}
     return {
         "entries": len(entries),
         "entries_not_performed": sum(not entry.performed for entry in entries),
         "entries_missing_step": sum(entry.has_tag(MISSING_STEP) for entry in entries),
         "entries_order_error": sum(entry.has_tag(ORDER_ERROR) for entry in entries),
         "entries_text_differs_from_step_id": sum(_text_differs(entry, step_texts) for entry in entries),
-        "entries_without_node": sum(step_texts.get(entry.step_id) not in known for entry in entries),
-        "repeat_entries": len(one.by_time.repeated),
+        "entries_without_node": sum(step_texts.get(entry.step_id) not in labels for entry in entries),
+        "repeat_entries": len(judged.by_time.repeated),
     }
 
 
@@ -183,21 +180,21 @@ def _pair_numbers(judgement: Judgement) -> dict[str, int]:
     }
 
 
-def _recording_numbers(one: JudgedRecording) -> dict[str, int]:
-    judgement, is_error = one.by_time, one.recording.is_error
+def _recording_numbers(judged: JudgedRecording) -> dict[str, int]:
+    judgement, is_error = judged.by_time, judged.recording.is_error
     violation, complete = bool(judgement.late_pairs), not judgement.missing
-    starts = [entry.start_s for entry in one.recording.entries if entry.performed]
+    starts = [entry.start_s for entry in judged.recording.entries if entry.performed]
     return {
         "recordings": 1,
         "recordings_is_error": is_error,
-        "recordings_with_order_error": one.tagged(ORDER_ERROR),
-        "recordings_with_missing_step": one.tagged(MISSING_STEP),
+        "recordings_with_order_error": judged.tagged(ORDER_ERROR),
+        "recordings_with_missing_step": judged.tagged(MISSING_STEP),
         "recordings_order_violation": violation,
         "recordings_hard_order_violation": judgement.has_hard,
         "recordings_strict_violation": judgement.is_strict_violation,
         "recordings_late_edge": bool(judgement.late_edges),
         "recordings_absent_predecessor": bool(judgement.unmet),
-        "recordings_order_violation_by_list_order": bool(one.by_list.late_pairs),
+        "recordings_order_violation_by_list_order": bool(judged.by_list.late_pairs),
         "recordings_list_not_in_time_order": starts != sorted(starts),
         "recordings_all_steps_performed": complete,
         "recordings_valid_full_order": complete and not violation,
@@ -223,30 +220,32 @@ def _totals(recipes: Iterable[Counts], graphs: Iterable[dict[str, Any]]) -> dict
 
 
 def tag_agreement(judged: Iterable[JudgedRecording]) -> Agreement:
-    """Count how violations and human tags agree, by recording and by step (first performances)."""
-    found: Agreement = defaultdict(lambda: Counter(both=0, only_violation=0, only_tag=0, neither=0))
+    """Count agreements of violations and annotators' tags, by recording and by step (first performances)."""
+    counts: Agreement = defaultdict(lambda: Counter(both=0, only_violation=0, only_tag=0, neither=0))
 
     def note(question: str, violation: bool, tag: bool) -> None:
         answers = {(True, True): "both", (True, False): "only_violation", (False, True): "only_tag"}
-        found[question][answers.get((violation, tag), "neither")] += 1
+        counts[question][answers.get((violation, tag), "neither")] += 1
 
-    for one in judged:
-        judgement, order_tag = one.by_time, one.tagged(ORDER_ERROR)
+    for recording in judged:
+        judgement, order_tag = recording.by_time, recording.tagged(ORDER_ERROR)
         note("recordings_order_violation_vs_order_error", bool(judgement.late_pairs), order_tag)
         note("recordings_strict_violation_vs_order_error", judgement.is_strict_violation, order_tag)
         note("recordings_hard_violation_vs_order_error", judgement.has_hard, order_tag)
-        note("recordings_violation_by_list_order_vs_order_error", bool(one.by_list.late_pairs), order_tag)
-        note("recordings_incomplete_vs_missing_step", bool(judgement.missing), one.tagged(MISSING_STEP))
+        by_list = bool(recording.by_list.late_pairs)
+        note("recordings_violation_by_list_order_vs_order_error", by_list, order_tag)
+        missing_tag = recording.tagged(MISSING_STEP)
+        note("recordings_incomplete_vs_missing_step", bool(judgement.missing), missing_tag)
         early = {v for _, v in judgement.late_pairs}
         late = {u for u, _ in judgement.late_pairs}
         lacking = {v for _, v in [*judgement.late_edges, *judgement.unmet]}
-        for node, entry in one.first_entries.items():
+        for node, entry in recording.first_entries.items():
             tag = entry.has_tag(ORDER_ERROR)
             note("steps_too_early_vs_order_error", node in early, tag)
             note("steps_too_late_vs_order_error", node in late, tag)
             note("steps_early_or_late_vs_order_error", node in early | late, tag)
             note("steps_lacking_predecessor_vs_order_error", node in lacking, tag)
-    return found
+    return counts
 
 
 def disagreements(judged: Iterable[JudgedRecording], step_texts: Mapping[int, str]) -> dict[str, list[Any]]:
@@ -260,20 +259,16 @@ def disagreements(judged: Iterable[JudgedRecording], step_texts: Mapping[int, st
         "performed_with_missing_tag": [],
         "text_differs_from_step_id": [],
     }
-    for one in judged:
-        name, violation, tag = (
-            one.recording.recording_id,
-            bool(one.by_time.late_pairs),
-            one.tagged(ORDER_ERROR),
-        )
-        if violation != tag:
+    for judged_recording in judged:
+        name, tag = judged_recording.recording.recording_id, judged_recording.tagged(ORDER_ERROR)
+        if bool(judged_recording.by_time.late_pairs) != tag:
             key = "order_tag_without_order_violation" if tag else "order_violation_without_tag"
             recordings[key].append(name)
-        for entry in one.recording.entries:
+        for entry in judged_recording.recording.entries:
             if entry.performed and entry.has_tag(MISSING_STEP):
                 entries["performed_with_missing_tag"].append([name, entry.step_id])
             if not entry.performed and not entry.has_tag(MISSING_STEP):
                 entries["not_performed_without_missing_tag"].append([name, entry.step_id])
             if _text_differs(entry, step_texts):
                 entries["text_differs_from_step_id"].append([name, entry.step_id])
-    return {key: sorted(found) for key, found in sorted((recordings | entries).items())}
+    return {key: sorted(names) for key, names in sorted((recordings | entries).items())}

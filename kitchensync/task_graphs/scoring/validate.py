@@ -1,4 +1,4 @@
-"""What is wrong, or odd, about a task graph: each finding with its place and a fix."""
+"""Check a task graph for errors and oddities; each finding has its place and a fix."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kitchensync.task_graphs.text.actions import SECOND_ACTION
 Level = Literal["error", "warning", "note"]
 
 READABLE = 90
-"""Characters of a step that can be read at one metre without shrinking."""
+"""Characters of a step that fit on the tablet without smaller letters."""
 
 _SECOND_AMOUNT = re.compile(r"\d\S*\s*(?:tsp|tbsp|cup|g|ml)s?\b.*\band\b.*\d\S*\s*(?:tsp|tbsp|cup|g|ml)s?\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One remark on a graph; an `error` makes it unusable, a `note` may well be meant so."""
+    """One finding about a graph; an `error` makes it unusable, a `note` may be intended."""
 
     level: Level
     code: str
@@ -44,8 +44,8 @@ def check_graph(graph: Graph) -> list[Finding]:
         _long_texts,
         _suggestions,
     )
-    found = [finding for check in checks for finding in check(graph)]
-    return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.level))
+    findings = [finding for check in checks for finding in check(graph)]
+    return sorted(findings, key=lambda finding: ("error", "warning", "note").index(finding.level))
 
 
 def _cycle(graph: Graph) -> Iterator[Finding]:
@@ -57,19 +57,13 @@ def _cycle(graph: Graph) -> Iterator[Finding]:
 def _terminals(graph: Graph) -> Iterator[Finding]:
     for name, node in (("START", graph.start), ("END", graph.end)):
         if node is None:
-            yield Finding(
-                "error",
-                f"no-{name.lower()}",
-                "steps",
-                f"there is no {name}",
-                f'add a step with the text "{name}"',
-            )
+            fix = f'add a step with the text "{name}"'
+            yield Finding("error", f"no-{name.lower()}", "steps", f"there is no {name}", fix)
     for before, after in graph.edges:
         if after == graph.start or before == graph.end:
             text = "an edge leads into START" if after == graph.start else "an edge leads out of END"
-            yield Finding(
-                "error", "terminal-edge", f"edge [{before}, {after}]", text, "turn or remove the edge"
-            )
+            place = f"edge [{before}, {after}]"
+            yield Finding("error", "terminal-edge", place, text, "reverse or remove the edge")
 
 
 def _steps_present(graph: Graph) -> Iterator[Finding]:
@@ -78,32 +72,31 @@ def _steps_present(graph: Graph) -> Iterator[Finding]:
 
 
 def between_start_and_end(graph: Graph) -> bool:
-    """Return whether every node lies on a path from START to END."""
+    """Return whether every node is on a path from START to END."""
     if graph.start is None or graph.end is None:
         return False
-    backward: dict[int, list[int]] = defaultdict(list)
-    for before, after in graph.edges:
-        backward[after].append(before)
     everything = {step.node for step in graph.nodes}
-    return _reached(graph.start, graph.successors) == _reached(graph.end, backward) == everything
+    return _reached(graph.start, graph.successors) == _reached(graph.end, _predecessors(graph)) == everything
+
+
+def _predecessors(graph: Graph) -> dict[int, list[int]]:
+    predecessors: dict[int, list[int]] = defaultdict(list)
+    for before, after in graph.edges:
+        predecessors[after].append(before)
+    return predecessors
 
 
 def _reachability(graph: Graph) -> Iterator[Finding]:
-    forward: dict[int, list[int]] = graph.successors
-    backward: dict[int, list[int]] = defaultdict(list)
-    for before, after in graph.edges:
-        backward[after].append(before)
-    for terminal, neighbours, word in ((graph.start, forward, "from START"), (graph.end, backward, "to END")):
+    directions = (graph.start, graph.successors, "from START"), (graph.end, _predecessors(graph), "to END")
+    for terminal, neighbours, direction in directions:
         if terminal is None:
             continue
         reached = _reached(terminal, neighbours)
         for step in graph.steps:
             if step.node not in reached:
-                edge = f"[{terminal}, {step.node}]" if word == "from START" else f"[{step.node}, {terminal}]"
-                text = f"no path leads {word} ({step.text})"
-                yield Finding(
-                    "error", "unreachable", f"step {step.node}", text, f"add the edge {edge} or a better one"
-                )
+                edge = [terminal, step.node] if terminal == graph.start else [step.node, terminal]
+                text, fix = f"no path leads {direction} ({step.text})", f"add the edge {edge} or a better one"
+                yield Finding("error", "unreachable", f"step {step.node}", text, fix)
 
 
 def _reached(root: int, neighbours: dict[int, list[int]]) -> set[int]:
@@ -120,13 +113,8 @@ def _redundancy(graph: Graph) -> Iterator[Finding]:
     if find_cycle(graph):
         return
     for before, after in redundant_edges(graph):
-        yield Finding(
-            "warning",
-            "redundant-edge",
-            f"edge [{before}, {after}]",
-            "other edges imply it",
-            "remove the edge",
-        )
+        place = f"edge [{before}, {after}]"
+        yield Finding("warning", "redundant-edge", place, "other edges imply it", "remove the edge")
 
 
 def _shared_texts(graph: Graph) -> Iterator[Finding]:

@@ -1,1 +1,1 @@
-"""Reading recipe texts: amounts, actions, times, what is dangerous."""
+"""Parsing of recipe texts: amounts, actions, times and hazards."""

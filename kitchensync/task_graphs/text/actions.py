@@ -1,4 +1,4 @@
-"""The verbs of a kitchen, and where in a text a second thing to do begins."""
+"""Kitchen verbs, and patterns that find the start of a second action in a text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANY_VERB = re.compile(rf"\b({VERBS})\b", re.IGNORECASE)
 
 
 def action_of(sentence: str) -> str:
-    """Return the verb of a sentence, capitalised: the leading one, else the first, else its first word."""
-    found = LEADING_VERB.match(sentence) or ANY_VERB.search(sentence)
-    word = found.group(1) if found else (re.findall(r"\w+", sentence) or ["Do"])[0]
-    return word[:1].upper() + word[1:].lower()
+    """Return the capitalised verb of a sentence: the leading verb, else the first verb, else the first word."""
+    match = LEADING_VERB.match(sentence) or ANY_VERB.search(sentence)
+    verb = match.group(1) if match else (re.findall(r"\w+", sentence) or ["Do"])[0]
+    return verb[:1].upper() + verb[1:].lower()

@@ -1,7 +1,7 @@
-"""What a recipe's own words say must be fetched before cooking: ingredients with their amounts, and tools.
+"""Ingredients with their amounts, and tools, found in the steps of a recipe that does not list them.
 
-English rules, no model, for recipes of which nobody stated it: an amount and the noun after it, or a known ingredient
-that comes without one. What is made on the way (two triangles of toast) is not fetched.
+English rules, no model: an amount and the noun after it, or a known ingredient without an amount. Products of a step
+(two triangles of toast) are not ingredients.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from kitchensync.task_graphs.model import Graph, Span
-from kitchensync.task_graphs.text.spans import find_spans
+from kitchensync.task_graphs.text.spans import find_spans, pieces
 
 _NOUN_ENDS = re.compile(
     r"\s*(?:[.,;:(]|\b(?:into|in|onto|on|over|with|from|to|and|for|until|at|under|through|the|then)\b)", re.I
@@ -23,50 +23,40 @@ _LONGEST = 48
 
 
 def ingredients_in(graph: Graph) -> list[str]:
-    """Return the ingredients in the order of the steps, each once, with the amounts that they come in."""
-    found: dict[str, str] = {}
+    """Return the ingredients in the order of the steps, each once, with their amounts."""
+    ingredients: dict[str, str] = {}
     for step in graph.steps:
-        text, spans = step.text, find_spans(step.text)
-        for said in _with_amounts(text, spans):
-            found.setdefault(_key(said), said)
-    named = " ".join(found).lower()
+        for text in _with_amounts(step.text, find_spans(step.text)):
+            ingredients.setdefault(_singular(text), text)
+    all_names = " ".join(ingredients).lower()
     for step in graph.steps:
-        for span in find_spans(step.text):
-            word = step.text[span.start : span.end].lower()
-            if span.kind == "ingredient" and _key(word) not in named:
-                found.setdefault(_key(word), word)
-                named += f" {_key(word)}"
-    return list(found.values())
+        for name in pieces(step.text, "ingredient"):
+            name = name.lower()
+            if _singular(name) not in all_names:
+                ingredients.setdefault(_singular(name), name)
+                all_names += f" {_singular(name)}"
+    return list(ingredients.values())
 
 
 def tools_in(graph: Graph) -> list[str]:
-    """Return the tools that the steps name, each once."""
-    words = (
-        step.text[span.start : span.end].lower()
-        for step in graph.steps
-        for span in find_spans(step.text)
-        if span.kind == "tool"
-    )
-    return list(dict.fromkeys(words))
+    """Return the tools in the steps, each once."""
+    tools = (tool.lower() for step in graph.steps for tool in pieces(step.text, "tool"))
+    return list(dict.fromkeys(tools))
 
 
 def _with_amounts(text: str, spans: tuple[Span, ...]) -> list[str]:
-    found = []
-    for span in spans:
-        if span.kind != "amount" or _MADE.search(text[: span.start]):
+    ingredients = []
+    for amount in spans:
+        if amount.kind != "amount" or _MADE.search(text[: amount.start]):
             continue
-        ends = _NOUN_ENDS.search(text, _after_unit(span, spans))
-        said = text[span.start : ends.start() if ends else len(text)].strip(" -")
-        if " " in said and len(said) <= _LONGEST and not _NO_FOOD.search(said):
-            found.append(said)
-    return found
+        units = (span for span in spans if span.kind == "unit" and 0 <= span.start - amount.end <= 2)
+        noun_start = next(units, amount).end + 1
+        noun_end = _NOUN_ENDS.search(text, noun_start)
+        ingredient = text[amount.start : noun_end.start() if noun_end else len(text)].strip(" -")
+        if " " in ingredient and len(ingredient) <= _LONGEST and not _NO_FOOD.search(ingredient):
+            ingredients.append(ingredient)
+    return ingredients
 
 
-def _after_unit(amount: Span, spans: tuple[Span, ...]) -> int:
-    """Return where the noun begins: behind the unit that stands at the amount, where there is one."""
-    unit = next((one for one in spans if one.kind == "unit" and 0 <= one.start - amount.end <= 2), amount)
-    return unit.end + 1
-
-
-def _key(said: str) -> str:
-    return said.lower().removesuffix("s")
+def _singular(name: str) -> str:
+    return name.lower().removesuffix("s")

@@ -1,4 +1,4 @@
-"""The lines of a recipe in plain text, each recognised as what it is: none is left out."""
+"""The lines of a recipe in plain text, each with its kind; none is dropped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SHORT = 60
 
 @dataclass(frozen=True, slots=True)
 class RecipeLine:
-    """A filled line of a text; `number` counts from 1 over all lines, `text` is without bullet, number and `#`."""
+    """A non-empty line; `number` counts all lines from 1, `text` is without bullet, number and `#`."""
 
     number: int
     kind: LineKind
@@ -44,43 +44,48 @@ class RecipeLine:
 
 
 def read_lines(text: str, kinds: Sequence[LineKind] = ()) -> list[RecipeLine]:
-    """Recognise every filled line of a text; `kinds`, one a filled line, is what a person says of them instead."""
+    """Return the non-empty lines of a text with their kinds.
+
+    `kinds`, if it has one for each of these lines, replaces the recognised kinds: a person has corrected them.
+    """
     rows = re.split(r"\r\n|\r|\n", text)
-    filled = [number for number, row in enumerate(rows, start=1) if row.strip()]
-    found: list[RecipeLine] = []
+    lines: list[RecipeLine] = []
     in_ingredients = False
-    for number in filled:
-        line = _recognised(number, rows, in_ingredients=in_ingredients)
+    for number, row in enumerate(rows, start=1):
+        if not row.strip():
+            continue
+        line = _recognised(number, row, in_ingredients=in_ingredients)
         if line.kind == "heading":
             in_ingredients = bool(_INGREDIENTS.match(line.text))
-        found.append(line)
-    if found and _is_title(found, rows):
-        found[0] = replace(found[0], kind="title")
-    said = kinds if len(kinds) == len(found) else [line.kind for line in found]
-    return [replace(line, kind=kind) for line, kind in zip(found, said, strict=True)]
+        lines.append(line)
+    if lines and _is_title(lines, rows):
+        lines[0] = replace(lines[0], kind="title")
+    if len(kinds) == len(lines):
+        lines = [replace(line, kind=kind) for line, kind in zip(lines, kinds, strict=True)]
+    return lines
 
 
-def _recognised(number: int, rows: Sequence[str], *, in_ingredients: bool) -> RecipeLine:
-    bare = rows[number - 1].strip().strip("#*= \t").strip() or rows[number - 1].strip()
-    said = NUMBERED.sub("", bare).strip() or bare
-    if not re.search(r"[^\W_]", said) or _NOTE.match(said):
-        return RecipeLine(number, "note", said)
+def _recognised(number: int, row: str, *, in_ingredients: bool) -> RecipeLine:
+    bare = row.strip().strip("#*= \t").strip() or row.strip()
+    text = NUMBERED.sub("", bare).strip() or bare
+    if not re.search(r"[^\W_]", text) or _NOTE.match(text):
+        return RecipeLine(number, "note", text)
     if _YIELD.match(bare) and not _FOR.match(bare):
         return RecipeLine(number, "yield", bare)
-    if _is_heading(bare, marked=rows[number - 1].lstrip().startswith("#")):
+    if _is_heading(bare, marked=row.lstrip().startswith("#")):
         return RecipeLine(number, "heading", bare)
-    return RecipeLine(number, "ingredient" if in_ingredients else "step", said)
+    return RecipeLine(number, "ingredient" if in_ingredients else "step", text)
 
 
-def _is_heading(said: str, *, marked: bool) -> bool:
-    if marked or _INGREDIENTS.match(said) or _HEADING.match(said):
+def _is_heading(text: str, *, marked: bool) -> bool:
+    if marked or _INGREDIENTS.match(text) or _HEADING.match(text):
         return True
-    return said.endswith((":", "：")) and len(said) <= _SHORT and not LEADING_VERB.match(said)
+    return text.endswith((":", "：")) and len(text) <= _SHORT and not LEADING_VERB.match(text)
 
 
-def _is_title(found: Sequence[RecipeLine], rows: Sequence[str]) -> bool:
-    """Return whether the first line is the title: only where the lines say so, for a step is never given away."""
-    first, rest = found[0], found[1:]
+def _is_title(lines: Sequence[RecipeLine], rows: Sequence[str]) -> bool:
+    """Return whether the first line is the title; in doubt it is not, since a step must not be lost."""
+    first, rest = lines[0], lines[1:]
     raw = rows[first.number - 1].lstrip()
     if raw.startswith("#") and not (_INGREDIENTS.match(first.text) or _HEADING.match(first.text)):
         return bool(rest)
@@ -90,15 +95,9 @@ def _is_title(found: Sequence[RecipeLine], rows: Sequence[str]) -> bool:
         return False
     if rest[0].kind in ("yield", "heading"):
         return True
-    doing = LEADING_VERB.match(first.text) or "," in first.text
-    return not doing and (_is_apart(found) or _begins_a_list(rest[0], rows))
-
-
-def _is_apart(found: Sequence[RecipeLine]) -> bool:
-    """Return whether an empty line stands after the first and none after the second."""
-    gaps = [after.number - before.number for before, after in itertools.pairwise(found)]
-    return gaps[0] > 1 and gaps[1:] != [gaps[0]]
-
-
-def _begins_a_list(second: RecipeLine, rows: Sequence[str]) -> bool:
-    return bool(NUMBERED.match(rows[second.number - 1]) or LEADING_VERB.match(second.text))
+    if LEADING_VERB.match(first.text) or "," in first.text:
+        return False
+    # An empty line after it, unless all lines are separated like that; or the next line begins a list of steps.
+    gaps = [after.number - before.number for before, after in itertools.pairwise(lines)]
+    is_separate = gaps[0] > 1 and gaps[1:] != [gaps[0]]
+    return is_separate or bool(NUMBERED.match(rows[rest[0].number - 1]) or LEADING_VERB.match(rest[0].text))

@@ -1,11 +1,11 @@
-"""From the text of a recipe to the start of a graph, in four stages: select, identify actions, develop steps, relate.
+"""A first graph from the text of a recipe, in four stages: select, identify actions, develop steps, relate.
 
 1. *select* (the readers of plain text, Cooklang and JSON-LD): title, ingredients, passages.
 2. *identify*: sentences, and the verb of each.
-3. *develop*: one action a step; a sentence with two becomes two steps, a long one is cut between the actions that it
-   lists.
-4. *relate*: what a step uses of an earlier one becomes an edge, proposed and never silently true: the new graph
-   orders nothing but START and END until a person accepts.
+3. *develop*: steps with one action; a sentence with two actions becomes two steps, a long one is cut between the
+   actions that it lists.
+4. *relate*: a step that uses something from an earlier step gives an edge. It is only suggested: the new graph has
+   no edges except those of START and END until a person accepts suggestions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kitchensync.task_graphs.text.spans import find_spans, timers
 
 RULE = "rule"
 LONG = 90
-"""Characters of a step that are read at a glance, at one metre, in letters of the size that the distance wants."""
+"""Characters of a step that can be read at a glance from one metre."""
 
 _TAIL_MARKS = string.whitespace + "\xa0\u2009\u202f;,."
 _PASSIVE = re.compile(
@@ -38,7 +38,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+(?=[A-Z(“\"])|\n+")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of the instructions; `spans` are those that the source marks itself (characters of `text`)."""
+    """A part of the instructions; `spans` are those marked in the source (characters of `text`)."""
 
     text: str
     spans: tuple[Span, ...] = ()
@@ -46,7 +46,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Stage 1: what of a source is the recipe."""
+    """Stage 1: the parts of a source that are the recipe."""
 
     title: str
     passages: tuple[Passage, ...]
@@ -66,28 +66,25 @@ class Sentence:
 
 
 NO_STEP = 2_000
-"""Letters: such a text is refused as a step, and is not searched for amounts and tools before."""
+"""Characters from which a text cannot be a step; it is refused later, so it is not searched for spans."""
 
 
 def identify(selected: Selected) -> list[Sentence]:
-    """Split the passages into sentences and name the action of each."""
-    found = []
+    """Split the passages into sentences and find the action of each."""
+    sentences = []
     for passage in selected.passages:
-        for start, end in _pieces(passage.text, _SENTENCE_END):
-            found += _sentence(passage, start, end)
-    return found
-
-
-def _pieces(text: str, boundary: re.Pattern[str]) -> list[tuple[int, int]]:
-    cuts = [(found.start(), found.end()) for found in boundary.finditer(text)]
-    starts, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(text)]
-    return list(zip(starts, ends, strict=True))
+        ends = [(match.start(), match.end()) for match in _SENTENCE_END.finditer(passage.text)]
+        starts = [0, *(after for _, after in ends)]
+        stops = [*(before for before, _ in ends), len(passage.text)]
+        for start, end in zip(starts, stops, strict=True):
+            sentences += _sentence(passage, start, end)
+    return sentences
 
 
 def _sentence(passage: Passage, start: int, end: int) -> list[Sentence]:
-    said = passage.text[start:end]
-    start += len(said) - len(said.lstrip())
-    text = said.strip().rstrip(".;")
+    raw = passage.text[start:end]
+    start += len(raw) - len(raw.lstrip())
+    text = raw.strip().rstrip(".;")
     spans = tuple(
         replace(span, start=span.start - start, end=span.end - start)
         for span in passage.spans
@@ -97,10 +94,10 @@ def _sentence(passage: Passage, start: int, end: int) -> list[Sentence]:
 
 
 def develop(sentences: Iterable[Sentence]) -> list[Step]:
-    """Make one step of each action, numbered from 1, with its typed pieces, time and hazards."""
+    """Make one step for each action, numbered from 1, with its spans, time and hazards."""
     steps: list[Step] = []
     for sentence in sentences:
-        cuts = [found.start(1) for found in SECOND_ACTION.finditer(sentence.text)]
+        cuts = [match.start(1) for match in SECOND_ACTION.finditer(sentence.text)]
         for start, end in zip([0, *cuts], [*cuts, len(sentence.text)], strict=True):
             for first, last in _read_at_a_glance(sentence.text, start, end):
                 steps.append(_step(len(steps) + 1, sentence, first, last))
@@ -108,10 +105,10 @@ def develop(sentences: Iterable[Sentence]) -> list[Step]:
 
 
 def _read_at_a_glance(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cut a piece that is too long for a step where the next of its listed actions begins, no more than needed."""
+    """Cut a text that is too long for a step before its listed actions, as few times as possible."""
     while end - start > LONG:
-        found = [cut.start(1) for cut in LISTED_ACTION.finditer(text, start, end)]
-        cut = max((at for at in found if at - start <= LONG), default=min(found, default=end))
+        cuts = [match.start(1) for match in LISTED_ACTION.finditer(text, start, end)]
+        cut = max((at for at in cuts if at - start <= LONG), default=min(cuts, default=end))
         if cut >= end:
             break
         yield start, cut
@@ -120,7 +117,8 @@ def _read_at_a_glance(text: str, start: int, end: int) -> Iterator[tuple[int, in
 
 
 def _without_tail(text: str) -> str:
-    """Leave out marks, spaces, `and` and `then` at the end; one pattern for all of it would take squared time."""
+    """Remove punctuation, spaces, `and` and `then` from the end of a text."""
+    # One pattern for all of it would need quadratic time on texts from strangers.
     while True:
         bare = text.rstrip(_TAIL_MARKS)
         word = next((word for word in ("and", "then") if bare.endswith(word)), "")
@@ -135,28 +133,26 @@ def _step(number: int, sentence: Sentence, start: int, end: int) -> Step:
         return Step(number, f"{sentence.action}-{sentence.text[start:end]}")
     text = _without_tail(sentence.text[start:end])
     action = action_of(text) if start else sentence.action
-    said = text[:1].upper() + text[1:]
+    instruction = text[:1].upper() + text[1:]
     offset = len(action) + 1
     marked = tuple(
         replace(span, start=span.start - start + offset, end=span.end - start + offset)
         for span in sentence.spans
         if start <= span.start and span.end <= start + len(text)
     )
-    found = (replace(span, start=span.start + offset, end=span.end + offset) for span in find_spans(said))
-    free = [span for span in found if all(span.end <= one.start or one.end <= span.start for one in marked)]
-    spans = tuple(sorted((*marked, *free), key=lambda span: span.start))
-    return Step(
-        number, f"{action}-{said}", spans, _seconds(said), bool(_PASSIVE.match(said)), hazards_of(said)
-    )
-
-
-def _seconds(text: str) -> int:
-    """Return the first time that a step names in seconds, of a range the shorter one; 0 when it names none."""
-    return next((timer.seconds for timer in timers(text)), 0)
+    spans = list(marked)
+    for span in find_spans(instruction):
+        span = replace(span, start=span.start + offset, end=span.end + offset)
+        if all(span.end <= other.start or other.end <= span.start for other in marked):
+            spans.append(span)
+    spans.sort(key=lambda span: span.start)
+    est_s = next((timer.seconds for timer in timers(instruction)), 0)
+    is_passive, hazards = bool(_PASSIVE.match(instruction)), hazards_of(instruction)
+    return Step(number, f"{action}-{instruction}", tuple(spans), est_s, is_passive, hazards)
 
 
 def relate(steps: Sequence[Step]) -> list[Link]:
-    """Propose edges from what steps share: a container, an ingredient prepared before, or a word that points back."""
+    """Suggest edges between steps that share a container or an ingredient, or that refer to the previous step."""
     proposed: dict[Edge, Link] = {}
     for index, step in enumerate(steps):
         for kind in ("tool", "ingredient"):
@@ -166,7 +162,7 @@ def relate(steps: Sequence[Step]) -> list[Link]:
                     edge = (earlier.node, step.node)
                     why = f"uses the {thing} of step {earlier.node}"
                     proposed.setdefault(edge, Link(edge, "physical", why, f"{RULE}: {kind}"))
-        if index and _goes_on(step) and not any(edge[1] == step.node for edge in proposed):
+        if index and _continues(step) and not any(edge[1] == step.node for edge in proposed):
             edge = (steps[index - 1].node, step.node)
             proposed[edge] = Link(edge, "", f"seems to go on with step {edge[0]}", f"{RULE}: reference")
     order = relation_of(tuple(step.node for step in steps), proposed)
@@ -174,31 +170,34 @@ def relate(steps: Sequence[Step]) -> list[Link]:
     return [proposed[edge] for edge in covers(order)]
 
 
-def _goes_on(step: Step) -> bool:
-    """Return whether a step works on what the one before it left: it says so, or names no place of its own."""
-    has_place = any(span.kind == "tool" for span in step.spans)
-    return bool(_BACK.search(step.instruction)) or (not has_place and step.action.lower() in _ON_SOMETHING)
+def _continues(step: Step) -> bool:
+    """Return whether a step works on the result of the previous step: it refers to it, or names no container."""
+    has_container = any(span.kind == "tool" for span in step.spans)
+    return bool(_BACK.search(step.instruction)) or (
+        not has_container and step.action.lower() in _ON_SOMETHING
+    )
 
 
-_GOING_ON = (
-    "add blend blitz cook fold garnish leave let mix pour season serve simmer sprinkle stir top toss transfer"
+_ACTS_ON_SOMETHING = (
+    "add blend blitz cook fold garnish leave let mix pour season serve simmer sprinkle stir top toss transfer "
+    "whisk"
 )
-_ON_SOMETHING = frozenset((*_GOING_ON.split(), "whisk"))
-
+_ON_SOMETHING = frozenset(_ACTS_ON_SOMETHING.split())
+"""Actions that need something to act on."""
 _HELD = frozenset(
     {"knife", "spoon", "fork", "spatula", "cutting board", "paper towel", "whisk", "scissors", "lid"}
 )
-"""Tools that many steps hold in turn: sharing one orders nothing."""
+"""Tools that many steps use in turn: sharing one implies no order."""
 
 
 def _things(step: Step, kind: str) -> set[str]:
-    said = {step.label[span.start : span.end].lower() for span in step.spans if span.kind == kind}
-    singular = {re.sub(r"(?<=[^s])s$", "", re.sub(r"(?<=o)es$", "", one)) for one in said}
+    names = {step.label[span.start : span.end].lower() for span in step.spans if span.kind == kind}
+    singular = {re.sub(r"(?<=[^s])s$", "", re.sub(r"(?<=o)es$", "", name)) for name in names}
     return singular - _HELD
 
 
 def new_graph(selected: Selected, *, name: str) -> Graph:
-    """Run the four stages: the graph has START and END edges only, all others are suggestions."""
+    """Run the four stages; the graph has only edges of START and END, all others are suggestions."""
     steps = develop(identify(selected))
     end = len(steps) + 1
     edges = [(0, step.node) for step in steps] + [(step.node, end) for step in steps]
@@ -213,7 +212,7 @@ def new_graph(selected: Selected, *, name: str) -> Graph:
 
 
 def in_written_order(graph: Graph) -> Graph:
-    """Order the steps as they were written, each after the one before it: no proposal is left to decide."""
+    """Return the graph with its steps in the order of the text, without suggestions."""
     chain = pairwise((graph.start, *(step.node for step in graph.steps), graph.end))
     edges = tuple((before, after) for before, after in chain if before is not None and after is not None)
     return replace(graph, edges=edges, suggested=())
@@ -221,10 +220,10 @@ def in_written_order(graph: Graph) -> Graph:
 
 def accept(graph: Graph, chosen: Iterable[Edge] | None = None) -> Graph:
     """Turn suggestions into edges, all or the chosen ones, and drop the START and END edges that they imply."""
-    wanted = {link.edge for link in graph.suggested} if chosen is None else set(chosen)
-    taken = tuple(link for link in graph.suggested if link.edge in wanted)
-    has_before = {after for _, after in (*graph.inner_edges, *(link.edge for link in taken))}
-    has_after = {before for before, _ in (*graph.inner_edges, *(link.edge for link in taken))}
+    accepted = {link.edge for link in graph.suggested} if chosen is None else set(chosen)
+    links = tuple(link for link in graph.suggested if link.edge in accepted)
+    inner = (*graph.inner_edges, *(link.edge for link in links))
+    has_before, has_after = {after for _, after in inner}, {before for before, _ in inner}
     kept = tuple(
         (u, v)
         for u, v in graph.edges
@@ -232,7 +231,7 @@ def accept(graph: Graph, chosen: Iterable[Edge] | None = None) -> Graph:
     )
     return replace(
         graph,
-        edges=(*kept, *(link.edge for link in taken)),
-        links=(*graph.links, *taken),
-        suggested=tuple(link for link in graph.suggested if link.edge not in wanted),
+        edges=(*kept, *(link.edge for link in links)),
+        links=(*graph.links, *links),
+        suggested=tuple(link for link in graph.suggested if link.edge not in accepted),
     )

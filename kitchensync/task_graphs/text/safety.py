@@ -1,6 +1,6 @@
-"""What a recipe or an error must never ask for: each rule with the reason that people are shown.
+"""Rules for what an error must never ask a person to do, each with the reason that people see.
 
-The rules look at what a changed step says beyond the original; they err on the side of refusing.
+A rule applies to what a changed step adds to the original. In doubt the rules refuse.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from kitchensync.task_graphs.text.spans import durations, find_spans
+from kitchensync.task_graphs.text.spans import durations, pieces
 
 _NO_WATER = (
     r"(?:\w*juice|lemonade|soda|cola|milk|cream|oil|butter|broth|stock|soup|sauce|wine|beer|vodka|rum|whisky|vinegar|"
@@ -49,7 +49,7 @@ _METAL_VESSEL = re.compile(rf"\b{_VESSEL}\b", re.IGNORECASE)
 
 
 def why_misused(original: str, changed: str, later: Iterable[str] = ()) -> str | None:
-    """Return how a changed step misuses equipment, or None; `later` are the texts of the steps that follow it."""
+    """Return how a changed step misuses equipment, or None; `later` are the texts of the following steps."""
     for reason, rule in _MISUSE_RULES:
         if _named(rule, changed) - _named(rule, original):
             return reason
@@ -61,8 +61,8 @@ def why_misused(original: str, changed: str, later: Iterable[str] = ()) -> str |
 
 
 def _named(rule: re.Pattern[str], text: str) -> set[str]:
-    """What a rule finds in a text, each by its words."""
-    return {word.lower() for found in rule.finditer(text) for word in found.groupdict().values() if word}
+    """Return the words that the named groups of a rule match in a text."""
+    return {word.lower() for match in rule.finditer(text) for word in match.groupdict().values() if word}
 
 
 _MEAT = (
@@ -131,9 +131,9 @@ _RULES = tuple((reason, re.compile(pattern, re.IGNORECASE | re.DOTALL)) for reas
 
 
 def why_unsafe(original: str, changed: str, later: Iterable[str] = ()) -> str | None:
-    """Return why a changed step must not be shown, or None. What the original says itself is not held against it.
+    """Return why a changed step must not be shown, or None. Words of the original step are allowed.
 
-    `later` are the texts of the steps that follow: what this step fills may be heated by one of them.
+    `later` are the texts of the following steps, which may heat what this step fills.
     """
     for reason, rule in _RULES:
         if rule.search(changed) and not rule.search(original):
@@ -159,14 +159,14 @@ def _raw_meat(original: str, changed: str) -> str | None:
 
 
 def _heating_s(text: str) -> int:
-    """Return the longest duration of a text in seconds, 0 when it has none."""
-    return max((one.most_seconds for one in durations(text)), default=0)
+    """Return the longest duration of a text in seconds, 0 if it has none."""
+    return max((duration.most_seconds for duration in durations(text)), default=0)
 
 
 def _heat(text: str) -> int:
-    said = [text[span.start : span.end].lower() for span in find_spans(text) if span.kind == "temperature"]
-    levels = {"low": 1, "medium": 2, "high": 3}
-    return max((rank for level, rank in levels.items() if any(level in one for one in said)), default=0)
+    temperatures = [temperature.lower() for temperature in pieces(text, "temperature")]
+    ranks = {"low": 1, "medium": 2, "high": 3}
+    return max((rank for level, rank in ranks.items() if any(level in t for t in temperatures)), default=0)
 
 
 def _new_allergen(original: str, changed: str) -> str | None:
@@ -186,10 +186,10 @@ _HAZARDS = {
 
 
 def hazards_of(text: str) -> tuple[str, ...]:
-    """Return what can hurt in a step: heat, blade, machine, raw meat, and `heat off` for steps that end a heat."""
+    """Return the hazards of a step: heat, blade, machine, raw meat, and `heat off` for steps that end heating."""
     return tuple(name for name, pattern in _HAZARDS.items() if re.search(pattern, text, re.IGNORECASE))
 
 
 def must_stay(text: str) -> bool:
-    """Return whether a step keeps people safe, so that a careful script neither leaves it out nor moves it."""
+    """Return whether a step keeps people safe, so that a script should neither leave it out nor move it."""
     return bool({"heat off", "raw meat"} & set(hazards_of(text)))

@@ -1,6 +1,6 @@
-"""Find the typed pieces of a step: amount, unit, tool, ingredient, duration, temperature.
+"""Find the spans of a step: amount, unit, tool, ingredient, duration, temperature.
 
-Rules, no model: they must not take the cup of a "ramekin cup" for a unit nor the slice of a "fish slice" for a cut.
+Rules, no model: the cup of a "ramekin cup" is not a unit, nor the slice of a "fish slice" a cut.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNIT = (
     r"pinch(?:es)?|spoonfuls?|drizzle|dash|sticks?|cloves?(?=\s+of)|slices?(?=\s+of)|pieces?(?=\s+of))\b\.?"
 )
 SMALL_UNITS = ("g", "gram", "grams", "ml")
-"""Units of which recipes take thousands."""
+"""Units with amounts in the thousands."""
 TIME_UNIT = r"(?:seconds?|secs?\.?|minutes?|mins?\.?|hours?|hrs?|h)\b"
 
 _ONE_DURATION = rf"{AMOUNT}(?:\s*+-)?\s*+(?:more\s++|additional\s++)?{TIME_UNIT}"
@@ -80,7 +80,7 @@ _AMOUNT = re.compile(
 
 @lru_cache(maxsize=4096)
 def find_spans(text: str) -> tuple[Span, ...]:
-    """Return the typed pieces of a text, in order and without overlaps; the first kind to claim a place has it."""
+    """Return the spans of a text, in order and without overlaps; earlier kinds take precedence."""
     kinds = (
         _durations(text),
         _matches("temperature", _TEMPERATURE, text),
@@ -98,36 +98,37 @@ def find_spans(text: str) -> tuple[Span, ...]:
 
 
 def _matches(kind: SpanKind, pattern: re.Pattern[str], text: str) -> Iterator[Span]:
-    for found in pattern.finditer(text):
-        yield Span(kind, found.start(), found.end())
+    for match in pattern.finditer(text):
+        yield Span(kind, match.start(), match.end())
 
 
 def _durations(text: str) -> Iterator[Span]:
-    for found in _DURATION.finditer(text):
-        if all(values_of(part.group(1)) for part in _PART.finditer(found.group())):
-            yield Span("duration", found.start(), found.end())
+    for match in _DURATION.finditer(text):
+        if all(values_of(part.group(1)) for part in _PART.finditer(match.group())):
+            yield Span("duration", match.start(), match.end())
+
+
+_AMOUNT_GROUPS: tuple[tuple[SpanKind, str], ...] = (
+    ("amount", "amount"),
+    ("unit", "unit"),
+    ("amount", "some"),
+    ("unit", "bare"),
+)
 
 
 def _amounts(text: str) -> Iterator[Span]:
-    for found in _AMOUNT.finditer(text):
-        if (amount := found.group("amount")) and not _is_clear(amount, found.group("unit")):
+    for match in _AMOUNT.finditer(text):
+        if (amount := match.group("amount")) and not _is_clear(amount, match.group("unit")):
             continue
-        kind: SpanKind
-        groups: tuple[tuple[SpanKind, str], ...] = (
-            ("amount", "amount"),
-            ("unit", "unit"),
-            ("amount", "some"),
-            ("unit", "bare"),
-        )
-        for kind, group in groups:
-            if found.group(group) is not None:
-                yield Span(kind, *found.span(group))
+        for kind, group in _AMOUNT_GROUPS:
+            if match.group(group) is not None:
+                yield Span(kind, *match.span(group))
 
 
 def _is_clear(amount: str, unit: str | None) -> bool:
-    """Return whether an amount can be one number alone: `1,250 g` has thousands, `1,250 kg` may have decimals."""
-    small = (unit or "").lower().rstrip(".") in SMALL_UNITS
-    return bool(values_of(amount)) and (small or not is_thousands(amount))
+    """Return whether an amount is unambiguous: `1,250 g` has thousands, but `1,250 kg` may have decimals."""
+    is_small = (unit or "").lower().rstrip(".") in SMALL_UNITS
+    return bool(values_of(amount)) and (is_small or not is_thousands(amount))
 
 
 def pieces(text: str, kind: SpanKind) -> list[str]:
@@ -136,6 +137,7 @@ def pieces(text: str, kind: SpanKind) -> list[str]:
 
 
 LONGEST_S = 86_400
+"""Longest timer of a step, seconds."""
 
 _PART = re.compile(rf"({AMOUNT})(?:\s*+-)?\s*+(?:more\s++|additional\s++)?({TIME_UNIT})", re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -143,7 +145,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 @dataclass(frozen=True, slots=True)
 class StepDuration:
-    """One duration of a step: the shorter end is set, the longer one is shown."""
+    """One duration of a step; a timer is set to the shorter end and shows the longer one."""
 
     seconds: int
     most_seconds: int
@@ -151,17 +153,17 @@ class StepDuration:
 
 
 def timers(text: str) -> list[StepDuration]:
-    """Return the durations that a step names, in the order of the text, none below a second or above a day."""
-    return [one for one in durations(text) if one.seconds >= 1 and one.most_seconds <= LONGEST_S]
+    """Return the durations of a step from one second to one day, in the order of the text."""
+    return [d for d in durations(text) if d.seconds >= 1 and d.most_seconds <= LONGEST_S]
 
 
 def durations(text: str) -> list[StepDuration]:
-    """Return all durations that a step names, in the order of the text."""
-    found = []
-    for said in pieces(text, "duration"):
+    """Return all durations of a step, in the order of the text."""
+    step_durations = []
+    for duration in pieces(text, "duration"):
         least = most = 0.0
-        for part in _PART.finditer(said):
+        for part in _PART.finditer(duration):
             values = [float(value) * _SECONDS[part.group(2)[0].lower()] for value in values_of(part.group(1))]
             least, most = least + min(values), most + max(values)
-        found.append(StepDuration(round(least), round(most), said))
-    return found
+        step_durations.append(StepDuration(round(least), round(most), duration))
+    return step_durations

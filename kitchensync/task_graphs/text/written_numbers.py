@@ -1,7 +1,7 @@
-"""Numbers as recipes write them: read as exact fractions, written again in the same manner.
+"""Numbers as recipes write them: read as exact fractions, and written in the same style.
 
-What may mean two things is no number: `1.500` is a thousand and a half in one language and one and a half in another.
-The tablet reads durations alike: `kitchensync/recipe_app/static/core/durations.js`.
+An ambiguous number is not read: `1.500` is 1500 in one language and 1.5 in another. The tablet reads durations in the
+same way: `kitchensync/recipe_app/static/core/durations.js`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from fractions import Fraction
 
 WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 VULGAR = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
-_FRACTIONS = {one: Fraction(unicodedata.numeric(one)).limit_denominator(10) for one in VULGAR}
+_FRACTIONS = {sign: Fraction(unicodedata.numeric(sign)).limit_denominator(10) for sign in VULGAR}
 
 _WORD = "|".join(WORDS)
 _MEASURE = r"\s++(?:cup|tsp|tbsp|teaspoon|tablespoon|lit(?:re|er)|kg|kilo|ounce|pound|stick|pinch|hour|minute|second)"
-"""What half a thing must be, to be an amount: one cuts in half a potato, too."""
+"""Units after which `half a` is an amount; it is not in `half a potato`."""
 
 
 def _number(after: str) -> str:
@@ -30,9 +30,9 @@ def _number(after: str) -> str:
 
 
 NUMBER = _number(f"(?={_MEASURE})")
-"""It begins where its digits do: a text of a hundred thousand digits is looked at once, not from each of them."""
+"""A match must begin at the first digit: a text of many digits is scanned once, not from each digit."""
 AMOUNT = rf"{NUMBER}(?:\s*+(?:[-–—−]|to|bis)\s*+{NUMBER})?"
-"""White space is taken whole: thousands of empty lines behind a number are read once, not from each of them."""
+"""White space is possessive: thousands of empty lines after a number are scanned once, not from each line."""
 
 _END = re.compile(_number(""), re.IGNORECASE)
 _MIXED = re.compile(r"(\d+)[\s-]+(\d+/\d+)")
@@ -44,49 +44,49 @@ def value_of(number: str) -> Fraction | None:
     """Return a number as an exact fraction: `1 1/2`, `1½`, `1⁄8`, `1.5`, `0,25`, `1,000`, `two`, `half a`,
     `three quarters of an`.
 
-    None where it may mean two things, or nothing.
+    None if it is ambiguous or invalid.
     """
-    said = number.lower().replace("⁄", "/")
-    if said.endswith("half") and said != "half":
-        whole = said.split()[0]
+    text = number.lower().replace("⁄", "/")
+    if text.endswith("half") and text != "half":
+        whole = text.split()[0]
         return Fraction(WORDS.get(whole) or int(whole)) + Fraction(1, 2)
-    if said.startswith("half"):
+    if text.startswith("half"):
         return Fraction(1, 2)
-    if "quarter" in said:
-        return Fraction(3 if said.startswith("three") else 1, 4)
-    if said in WORDS:
-        return Fraction(WORDS[said])
-    if said[-1] in _FRACTIONS:
-        return Fraction(said[:-1].strip() or 0) + _FRACTIONS[said[-1]]
-    if "/" in said:
-        mixed = _MIXED.fullmatch(said)
-        above, _, below = (mixed[2] if mixed else said).partition("/")
+    if "quarter" in text:
+        return Fraction(3 if text.startswith("three") else 1, 4)
+    if text in WORDS:
+        return Fraction(WORDS[text])
+    if text[-1] in _FRACTIONS:
+        return Fraction(text[:-1].strip() or 0) + _FRACTIONS[text[-1]]
+    if "/" in text:
+        mixed = _MIXED.fullmatch(text)
+        above, _, below = (mixed[2] if mixed else text).partition("/")
         return Fraction(int(above), int(below)) + int(mixed[1] if mixed else 0) if int(below) else None
-    if is_thousands(said):
-        return Fraction(said.replace(",", ""))
-    return None if _UNCLEAR.fullmatch(said) else Fraction(said.replace(",", "."))
+    if is_thousands(text):
+        return Fraction(text.replace(",", ""))
+    return None if _UNCLEAR.fullmatch(text) else Fraction(text.replace(",", "."))
 
 
 def is_thousands(number: str) -> bool:
-    """Return whether a comma parts the thousands of a number; elsewhere such a comma is that of a decimal."""
+    """Return whether the commas of a number may separate thousands; in some languages it may be a decimal comma."""
     return _THOUSANDS.fullmatch(number) is not None
 
 
 def values_of(amount: str) -> list[Fraction]:
-    """Return the ends of a range, or the one number of an amount; nothing where one of them is not clear."""
-    found = [value_of(one.group()) for one in _END.finditer(amount)]
-    known = [value for value in found if value is not None]
-    return known if len(known) == len(found) else []
+    """Return the ends of a range, or the single number of an amount; empty if one of them is ambiguous."""
+    values = [value_of(match.group()) for match in _END.finditer(amount)]
+    clear = [value for value in values if value is not None]
+    return clear if len(clear) == len(values) else []
 
 
 def write(value: Fraction, *, like: str) -> str:
-    """Write a number in the manner of another: `1/16` like `1/8`, `0.75` like `1.5`, `four` like `two`.
+    """Write a number in the style of another: `1/16` like `1/8`, `0.75` like `1.5`, `four` like `two`.
 
-    As a fraction where its decimals would be many, or could be taken for thousands.
+    It is a fraction if its decimals would be many, or ambiguous.
     """
     decimal = "." if "." in like else "," if "," in like and not is_thousands(like) else ""
-    if decimal and value_of(said := f"{float(value):g}".replace(".", decimal)) == value:
-        return said
+    if decimal and value_of(text := f"{float(value):g}".replace(".", decimal)) == value:
+        return text
     if value.denominator == 1:
         by_value = {number: word for word, number in WORDS.items()}
         if like.lower() in WORDS:
@@ -99,8 +99,8 @@ def write(value: Fraction, *, like: str) -> str:
 def scaled(amount: str, factor: Fraction) -> str:
     """Scale every number of an amount: `15-30` by two is `30-60`, `1/8` by a half is `1/16`."""
 
-    def times(found: re.Match[str]) -> str:
-        value = value_of(found.group())
-        return found.group() if value is None else write(value * factor, like=found.group())
+    def times(match: re.Match[str]) -> str:
+        value = value_of(match.group())
+        return match.group() if value is None else write(value * factor, like=match.group())
 
     return _END.sub(times, amount)

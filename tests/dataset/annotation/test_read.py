@@ -152,7 +152,7 @@ def test_a_rate_that_the_task_does_not_say_is_a_warning(tmp_path: Path) -> None:
         ("{", "no JSON"),
         ('[{"data": {}}]', "recording_id: has no text"),
         (json.dumps([task(fps=25.0), task(fps=30.0)]), "recording take is in task 1 too, with another film"),
-        (json.dumps([task(annotation(7, 1, region(1, 2, "\ud800")))]), "half a letter"),
+        (json.dumps([task(annotation(7, 1, region(1, 2, "\ud800")))]), "half a character"),
         (json.dumps([task(annotation(7, 1, region(1, 2)), fps=-1)]), "not a number of frames a second"),
     ],
 )

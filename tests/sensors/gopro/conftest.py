@@ -1,4 +1,4 @@
-"""A small camera of our own, written from the vendor's interface: control, media list, ranged files."""
+"""A small camera after the vendor's interface: control, media list, ranged files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def box(kind: bytes, data: bytes) -> bytes:
 
 
 class Camera:
-    """State machine: start takes `start_polls` state answers, finalising takes `busy_polls`."""
+    """State machine: a start takes `start_polls` state requests, finalising takes `busy_polls`."""
 
     def __init__(self) -> None:
         body = bytes((k * 7919 >> 4) & 0xFF for k in range(300_000))
@@ -113,11 +113,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def send_file(self, camera: Camera) -> None:
-        wanted = self.headers.get("Range")
-        camera.ranges.append(wanted)
+        requested = self.headers.get("Range")
+        camera.ranges.append(requested)
         start = 0
-        if wanted and not camera.ignore_range:
-            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+        if requested and not camera.ignore_range:
+            start = int(requested.removeprefix("bytes=").removesuffix("-"))
             if start >= len(camera.file):
                 self.reply(416, b"")
                 return
@@ -137,14 +137,14 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *args: object) -> None:
-        """Stay quiet: the requests are kept for the tests."""
+        """Log nothing; tests check the recorded requests."""
 
 
 class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *args: object) -> None:
-        """A connection that was cut on purpose is no error."""
+        """Ignore connections that were cut on purpose."""
 
 
 @pytest.fixture

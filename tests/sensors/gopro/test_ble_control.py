@@ -1,4 +1,4 @@
-"""Bluetooth: the library's own classes over a radio made here; no real radio was ever tried."""
+"""Bluetooth with the library's classes over a simulated radio; no real radio was tested."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_its_clock_is_set_and_measured(both: Both) -> None:
     assert earliest <= shown <= gopro.camera.clock.local_now()
 
 
-def test_what_it_refuses_is_named(both: Both) -> None:
+def test_refused_settings_are_named(both: Both) -> None:
     _, camera = both
     with pytest.raises(CameraRefused, match="setting 3"):
         camera.set_setting(3, 10)

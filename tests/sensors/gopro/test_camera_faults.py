@@ -1,4 +1,4 @@
-"""Downloads and control while the virtual camera misbehaves as cameras do."""
+"""Downloads and control with faults of the virtual camera."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kitchensync.virtual_kitchen.gopro.card import CardFile
 
 
 def put(gopro: Any, folder: Path, size: int = 3_000_000) -> tuple[MediaFile, bytes]:
-    """Put a file with an index on the card; no camera made it."""
+    """Put a generated file with an index on the card."""
     body = random.Random(size).randbytes(size)
     data = (16).to_bytes(4, "big") + b"ftypmp41" + bytes(4)
     data += (8 + size).to_bytes(4, "big") + b"mdat" + body + (8).to_bytes(4, "big") + b"moov"
@@ -44,7 +44,7 @@ def put(gopro: Any, folder: Path, size: int = 3_000_000) -> tuple[MediaFile, byt
     ],
     ids=lambda faults: faults[0].partition(":")[0],
 )
-def test_every_fault_of_the_way_ends_in_the_very_bytes(tmp_path: Path, faults: tuple[str, ...]) -> None:
+def test_files_are_exact_despite_faults_of_the_connection(tmp_path: Path, faults: tuple[str, ...]) -> None:
     limit_s = 1.0 if "stall" in faults[0] else 60.0
     with virtual_camera(tmp_path / "sim", *faults) as (gopro, url):
         file, data = put(gopro, tmp_path)
@@ -64,25 +64,25 @@ def test_twenty_cuts_of_a_long_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_storm_of_errors_and_silence_are_named(tmp_path: Path) -> None:
+def test_repeated_errors_and_silence_are_named(tmp_path: Path) -> None:
     faults: list[tuple[str, type[SensorError], str]] = [
         ("gopro_500", CameraRefused, "HTTP 500"),
         ("gopro_vanish", CameraLost, "does not answer"),
     ]
-    for fault, error, words in faults:
+    for fault, error, message in faults:
         with virtual_camera(tmp_path, fault) as (gopro, url), GoProHttp(url) as camera:
             assert camera.state().ready
             gopro.camera.begin_fault(fault)
-            with pytest.raises(error, match=words):
+            with pytest.raises(error, match=message):
                 camera.state()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("filmed", "copied"), [((640, 360), (640, 360)), ((1280, 720), (320, 180))])
-def test_small_copies_come_with_the_original(
+def test_small_copies_are_downloaded_with_the_original(
     tmp_path: Path, filmed: tuple[int, int], copied: tuple[int, int]
 ) -> None:
-    """They hold as many pictures, and the very telemetry, so that a film can be aligned by its copy."""
+    """They have the same frames and telemetry, so that a video can be aligned by its copy."""
     from kitchensync.sensors.gopro.files.media import open_media
 
     with virtual_camera(tmp_path / "sim") as (gopro, url), GoProHttp(url) as camera:
@@ -96,11 +96,11 @@ def test_small_copies_come_with_the_original(
         original = download(url, file, tmp_path / file.name)
     copy, film = open_media(small[0]), open_media(original.path)
     assert len(copy.frame_pts) == len(film.frame_pts)
-    assert [(one.video.width, one.video.height) for one in (film, copy)] == [filmed, copied]
+    assert [(media.video.width, media.video.height) for media in (film, copy)] == [filmed, copied]
     assert np.array_equal(copy.gyroscope().xyz, film.gyroscope().xyz)
 
 
-def test_a_camera_that_is_gone_before_its_small_copies_is_one_line(tmp_path: Path) -> None:
+def test_a_camera_lost_before_its_small_copies_is_reported_in_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         entry = CameraAddress(f"http://127.0.0.1:{listener.getsockname()[1]}")
     with pytest.raises(CameraLost):
@@ -124,12 +124,12 @@ def test_credentials_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "usb:", "usb:abc", "http//x", ""])
-def test_what_is_no_address(url: str) -> None:
+def test_invalid_addresses(url: str) -> None:
     with pytest.raises(SensorError):
         open_camera(url).state()
 
 
-def test_settings_in_words() -> None:
+def test_settings_from_names() -> None:
     assert list(wanted_options({"lens": "linear"}).items())[:5] == [
         (134, 2),
         (108, 1),

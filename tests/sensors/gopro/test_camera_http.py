@@ -1,4 +1,4 @@
-"""Control against the small camera of `conftest.py`."""
+"""Control of the camera of `conftest.py`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_media_list_by_recording_and_chapter(gopro: Gopro) -> None:
     assert files[0] == MediaFile("100GOPRO", "GX010001.MP4", len(gopro[0].file), 1768839442)
 
 
-def test_shutter_is_stamped_around_and_when_seen(gopro: Gopro) -> None:
+def test_shutter_times_include_request_and_observation(gopro: Gopro) -> None:
     with GoProHttp(gopro[1]) as camera:
         before = time.monotonic_ns()
         started = camera.shutter(True)
@@ -68,7 +68,7 @@ def test_a_recording_camera_is_stopped_first(gopro: Gopro) -> None:
     assert shutters == ["stop", "start"]
 
 
-def test_a_camera_that_does_not_begin_is_named_with_its_complaint(
+def test_a_camera_that_does_not_start_is_named_with_its_error(
     gopro: Gopro, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(camera_module, "START_TIMEOUT_S", 0.1)
@@ -80,13 +80,13 @@ def test_a_camera_that_does_not_begin_is_named_with_its_complaint(
         camera.shutter(True)
 
 
-def test_busy_for_ever(gopro: Gopro) -> None:
+def test_a_camera_that_stays_busy(gopro: Gopro) -> None:
     gopro[0].busy_left = 10**9
     with GoProHttp(gopro[1]) as camera, pytest.raises(CameraBusy, match="still busy after 0.1 s"):
         camera.wait_idle(timeout_s=0.1)
 
 
-def test_a_lost_answer_is_asked_again_but_never_a_start(gopro: Gopro) -> None:
+def test_lost_requests_are_repeated_except_a_start(gopro: Gopro) -> None:
     camera_state = gopro[0]
     camera_state.fail_first["/gopro/camera/state"] = 2
     with GoProHttp(gopro[1]) as camera:
@@ -97,9 +97,7 @@ def test_a_lost_answer_is_asked_again_but_never_a_start(gopro: Gopro) -> None:
     assert sum(request.endswith("shutter/start") for request in camera_state.requests) == 1
 
 
-def test_a_start_that_was_heard_counts_though_its_answer_was_lost(
-    gopro: Gopro, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_counts_if_only_its_answer_was_lost(gopro: Gopro, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(camera_module, "HEARD_S", 30.0)  # it ends as soon as the camera shows that it records
     gopro[0].lost_answers["/gopro/camera/shutter/start"] = 1
     with GoProHttp(gopro[1]) as camera:
@@ -110,7 +108,7 @@ def test_a_start_that_was_heard_counts_though_its_answer_was_lost(
 
 
 @pytest.mark.slow
-def test_camera_gone_and_camera_silent() -> None:
+def test_a_missing_and_a_silent_camera() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         with (
@@ -123,7 +121,7 @@ def test_camera_gone_and_camera_silent() -> None:
 
 
 @pytest.mark.slow
-def test_a_dripping_answer_ends_in_time() -> None:
+def test_a_slow_answer_ends_in_time() -> None:
     stop = threading.Event()
 
     def drip(listener: socket.socket) -> None:
@@ -150,7 +148,7 @@ def test_a_dripping_answer_ends_in_time() -> None:
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[1]", b'{"status": {}}', b'{"status": 5}', b""])
-def test_answers_that_are_no_camera(gopro: Gopro, body: bytes) -> None:
+def test_answers_of_other_devices(gopro: Gopro, body: bytes) -> None:
     gopro[0].body_of["/gopro/camera/state"] = (200, body)
     with GoProHttp(gopro[1]) as camera, pytest.raises(CameraTalk):
         camera.state()
@@ -169,6 +167,6 @@ def test_strange_media_lists(gopro: Gopro) -> None:
                 camera.media()
 
 
-def test_a_refused_setting_names_what_is_offered(gopro: Gopro) -> None:
+def test_a_refused_setting_names_the_available_ones(gopro: Gopro) -> None:
     with GoProHttp(gopro[1]) as camera, pytest.raises(CameraRefused, match="it offers 4K, 1080"):
         camera.set_setting(2, 100)

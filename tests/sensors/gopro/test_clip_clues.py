@@ -1,4 +1,4 @@
-"""Clues of films that were cut without encoding: where telemetry lies on the pictures, against how they were made."""
+"""Clues of videos that were cut without encoding agree with the true times of telemetry."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def films(
     shared_data: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, StrangeFilm]:
     maker = film_maker(shared_data)
-    made = write_cases(maker, shared_data(REAL_FILM), tmp_path_factory.mktemp("strange"))
+    files = write_cases(maker, shared_data(REAL_FILM), tmp_path_factory.mktemp("strange"))
     for name, expected in expected_of_real_film(shared_data).items():
-        if name in made:
-            assert made[name].truth == expected["files"], name
-    return made
+        if name in files:
+            assert files[name].truth == expected["files"], name
+    return files
 
 
 def clues_of(clip: Clip) -> dict[str, bool | None]:
@@ -41,16 +41,16 @@ def clues_of(clip: Clip) -> dict[str, bool | None]:
 
 
 @pytest.mark.parametrize("name", AGREE)
-def test_telemetry_lies_where_edit_lists_put_it(films: dict[str, StrangeFilm], name: str) -> None:
+def test_telemetry_is_placed_by_edit_lists(films: dict[str, StrangeFilm], name: str) -> None:
     (path,), truth = films[name]
     media, true = open_media(path), truth["GX010001.MP4"]
     assert len(media.frame_pts) == true["pictures"]
     assert media.gyroscope().t_s[0] == pytest.approx(true["gyro_first_minus_picture_first_s"], abs=1e-4)
     assert disagreements(clip_clues(Clip([media]))) == []
-    said = inspect(path)
-    assert said["video"]["frames"] == true["pictures"]
-    assert said["gyro_first_minus_shut_first_us"] == true["gyro_first_minus_shut_first_us"]
-    assert said["gyro_first_minus_picture_first_us"] / 1e6 == pytest.approx(
+    summary = inspect(path)
+    assert summary["video"]["frames"] == true["pictures"]
+    assert summary["gyro_first_minus_shut_first_us"] == true["gyro_first_minus_shut_first_us"]
+    assert summary["gyro_first_minus_picture_first_us"] / 1e6 == pytest.approx(
         true["gyro_first_minus_picture_first_s"], abs=1e-4
     )
 
@@ -64,23 +64,23 @@ def test_telemetry_lies_where_edit_lists_put_it(films: dict[str, StrangeFilm], n
         ("cut-end", {"counts"}, 80),
     ],
 )
-def test_a_cut_that_nothing_tells_is_seen_by_its_clues(
+def test_an_unmarked_cut_is_found_by_its_clues(
     films: dict[str, StrangeFilm], name: str, wrong: set[str], surplus: int
 ) -> None:
     (path,), _ = films[name]
     clip = open_clip(path)
     assert {clue for clue, agrees in clues_of(clip).items() if agrees is False} == wrong
     assert picture_surplus(clip) == surplus
-    said = inspect(path)
-    assert "gyro_first_minus_picture_first_us" not in said
-    assert {clue["name"] for clue in said["clues"] if clue["agrees"] is False} == wrong
+    summary = inspect(path)
+    assert "gyro_first_minus_picture_first_us" not in summary
+    assert {clue["name"] for clue in summary["clues"] if clue["agrees"] is False} == wrong
     shown = CliRunner().invoke(main, ["gopro", "inspect", str(path)]).stdout
     assert "from frame 0" not in shown
     assert "agrees" in shown
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_payload_in_the_neighbour_moves_no_picture(
+def test_a_payload_in_another_chapter_moves_no_frame(
     films: dict[str, StrangeFilm], tmp_path: Path, name: str
 ) -> None:
     paths, truth = films[name]
@@ -103,16 +103,14 @@ def test_a_payload_in_the_neighbour_moves_no_picture(
         ("whole", ""),
     ],
 )
-def test_a_gyroscope_that_stands_still_has_its_spans(
-    films: dict[str, StrangeFilm], name: str, spans: str
-) -> None:
+def test_spans_of_a_still_gyroscope_are_known(films: dict[str, StrangeFilm], name: str, spans: str) -> None:
     track = open_media(films[name].paths[0]).gyroscope()
     assert spans_in_words(still_spans(track.t_s, track.xyz)) == spans
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("hide", "bframes"), [(5, 0), (5, 2)])
-def test_hidden_pictures_are_no_pictures(
+def test_hidden_frames_do_not_count(
     shared_data: Callable[[str], Path], tmp_path: Path, hide: int, bframes: int
 ) -> None:
     maker = film_maker(shared_data)
@@ -131,7 +129,7 @@ def test_hidden_pictures_are_no_pictures(
             assert maker.number_of(pictures.grey(number)) == truth["first_picture"] + number
 
 
-def test_a_chapter_without_telemetry_is_a_clue_and_no_crash(
+def test_a_chapter_without_telemetry_is_a_clue(
     films: dict[str, StrangeFilm], shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
     maker = film_maker(shared_data)
@@ -140,11 +138,11 @@ def test_a_chapter_without_telemetry_is_a_clue_and_no_crash(
     film["gpmd"].samples = []
     maker.tables.write(film, tmp_path / "GX010001.MP4")
     clip = Clip([open_media(tmp_path / "GX010001.MP4"), open_media(second)])
-    assert disagreements(clip_clues(clip)) == ["GX010001.MP4: no telemetry with stamps"]
+    assert disagreements(clip_clues(clip)) == ["GX010001.MP4: no telemetry with timestamps"]
     assert picture_surplus(clip) == 0
 
 
-def test_pictures_that_last_no_time_are_refused_by_name(
+def test_frames_without_duration_are_refused_by_name(
     films: dict[str, StrangeFilm], shared_data: Callable[[str], Path], tmp_path: Path
 ) -> None:
     maker = film_maker(shared_data)
@@ -152,9 +150,9 @@ def test_pictures_that_last_no_time_are_refused_by_name(
     for sample in film["vide"].samples:
         sample.duration = 0
     maker.tables.write(film, tmp_path / "GX010001.MP4")
-    with pytest.raises(UnreadableMedia, match="last no time"):
+    with pytest.raises(UnreadableMedia, match="have no duration"):
         open_media(tmp_path / "GX010001.MP4").gyroscope()
-    assert any("last no time" in one for one in inspect(tmp_path / "GX010001.MP4")["damage"])
+    assert any("have no duration" in message for message in inspect(tmp_path / "GX010001.MP4")["damage"])
 
 
 def test_two_edits_of_one_track_are_named(shared_data: Callable[[str], Path], tmp_path: Path) -> None:

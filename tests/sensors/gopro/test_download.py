@@ -1,4 +1,4 @@
-"""Downloads from the small camera of `conftest.py`: cut, continued, refused, never half under the final name."""
+"""Downloads from the camera of `conftest.py` are continued or refused, and never incomplete under the final name."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from kitchensync.sensors.gopro.control.download import Downloaded, download
 Gopro = tuple[Any, str]
 
 
-def wanted(camera: Any, name: str = "GX010001.MP4") -> MediaFile:
+def media_file(camera: Any, name: str = "GX010001.MP4") -> MediaFile:
     return MediaFile("100GOPRO", name, len(camera.file), None)
 
 
 def fetch(gopro: Gopro, target: Path, progress: Callable[[int, int], None] | None = None) -> Downloaded:
-    return download(gopro[1], wanted(gopro[0]), target, progress, read_timeout_s=2, back_off_s=0.01)
+    return download(gopro[1], media_file(gopro[0]), target, progress, read_timeout_s=2, back_off_s=0.01)
 
 
-def test_a_whole_file(gopro: Gopro, tmp_path: Path) -> None:
-    seen: list[tuple[int, int]] = []
-    got = fetch(gopro, tmp_path, lambda here, total: seen.append((here, total)))
+def test_a_complete_file(gopro: Gopro, tmp_path: Path) -> None:
+    progress: list[tuple[int, int]] = []
+    got = fetch(gopro, tmp_path, lambda here, total: progress.append((here, total)))
     assert got.path == tmp_path / "GX010001.MP4"
     assert got.path.read_bytes() == gopro[0].file
     assert got.sha256 == hashlib.sha256(gopro[0].file).hexdigest()
-    assert seen[-1] == (len(gopro[0].file), len(gopro[0].file))
-    assert sorted(seen) == seen
+    assert progress[-1] == (len(gopro[0].file), len(gopro[0].file))
+    assert sorted(progress) == progress
     assert [path.name for path in tmp_path.iterdir()] == ["GX010001.MP4"]
     again = fetch(gopro, tmp_path / "GX010001.MP4")
     assert again.sha256 == got.sha256
@@ -50,7 +50,7 @@ def test_cuts_are_continued(gopro: Gopro, tmp_path: Path, ignore_range: bool) ->
 
 def test_a_later_call_continues_a_part(gopro: Gopro, tmp_path: Path) -> None:
     gopro[0].cuts = [150_000] + [0] * 20
-    with pytest.raises(DownloadFailed, match="150000 of .* bytes are here; run it again"):
+    with pytest.raises(DownloadFailed, match="150000 of .* bytes were received; run it again"):
         fetch(gopro, tmp_path)
     part = tmp_path / "GX010001.MP4.part"
     assert part.read_bytes() == gopro[0].file[:150_000]
@@ -60,8 +60,8 @@ def test_a_later_call_continues_a_part(gopro: Gopro, tmp_path: Path) -> None:
     assert not part.exists()
 
 
-class Seen:
-    """Keeps what it is lent."""
+class KeptBytes:
+    """Keeps a copy of all bytes."""
 
     def __init__(self) -> None:
         self.bytes = b""
@@ -77,16 +77,16 @@ class Seen:
 def test_an_observer_sees_every_byte_once(gopro: Gopro, tmp_path: Path, ignore_range: bool) -> None:
     gopro[0].cuts, gopro[0].ignore_range = [100_000, 0, 120_000], ignore_range
     (tmp_path / "GX010001.MP4.part").write_bytes(gopro[0].file[:70_000])
-    seen = Seen()
+    observer = KeptBytes()
     for _ in range(2):  # fetched, then here already
-        download(gopro[1], wanted(gopro[0]), tmp_path, observer=seen, back_off_s=0.01)
-        assert seen.bytes == gopro[0].file
-        seen.restart()
+        download(gopro[1], media_file(gopro[0]), tmp_path, observer=observer, back_off_s=0.01)
+        assert observer.bytes == gopro[0].file
+        observer.restart()
 
 
-@pytest.mark.parametrize("left", [b"x" * 1000, b"x" * 500_000], ids=["another file", "too long"])
-def test_a_part_of_another_file_is_thrown_away(gopro: Gopro, tmp_path: Path, left: bytes) -> None:
-    (tmp_path / "GX010001.MP4.part").write_bytes(left)
+@pytest.mark.parametrize("old_part", [b"x" * 1000, b"x" * 500_000], ids=["another file", "too long"])
+def test_a_part_of_another_file_is_discarded(gopro: Gopro, tmp_path: Path, old_part: bytes) -> None:
+    (tmp_path / "GX010001.MP4.part").write_bytes(old_part)
     assert fetch(gopro, tmp_path).path.read_bytes() == gopro[0].file
 
 
@@ -97,7 +97,7 @@ def test_a_file_without_index_is_refused(gopro: Gopro, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_existing_other_file_is_never_written_over(gopro: Gopro, tmp_path: Path) -> None:
+def test_another_existing_file_is_never_overwritten(gopro: Gopro, tmp_path: Path) -> None:
     (tmp_path / "GX010001.MP4").write_bytes(b"precious")
     with pytest.raises(DownloadFailed, match="move it away"):
         fetch(gopro, tmp_path)
@@ -123,15 +123,15 @@ def test_unsafe_names_are_refused(gopro: Gopro, tmp_path: Path, folder: str, nam
     assert gopro[0].requests == []
 
 
-def test_no_room_and_missing_file_are_words(gopro: Gopro, tmp_path: Path) -> None:
+def test_a_full_disk_and_a_missing_file_are_named(gopro: Gopro, tmp_path: Path) -> None:
     with pytest.raises(DownloadFailed, match="no such file or directory"):
         fetch(gopro, tmp_path / "nowhere" / "x.MP4")
     gopro[0].body_of["/videos/DCIM/100GOPRO/GX010009.MP4"] = (404, b"")
     with pytest.raises(CameraRefused, match="HTTP 404"):
-        download(gopro[1], wanted(gopro[0], "GX010009.MP4"), tmp_path)
+        download(gopro[1], media_file(gopro[0], "GX010009.MP4"), tmp_path)
 
 
-def test_more_bytes_than_promised(gopro: Gopro, tmp_path: Path) -> None:
+def test_more_bytes_than_announced(gopro: Gopro, tmp_path: Path) -> None:
     short = MediaFile("100GOPRO", "GX010001.MP4", 1000, None)
     with pytest.raises(DownloadFailed, match="more than the 1000 bytes"):
         download(gopro[1], short, tmp_path)

@@ -1,4 +1,4 @@
-"""The KLV reader against payloads built here byte by byte, and against garbage."""
+"""The KLV reader with payloads built byte by byte, and with garbage."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kitchensync.sensors.gopro.mp4.gpmf import Klv, StreamPart
 
 
 def klv(key: str, kind: str, size: int, repeat: int, data: bytes) -> bytes:
-    """Key, type, size, repeat (big-endian), data padded to 4: written from the format's own words."""
+    """Return a KLV after the format's description: key, type, size, repeat (big-endian), data padded to 4."""
     assert len(data) == size * repeat
     head = key.encode() + (b"\0" if kind == "\0" else kind.encode()) + struct.pack(">BH", size, repeat)
     return head + data + b"\0" * (-len(data) % 4)
@@ -112,8 +112,8 @@ def test_complex_types_with_arrays_and_a_divisor_each() -> None:
     ("broken", "why"),
     [
         (b"GYRO", "cut short"),
-        (b"GYROs\x06\x00\x02" + bytes(6), "promises 12 bytes, 6 are left"),
-        (b"\xffYROs\x06\x00\x00", "no four letters"),
+        (b"GYROs\x06\x00\x02" + bytes(6), "claims 12 bytes, 6 remain"),
+        (b"\xffYROs\x06\x00\x00", "not four letters"),
         (b"\0\0\0\0s\x06\x00\x00", "an empty key"),
         (nest("DEVC", nest("STRM", klv("GYRO", "?", 4, 1, bytes(4)))), "does not make 4 bytes"),
         (nest("DEVC", nest("STRM", klv("GYRO", "z", 4, 1, bytes(4)))), "unknown type"),
@@ -121,13 +121,13 @@ def test_complex_types_with_arrays_and_a_divisor_each() -> None:
         (nest("DEVC", nest("STRM", text("TYPE", "f[999]"), klv("X123", "?", 4, 1, bytes(4)))), "TYPE"),
     ],
 )
-def test_broken_bytes_say_what_and_where(broken: bytes, why: str) -> None:
+def test_broken_bytes_are_reported_with_reason_and_position(broken: bytes, why: str) -> None:
     with pytest.raises(BadGpmf, match=why) as refused:
         _ = [part.samples() for part in gpmf.read_streams(broken)]
     assert "at byte" in str(refused.value)
 
 
-def test_deep_nests_are_refused() -> None:
+def test_deep_nesting_is_refused() -> None:
     payload = b""
     for _ in range(20):
         payload = nest("DEVC", payload)
@@ -135,7 +135,7 @@ def test_deep_nests_are_refused() -> None:
         gpmf.read_streams(payload)
 
 
-def test_a_bare_file_is_cut_at_devices_and_padding_is_no_error() -> None:
+def test_a_bare_file_is_split_at_devices_and_padding_is_accepted() -> None:
     block = gyro_payload(2, 2, 100)
     assert [bytes(b) for b in gpmf.split_payloads(block * 3 + bytes(100))] == [block] * 3
     for wrong in (b"", bytes(64), text("DVNM", "x")):
@@ -190,7 +190,7 @@ def test_times_follow_the_stamps() -> None:
     np.testing.assert_allclose(read.t_s, -0.002273 + np.arange(total) / rate, atol=2e-6)
 
 
-def test_a_lost_payload_leaves_a_hole() -> None:
+def test_a_lost_payload_leaves_a_gap() -> None:
     rate, payloads, total = 200.0, [], 0
     for i, count in enumerate((200, 200, 200, 200)):
         stmp = 85_608 + total * 5000
@@ -251,13 +251,13 @@ def test_axes_become_x_left_y_back_z_up(extra: list[bytes], expected: list[float
     ("camera", "expected"),
     [("Camera", [2, 3, 1]), ("Fusion", [2, -1, 3]), ("Hero6 Black", [-2, 1, 3]), ("Hero7 Black", [-2, 1, 3])],
 )
-def test_old_cameras_that_name_no_axes_have_their_own(camera: str, expected: list[float]) -> None:
+def test_old_cameras_without_named_axes_have_known_axes(camera: str, expected: list[float]) -> None:
     """Stored: HERO5 Z, X, Y; Fusion -Y, X, Z; HERO6 and HERO7 Y, -X, Z (GoPro's GPMF README)."""
     read = track([gyro_payload(3, 3, 100, np.tile([939, 1878, 2817], (3, 1)), camera=camera)])
     np.testing.assert_allclose(read.xyz, np.tile(expected, (3, 1)))
 
 
-def test_a_file_without_samples_is_told() -> None:
+def test_a_file_without_samples_is_refused() -> None:
     with pytest.raises(BadGpmf, match="no GYRO samples"):
         track([nest("DEVC", text("DVNM", "x"))])
 
@@ -279,7 +279,7 @@ def test_rate_from_tick_and_devices_of_one_payload() -> None:
     assert "rate_hz_from_tick" not in described["streams"]["Strap/PULS"]
 
 
-def test_a_stream_with_a_tick_of_its_own_is_timed_by_it() -> None:
+def test_a_stream_with_its_own_tick_is_timed_by_it() -> None:
     def payload(i: int) -> bytes:
         tick = [klv("TICK", "L", 4, 1, struct.pack(">I", ms)) for ms in (1000 * i, 990 * i)]
         stream = nest("STRM", tick[1], klv("GYRO", "s", 6, 30, bytes(180)))
@@ -289,7 +289,7 @@ def test_a_stream_with_a_tick_of_its_own_is_timed_by_it() -> None:
     assert described["streams"]["GYRO"]["rate_hz_from_tick"] == round(60 / 1.98, 3)
 
 
-def test_payloads_without_samples_hide_no_first_and_last_value() -> None:
+def test_payloads_without_samples_keep_first_and_last_values() -> None:
     samples = np.array([[939, 1878, 2817], [1, 2, 3]])
     payloads = [
         gyro_payload(0, 0, 100),
@@ -305,7 +305,7 @@ def test_payloads_without_samples_hide_no_first_and_last_value() -> None:
 
 
 def test_one_wrong_stamp_does_not_tilt_the_rate() -> None:
-    """A bit of one stamp, late in a quarter of an hour: least squares alone would be 52 ms off at its end."""
+    """One wrong bit of a late timestamp in 15 minutes would shift plain least squares by 52 ms at the end."""
 
     def part(us: int) -> StreamPart:
         stamp = Klv("STMP", "J", 8, 1, memoryview(struct.pack(">Q", us)), 0)
@@ -315,8 +315,8 @@ def test_one_wrong_stamp_does_not_tilt_the_rate() -> None:
 
     stamps = [round(200 * k / 199.25 * 1e6) for k in range(900)]
     stamps[870] ^= 1 << 23
-    found = [[part(us)] for us in stamps]
+    payloads = [[part(us)] for us in stamps]
     timing = find_timing(
-        [(k, parts[0]) for k, parts in enumerate(found)], found, [(1.0 * k, 1.0) for k in range(900)]
+        [(k, parts[0]) for k, parts in enumerate(payloads)], payloads, [(1.0 * k, 1.0) for k in range(900)]
     )
     assert timing.rate_hz == pytest.approx(199.25, rel=1e-8)

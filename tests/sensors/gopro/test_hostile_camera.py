@@ -1,4 +1,4 @@
-"""A camera that means harm: each of its answers ends within the time and the bytes that a camera may take."""
+"""Each answer of a hostile camera ends within limits of time and size."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def camera(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("camera", HOSTILE, indirect=True, ids=str)
-def test_an_answer_that_means_harm_ends_in_one_line(
+def test_a_harmful_answer_is_refused_in_one_line(
     camera: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(download_module, "LEAST_IN_S", LIMIT_S)
@@ -51,7 +51,7 @@ def test_json_beyond_its_bounds_is_refused(text: str | bytes) -> None:
         parse_json(text)
 
 
-def test_json_within_its_bounds_is_what_it_says() -> None:
+def test_json_within_its_bounds_is_read() -> None:
     deep = "[" * 64 + '"[[[{{{"' + "]" * 64
     assert parse_json(deep) is not None
     assert parse_object('{"a": [1, 2.5, "\\u00e4[", null, true], "ns": 1795427049084053123}') == {

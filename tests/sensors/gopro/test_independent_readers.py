@@ -1,4 +1,4 @@
-"""Two readers that others wrote agree with ours, where they are known to be right."""
+"""Two independent readers agree with this one, where they are known to be correct."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ telemetry_parser = pytest.importorskip("telemetry_parser", reason="telemetry-par
 @pytest.fixture(scope="module")
 def joined(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("joined")
-    made = film(folder / "card", 240, 90)
-    return join([chapter.path for chapter in made.chapters], folder / "one.MP4").path
+    video = film(folder / "card", 240, 90)
+    return join([chapter.path for chapter in video.chapters], folder / "one.MP4").path
 
 
 def test_gpmf_parser_reads_the_same(joined: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a person sees while files come home: on a terminal a bar, else a line now and then."""
+"""Progress of downloads: a bar on a terminal, otherwise a line at intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of a camera's setting, which are keys of kept results and must stay as they were."""
+"""The names of a camera's settings, which are keys of stored results and must not change."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ from kitchensync.sensors.gopro.files.media import CameraMode
         ({}, "3840x2160-?", "3840x2160 29.97"),
     ],
 )
-def test_names_under_which_lens_and_latency_are_kept(header, lens_name, latency_name):
+def test_keys_of_stored_lenses_and_latencies(header, lens_name, latency_name):
     mode = CameraMode.of(header, width=3840, height=2160, rate_hz=30000 / 1001)
     assert (mode.lens_name, mode.latency_name) == (lens_name, latency_name)

@@ -1,4 +1,4 @@
-"""Real camera files: what we say of them equals the truth that came with them."""
+"""Descriptions of real camera files agree with the known true values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def close(ours: Any, truth: Any) -> bool:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_inspect_says_the_truth(shared_data: Shared, name: str) -> None:
+def test_inspect_agrees_with_the_true_values(shared_data: Shared, name: str) -> None:
     path = shared_data(f"gopro/{name}")
     truth = json.loads(shared_data("gopro/ground_truth.json").read_text())[name]
     assert hashlib.sha256(path.read_bytes()).hexdigest() == truth["sha256"]
@@ -71,8 +71,8 @@ def test_every_sample_file_is_covered(shared_data: Shared) -> None:
 def test_table_for_people(shared_data: Shared) -> None:
     result = CliRunner().invoke(main, ["gopro", "inspect", str(shared_data("gopro/max-heromode.mp4"))])
     assert result.exit_code == 0
-    for word in ("GYRO", "197.4548", "rad/s", "315 frames", "15:45:32.009"):
-        assert word in result.stdout
+    for text in ("GYRO", "197.4548", "rad/s", "315 frames", "15:45:32.009"):
+        assert text in result.stdout
 
 
 def test_gyroscope_on_media_time(shared_data: Shared) -> None:
@@ -89,7 +89,7 @@ def test_gyroscope_on_media_time(shared_data: Shared) -> None:
     assert int(np.argmax(up)) == 2
 
 
-def test_times_of_pictures_are_exact(shared_data: Shared) -> None:
+def test_times_of_frames_are_exact(shared_data: Shared) -> None:
     path = shared_data("gopro/max-heromode.mp4")
     media = open_media(path)
     with av.open(str(path)) as container:
@@ -101,8 +101,8 @@ def test_times_of_pictures_are_exact(shared_data: Shared) -> None:
 
 
 def test_unreadable_files_are_one_line(shared_data: Shared, tmp_path: Path) -> None:
-    whole = shared_data("gopro/max-heromode.mp4").read_bytes()
-    (tmp_path / "cut.MP4").write_bytes(whole[: len(whole) // 2])
+    intact = shared_data("gopro/max-heromode.mp4").read_bytes()
+    (tmp_path / "cut.MP4").write_bytes(intact[: len(intact) // 2])
     (tmp_path / "noise.bin").write_bytes(bytes(range(256)) * 40)
     (tmp_path / "empty.raw").write_bytes(b"")
     for name, code in (("cut.MP4", 1), ("noise.bin", 1), ("empty.raw", 1), ("absent.MP4", 2), (".", 2)):
@@ -118,35 +118,35 @@ def test_unreadable_files_are_one_line(shared_data: Shared, tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_damaged_real_files_end_in_our_own_error(shared_data: Shared, tmp_path: Path, name: str) -> None:
-    """Cut files and flip bytes: an answer (marked where a part is missing) or one sentence, never anything else.
+    """Truncated files and changed bytes give a description, marked if incomplete, or an error of this package.
 
-    KITCHENSYNC_MUTATIONS says how often; 500 takes half a minute for all files.
+    KITCHENSYNC_MUTATIONS sets how many; 500 take half a minute for all files.
     """
     chance = np.random.default_rng(5)
-    whole = shared_data(f"gopro/{name}").read_bytes()
-    index = max(0, whole.find(b"moov") - 4)
+    intact = shared_data(f"gopro/{name}").read_bytes()
+    index = max(0, intact.find(b"moov") - 4)
     path = tmp_path / name
     previous = av.logging.get_level()
     av.logging.set_level(av.logging.PANIC)
-    told = 0
+    damaged_count = 0
     try:
         for number in range(int(os.environ.get("KITCHENSYNC_MUTATIONS", "40"))):
-            damaged = bytearray(whole)
+            damaged = bytearray(intact)
             if number % 4 == 0:
-                del damaged[int(chance.integers(index if number % 8 else 0, len(whole))) :]
-            for at in chance.integers(index, len(whole), size=int(chance.integers(1, 20))):
+                del damaged[int(chance.integers(index if number % 8 else 0, len(intact))) :]
+            for at in chance.integers(index, len(intact), size=int(chance.integers(1, 20))):
                 if at < len(damaged):
                     damaged[at] = chance.integers(256)
             path.write_bytes(damaged)
             try:
-                told += "damage" in json.loads(json.dumps(inspect(path)))
+                damaged_count += "damage" in json.loads(json.dumps(inspect(path)))
             except UnreadableMedia as error:
-                told += 1
+                damaged_count += 1
                 assert re.search(r"box \w+|moov|at byte \d+|not an MP4", str(error)), error  # noqa: PT017
                 assert "\n" not in str(error)  # noqa: PT017
     finally:
         av.logging.set_level(previous)
-    assert told > 5
+    assert damaged_count > 5
 
 
 @pytest.mark.slow
@@ -159,8 +159,8 @@ def test_files_are_closed(shared_data: Shared) -> None:
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
-def test_reordered_pictures_and_edit_lists(tmp_path: Path) -> None:
-    """B frames: stored order is not the order shown; the edit list hides the decoder's delay."""
+def test_reordered_frames_and_edit_lists(tmp_path: Path) -> None:
+    """With B frames the stored order differs from the shown order; the edit list hides the decoder's delay."""
     path = tmp_path / "b.mp4"
     with av.open(str(path), "w") as out:
         stream = out.add_stream(
@@ -178,7 +178,7 @@ def test_reordered_pictures_and_edit_lists(tmp_path: Path) -> None:
     assert media.frame_times_s.tolist() == [k * 1001 / 30000 for k in range(40)]
     for k in (0, 17, 39):
         with media.pictures() as pictures:
-            seen = pictures.at(k * 1001 / 30000, 64).rgb
-        assert abs(int(seen[32, 60, 0]) - 6 * k % 256) < 12
+            rgb = pictures.at(k * 1001 / 30000, 64).rgb
+        assert abs(int(rgb[32, 60, 0]) - 6 * k % 256) < 12
     assert media.payloads == []
     assert "device" not in inspect(path)

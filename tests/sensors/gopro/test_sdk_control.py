@@ -1,4 +1,4 @@
-"""The camera maker's library, its own classes, against the virtual camera: open, set, start, stop, list, close."""
+"""The classes of GoPro's library with the virtual camera: open, set, start, stop, list, close."""
 
 from __future__ import annotations
 
@@ -34,24 +34,26 @@ def camera(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     clock = MovedClock(runs=True)
     with virtual_camera(tmp_path, at_home=request.param == "cohn", clock=clock) as (gopro, url):
         if gopro.home is None:
-            made = wired(gopro.camera.serial, url)
+            sdk = wired(gopro.camera.serial, url)
         else:
-            made = at_home(
+            sdk = at_home(
                 "kitchen",
                 CameraAddress(url, gopro.home.username, gopro.home.password, gopro.home.certificate),
             )
-        with made:
-            yield gopro, made
+        with sdk:
+            yield gopro, sdk
 
 
-def test_a_whole_clip(camera: tuple[Any, SdkCamera], tmp_path: Path) -> None:
+def test_a_complete_clip(camera: tuple[Any, SdkCamera], tmp_path: Path) -> None:
     gopro, sdk = camera
     before = set(threading.enumerate())
 
     def made_by_the_library() -> list[threading.Thread]:
-        """All but those in which the virtual camera answers."""
+        """Return all new threads but those of the virtual camera."""
         new = set(threading.enumerate()) - before
-        return [one for one in new if "process_request" not in one.name and one.name != "gopro take"]
+        return [
+            thread for thread in new if "process_request" not in thread.name and thread.name != "gopro take"
+        ]
 
     sdk.open()
     assert made_by_the_library()
@@ -81,16 +83,16 @@ def test_the_clock_is_set_and_measured(camera: tuple[Any, SdkCamera]) -> None:
     begin_ns = host_ns()
     set_clock_now(sdk, 120)
     took_ns = host_ns() - begin_ns
-    found = measure_clock(sdk, limit_s=60.0)
-    assert found is not None
-    assert found.zone_minutes == 120
-    # What the camera really shows at that very moment, by its own inner clock (whole nanoseconds).
+    clock = measure_clock(sdk, limit_s=60.0)
+    assert clock is not None
+    assert clock.zone_minutes == 120
+    # The true time of the camera at this moment, by its inner clock.
     inner, anchor = gopro.camera.clock, utc_anchor()
     true_ns = inner._local_minus_utc_ns + gopro.camera.kitchen.utc_minus_host_ns
-    ours_ns = found.offset_ns + anchor.utc_ns - anchor.host_ns
-    assert abs(true_ns - ours_ns) < found.error_ns + 20_000_000
-    # It was set to the second that begins while we set it, at a moment of that time.
-    assert abs(found.offset_ns - 7200 * 10**9) < took_ns + found.error_ns
+    ours_ns = clock.offset_ns + anchor.utc_ns - anchor.host_ns
+    assert abs(true_ns - ours_ns) < clock.error_ns + 20_000_000
+    # The clock was set to a second that started during the call.
+    assert abs(clock.offset_ns - 7200 * 10**9) < took_ns + clock.error_ns
 
 
 def test_opening_a_camera_that_records_does_not_hang(camera: tuple[Any, SdkCamera]) -> None:
@@ -115,7 +117,7 @@ def test_a_camera_that_is_gone_is_one_line_in_time(tmp_path: Path) -> None:
         camera.open()
 
 
-def test_strangers_are_not_let_in(tmp_path: Path) -> None:
+def test_a_wrong_password_and_a_missing_certificate_are_refused(tmp_path: Path) -> None:
     with virtual_camera(tmp_path, at_home=True) as (gopro, url):
         assert gopro.home is not None
         with (

@@ -1,4 +1,4 @@
-"""The stream client against every state of a port; the server knows only the specification."""
+"""The stream client for every state of a port, with a server after the specification."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def read_to_end(client: StreamClient) -> tuple[list[bytes], StreamClosed]:
     ],
     ids=["tiny", "gyroscope", "video", "raw depth", "mixed"],
 )
-def test_a_whole_stream_arrives_byte_for_byte(
+def test_a_complete_stream_arrives_byte_for_byte(
     headset: Headset, spec: object, sizes: tuple[int, int], count: int
 ) -> None:
     assert isinstance(spec, type(GYRO))
@@ -107,11 +107,11 @@ def test_a_stream_without_configuration(headset: Headset) -> None:
 
 
 @pytest.mark.parametrize("lost", [1, 63, 64, 100, 140, 141, 152, 163])
-def test_a_close_inside_a_packet_is_told_apart(headset: Headset, lost: int) -> None:
+def test_a_close_inside_a_packet_is_recognized(headset: Headset, lost: int) -> None:
     sent = some_packets(4, (100, 100))
-    whole = b"".join(sent)
+    stream_bytes = b"".join(sent)
     with (
-        headset({GYRO.port: sender(whole[:-lost])}) as host,
+        headset({GYRO.port: sender(stream_bytes[:-lost])}) as host,
         StreamClient(GYRO, host, b"\x01") as client,
     ):
         got, ended = read_to_end(client)
@@ -146,7 +146,7 @@ def test_an_absurd_size_is_named_and_takes_no_memory(headset: Headset) -> None:
         assert len(client._buffer) <= 2**20
 
 
-def test_the_buffer_never_outgrows_the_kind(headset: Headset) -> None:
+def test_the_buffer_is_limited_by_the_kind(headset: Headset) -> None:
     sent = some_packets(3, (PV.max_payload_bytes, PV.max_payload_bytes))
     with headset({PV.port: sender(b"".join(sent))}) as host, StreamClient(PV, host, b"\x01") as client:
         assert [len(client.read_frame()) for _ in sent] == [len(frame) for frame in sent]
@@ -188,16 +188,16 @@ def read_through_stalls(client: StreamClient) -> list[bytes]:
             return got
 
 
-def test_a_stall_then_more_loses_nothing(headset: Headset) -> None:
+def test_nothing_is_lost_after_a_stall(headset: Headset) -> None:
     sent = some_packets(2, (100, 100))
-    whole = b"".join(sent)
+    stream_bytes = b"".join(sent)
     release = threading.Event()
 
     def stall(sock: socket.socket) -> None:
         assert sock.recv(100) == b"\x01"
-        sock.sendall(whole[:200])
+        sock.sendall(stream_bytes[:200])
         release.wait(60)
-        sock.sendall(whole[200:])
+        sock.sendall(stream_bytes[200:])
 
     with (
         headset({GYRO.port: stall}) as host,
@@ -218,7 +218,7 @@ def test_stop_wakes_a_blocked_read(headset: Headset) -> None:
         sock.sendall(good)
         release.wait(60)
 
-    seen: list[Exception] = []
+    errors: list[Exception] = []
     reading = threading.Event()
 
     def read(client: StreamClient) -> None:
@@ -227,7 +227,7 @@ def test_stop_wakes_a_blocked_read(headset: Headset) -> None:
             reading.set()
             client.read_frame()
         except StreamStopped as error:
-            seen.append(error)
+            errors.append(error)
 
     with headset({GYRO.port: once}) as host, StreamClient(GYRO, host, b"\x01") as client:
         thread = threading.Thread(target=read, args=(client,))
@@ -238,9 +238,9 @@ def test_stop_wakes_a_blocked_read(headset: Headset) -> None:
         thread.join(timeout=60)
         assert not thread.is_alive()
         release.set()
-    assert len(seen) == 1
-    assert isinstance(seen[0], StreamStopped)
-    assert seen[0].at_boundary
+    assert len(errors) == 1
+    assert isinstance(errors[0], StreamStopped)
+    assert errors[0].at_boundary
 
 
 def test_stop_before_connect(loopback_host: str) -> None:
@@ -261,13 +261,13 @@ def test_a_reset_is_a_close(headset: Headset) -> None:
 
 
 def test_mutated_streams_end_in_our_own_errors(headset: Headset) -> None:
-    """Bits flipped anywhere in the framing: every connection ends in words, within the kind's memory."""
+    """With flipped bits every connection ends in an error of this package, within the memory of the kind."""
     chance = random.Random(7)
-    whole = b"".join(some_packets(30, (0, 200)))
+    stream_bytes = b"".join(some_packets(30, (0, 200)))
 
     def mutated(sock: socket.socket) -> None:
         assert sock.recv(100) == b"\x01"
-        data = bytearray(whole)
+        data = bytearray(stream_bytes)
         for _ in range(chance.randint(1, 6)):
             data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         sock.sendall(data)
@@ -286,7 +286,7 @@ def test_mutated_streams_end_in_our_own_errors(headset: Headset) -> None:
 
 
 def taken_to_end(client: StreamClient) -> tuple[list[memoryview], Exception]:
-    """Take whatever is there again and again, keeping every view, as the receiver of many streams does."""
+    """Take available frames repeatedly and keep every view, like the receiver of many streams."""
     got: list[memoryview] = []
     while True:
         select.select([client], [], [], 10)
@@ -300,8 +300,8 @@ def taken_to_end(client: StreamClient) -> tuple[list[memoryview], Exception]:
     ("spec", "sizes", "count"),
     [(GYRO, (0, 40_000), 300), (AHAT, (900_000, 1_300_000), 12), (PV, (0, 9), 5000)],
 )
-def test_frames_that_are_taken_stay_as_they_are(headset: Headset, spec, sizes, count):
-    """Views of all frames are compared at the end, when their buffers could long have been used again."""
+def test_frames_do_not_change_after_they_are_read(headset: Headset, spec, sizes, count):
+    """Views of all frames are compared at the end, when their buffers might have been reused."""
     sent = some_packets(count, sizes, spec.pose_bytes)
     with headset({spec.port: sender(b"".join(sent))}) as host:
         client = StreamClient(spec, host, b"\x01")
@@ -313,7 +313,7 @@ def test_frames_that_are_taken_stay_as_they_are(headset: Headset, spec, sizes, c
     assert ended.at_boundary
 
 
-def test_whole_frames_are_taken_before_an_absurd_one_is_refused(headset: Headset):
+def test_complete_frames_are_read_before_an_absurd_one_is_refused(headset: Headset):
     sent = some_packets(5, (10, 2000))
     garbage = struct.pack("<QI", 1, 0xFFFF_FFF0) + bytes(5000)
     with headset({GYRO.port: sender(b"".join(sent) + garbage)}) as host:
@@ -326,12 +326,12 @@ def test_whole_frames_are_taken_before_an_absurd_one_is_refused(headset: Headset
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel does not say when bytes came")
-def test_what_is_taken_late_came_when_it_was_sent(headset: Headset, monkeypatch):
-    """A kernel that was asked for times just now begins with some later packet."""
-    asked = queue.SimpleQueue()
+def test_frames_that_are_read_late_have_their_arrival_times(headset: Headset, monkeypatch):
+    """The kernel gives times only for packets some time after they are enabled, so the first may lack them."""
+    requests = queue.SimpleQueue()
 
     def script(sock: socket.socket) -> None:
-        while asked.get(timeout=60):
+        while requests.get(timeout=60):
             sock.sendall(packet(1, bytes(500), bytes(GYRO.pose_bytes)))
 
     with headset({GYRO.port: script}) as host:
@@ -340,7 +340,7 @@ def test_what_is_taken_late_came_when_it_was_sent(headset: Headset, monkeypatch)
 
         def is_known() -> bool:
             before_ns = host_ns()
-            asked.put(True)
+            requests.put(True)
             select.select([client], [], [], 60)
             here_ns = host_ns()
             until(lambda: host_ns() > here_ns + 20_000_000, "a late look")
@@ -352,47 +352,47 @@ def test_what_is_taken_late_came_when_it_was_sent(headset: Headset, monkeypatch)
         right = time.time_ns
         for step_ns in (3600 * 10**9, -3600 * 10**9):
             monkeypatch.setattr(time, "time_ns", lambda step_ns=step_ns: right() + step_ns)
-            asked.put(True)
+            requests.put(True)
             select.select([client], [], [], 60)
             looked_ns = host_ns()
             assert client.take()
             assert client.arrived_ns >= looked_ns, "UTC was set meanwhile"
-        asked.put(False)
+        requests.put(False)
         client.close()
 
 
 class Scripted(StreamClient):
-    """What it receives is there since the moment that it was made, and no socket of ours holds more at once."""
+    """A client whose data all arrived when it was created, more than a socket can hold."""
 
-    def __init__(self, there: bytes) -> None:
+    def __init__(self, data: bytes) -> None:
         super().__init__(GYRO, "nowhere", b"")
-        self.there, self.since_ns, self.since_utc_ns = there, host_ns(), time.time_ns()
+        self.unread, self.since_ns, self.since_utc_ns = data, host_ns(), time.time_ns()
 
     def _receive_some(self, space: memoryview, flags: int) -> bool:
-        if not self.there:
+        if not self.unread:
             raise BlockingIOError
-        part, self.there = self.there[: len(space)], self.there[len(space) :]
+        part, self.unread = self.unread[: len(space)], self.unread[len(space) :]
         space[: len(part)] = part
         self._end += len(part)
         self._arrived_utc_ns = self.since_utc_ns
         return len(part) < len(space)
 
 
-def test_what_a_reading_had_no_room_for_is_expected_and_came_when_it_came():
+def test_data_beyond_the_buffer_are_expected_with_their_arrival_times():
     sent = some_packets(40, (60_000, 60_000), GYRO.pose_bytes)
     client, got = Scripted(b"".join(sent)), []
     until(lambda: host_ns() > client.since_ns + 300_000_000, "a late look")
-    while client.there:
+    while client.unread:
         looked_ns = host_ns()
         got += client.take()
         assert client.since_ns <= client.arrived_ns < looked_ns
-        assert client.expects_more == bool(client.there or client._end > client._start)
+        assert client.expects_more == bool(client.unread or client._end > client._start)
     assert [bytes(view) for view in got] == sent
     assert client.take() == []
 
 
-def test_after_a_frame_that_filled_its_room_more_is_expected():
-    """One of raw grey pictures needs a slab of its own, so its end tells nothing of what lies behind it."""
+def test_more_is_expected_after_a_frame_that_filled_its_buffer():
+    """A raw grey image needs its own slab, so a full read does not show whether more data follow."""
     vlc = STREAMS["vlc_leftfront"]
     ours, theirs = socket.socketpair()
     client = StreamClient(vlc, "nowhere", b"")

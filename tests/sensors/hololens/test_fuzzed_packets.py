@@ -1,4 +1,4 @@
-"""Thousands of mutated packets of every stream kind: our own error or a frame, never a crash, a hang or a flood.
+"""Thousands of mutated packets of every stream give an error of this package or a frame, within time and memory.
 
 KITCHENSYNC_FUZZ_PACKETS sets how many of each kind. `make fuzz` decodes far more of them, without the socket.
 """
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def mutated(frame: bytes, rng: random.Random) -> bytes:
-    """Change bits, sizes, lengths, or nothing."""
+    """Return a frame with changed bits, sizes or lengths, or unchanged."""
     data = bytearray(frame)
     for _ in range(rng.choice((0, 1, 1, 2, 8))):
         kind = rng.randrange(6)
@@ -54,7 +54,7 @@ def limit_of(name: str) -> int:
 
 
 class Peer(threading.Thread):
-    """Sends what it is told on one connection each, then closes."""
+    """Sends each batch on its own connection, and closes it."""
 
     def __init__(self, batches: list[bytes]) -> None:
         super().__init__()
@@ -83,42 +83,42 @@ def fuzz(name: str, packets: int, seed: int = 1) -> SimpleNamespace:
     peer = Peer(batches)
     peer.start()
     here = replace(spec, port=peer.port)
-    seen = SimpleNamespace(frames=0, absurd=0, unreadable=0, largest=0)
+    counts = SimpleNamespace(frames=0, absurd=0, unreadable=0, largest=0)
     for _ in batches:
         with StreamClient(here, "127.0.0.1", b"", 5, 20, 20) as client:
             try:
                 while True:
                     _, payload, _ = wire.split_frame(client.read_frame(), spec.pose_bytes)
-                    seen.frames += 1
+                    counts.frames += 1
                     try:
                         read_all_of(name, payload)
                     except SensorError:
-                        seen.unreadable += 1
+                        counts.unreadable += 1
             except AbsurdSize:
-                seen.absurd += 1
+                counts.absurd += 1
             except StreamClosed:
                 pass
-            seen.largest = max(seen.largest, len(client._buffer))
+            counts.largest = max(counts.largest, len(client._buffer))
     peer.join()
-    return seen
+    return counts
 
 
 @pytest.mark.parametrize("name", list(STREAMS))
 def test_mutated_packets(name: str) -> None:
     before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    seen = fuzz(name, PACKETS)
+    counts = fuzz(name, PACKETS)
     limit = STREAMS[name].max_payload_bytes + 12 + STREAMS[name].pose_bytes
-    assert seen.largest <= max(limit, 64 * 1024), "memory beyond the kind's largest packet"
-    assert seen.frames >= PACKETS, "every packet whose frame is whole is read"
-    assert seen.absurd > 0
+    assert counts.largest <= max(limit, 64 * 1024), "more memory than the largest packet"
+    assert counts.frames >= PACKETS, "every complete frame is read"
+    assert counts.absurd > 0
     grown_mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib) / 1024
     assert grown_mib < 64 + 20 * PACKETS * 2000 / 2**20, f"{grown_mib:.0f} MiB more"
     print(
-        f"{name}: {PACKETS} packets, {seen.frames} frames, {seen.absurd} absurd, {seen.unreadable} unreadable"
+        f"{name}: {PACKETS} packets, {counts.frames} frames, {counts.absurd} absurd, {counts.unreadable} unreadable"
     )
 
 
-def test_other_streams_are_untouched() -> None:
+def test_other_streams_are_not_affected() -> None:
     rng = random.Random(3)
     good = [wire.join_frame(k, sample("gyroscope", rng), bytes(64)) for k in range(300)]
     peer = Peer([b"".join(good)])
@@ -136,10 +136,10 @@ def test_other_streams_are_untouched() -> None:
     assert got == good
 
 
-def test_garbage_pictures_are_named_and_the_rest_is_decoded() -> None:
+def test_garbage_frames_are_named_and_the_rest_is_decoded() -> None:
     rng = random.Random(4)
-    told: list[int] = []
+    reported: list[int] = []
     units = [rng.randbytes(rng.randrange(1, 2000)) for _ in range(min(PACKETS, 2000))]
     for codec in ("h264", "h265"):
-        assert list(video.decode_units(codec, units, lambda index, _: told.append(index))) == []
-    assert sorted(told) == sorted([*range(len(units))] * 2)
+        assert list(video.decode_units(codec, units, lambda index, _: reported.append(index))) == []
+    assert sorted(reported) == sorted([*range(len(units))] * 2)

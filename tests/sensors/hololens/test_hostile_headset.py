@@ -1,4 +1,4 @@
-"""A headset that means harm: reading from it ends or goes on within the memory of its largest packet."""
+"""Reading from a hostile headset ends or continues within the memory of its largest packet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kitchensync.virtual_kitchen.headset import hostile
 
 @contextlib.contextmanager
 def headset(kind: str, is_read: threading.Event) -> Iterator[int]:
-    """Serve one connection: a whole packet and, once that is read, what the kind sends."""
+    """Serve one connection: a complete packet and, once that is read, what this kind sends."""
     stopping = threading.Event()
     frame = wire.join_frame(10**9, bytes(32 * 11), bytes(64))
     with socket.create_server(("127.0.0.1", 0)) as listener:

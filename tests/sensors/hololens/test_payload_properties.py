@@ -1,4 +1,4 @@
-"""What goes in must come out, and garbage must end in our own error: for every stream of the default set."""
+"""Payloads of every default stream survive encoding and decoding, and garbage gives an error of this package."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ blobs = st.binary(min_size=1, max_size=300)
 
 
 def records(dtype: np.dtype) -> st.SearchStrategy[np.ndarray]:
-    """Any bytes of the right length, viewed as a record: also NaNs keep their bits."""
+    """Draw any bytes of the right length, viewed as a record, so that NaNs keep their bits."""
     return st.binary(min_size=dtype.itemsize, max_size=dtype.itemsize).map(
         lambda b: np.frombuffer(b, dtype)[0]
     )
@@ -106,7 +106,7 @@ def test_ahat_depth_wraps_at_1024_and_planes_equal_nv12() -> None:
     picture = pack_nv12(depth, ab.astype(np.uint16))
     depth_back, ab_back = depth_ahat.unpack_nv12(picture)
     assert not depth_back.any()
-    # The specification's rule for a planar decoder, straight from its words.
+    # The specification's rule for a planar decoder.
     u, v = (
         picture[512:].reshape(-1)[0::2].reshape(256, 256),
         picture[512:].reshape(-1)[1::2].reshape(256, 256),
@@ -119,7 +119,7 @@ def test_ahat_depth_wraps_at_1024_and_planes_equal_nv12() -> None:
     np.testing.assert_array_equal(depth_ahat.unpack_planes(picture[:512], u, v)[1], by_words)
 
 
-def test_raw_ahat_is_two_pictures() -> None:
+def test_raw_ahat_is_two_images() -> None:
     both = np.arange(2 * 512 * 512, dtype=np.uint32).astype("<u2")
     depth, ab = depth_ahat.raw_images(both.tobytes())
     assert (depth[0, 1], ab[0, 0], ab[511, 511]) == (1, both[512 * 512], both[-1])

@@ -1,4 +1,4 @@
-"""Remote configuration, against a responder that knows only the command table of the specification."""
+"""Remote configuration, with a server after the command table of the specification."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Headset = Callable[[dict[int, Callable[[socket.socket], None]]], AbstractContext
 
 
 class Device:
-    """The state behind ports 3809 and 3810: the camera comes on `delay` polls after it was started."""
+    """The state behind ports 3809 and 3810; the camera is on `delay` polls after its start."""
 
     def __init__(self, delay: int = 2, works: bool = True) -> None:
         self.on, self.pending, self.delay, self.works = False, -1, delay, works
@@ -72,11 +72,11 @@ class Device:
         return {3809: self.remote, 3810: self.pv}
 
 
-def test_a_headset_is_virtual_where_the_simulator_says_so_and_nowhere_else(headset: Headset) -> None:
+def test_a_headset_is_virtual_only_if_the_simulator_announces_it(headset: Headset) -> None:
     with headset(Device().scripts) as host:
-        assert not remote.is_virtual(host)  # it speaks as a real one does
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as said:
-            said.bind(f"\0kitchensync-virtual-headset/{host}")
+        assert not remote.is_virtual(host)  # it answers like a real one
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as name_socket:
+            name_socket.bind(f"\0kitchensync-virtual-headset/{host}")
             assert remote.is_virtual(host)
         assert not remote.is_virtual(host)
     assert not remote.is_virtual("no-such-host.invalid")
@@ -100,7 +100,7 @@ def test_camera_on_and_off(headset: Headset) -> None:
     with headset(device.scripts) as host:
         start_pv(host)
         assert device.on
-        start_pv(host)  # left on by somebody: closed first
+        start_pv(host)  # the camera was left on, so it is closed first
         stop_pv(host)
         assert not device.on
     assert [message[0] for message in device.pv_messages] == [7, 11, 7, 11]
@@ -145,7 +145,7 @@ def test_version_rule() -> None:
             parse_version(wrong)
 
 
-def test_an_app_that_takes_the_connection_and_drops_it_is_a_stream_error(loopback_host, monkeypatch):
+def test_a_connection_that_is_dropped_is_a_stream_error(loopback_host, monkeypatch):
     """Any other error would end the front camera's stream for the whole recording."""
     monkeypatch.setattr(remote, "STOP_PV", bytes(64 << 20))  # so much that the drop comes while it is sent
 

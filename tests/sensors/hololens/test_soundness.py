@@ -1,4 +1,4 @@
-"""Packets that nobody can decode are seen by their form; good ones, and those without a picture, pass."""
+"""Packets that cannot be decoded are recognized by their form; good ones, and those without a frame, pass."""
 
 from __future__ import annotations
 
@@ -71,27 +71,27 @@ ENDS_ANYWHERE = (UNIT, b"PNG")  # whatever a picture's last byte is, only its de
     ("name", "payload", "profile"),
     [case for case in GOOD if not any(part in case[1] for part in ENDS_ANYWHERE)],
 )
-def test_a_packet_that_lacks_its_last_byte_does_not(name: str, payload: bytes, profile: Profile) -> None:
+def test_packets_without_their_last_byte_are_refused(name: str, payload: bytes, profile: Profile) -> None:
     with pytest.raises(SensorError):
         look(name, payload[:-1], profile)
 
 
-def test_five_microphones_are_told_from_two() -> None:
+def test_five_microphones_are_not_accepted_as_two() -> None:
     look("microphone", bytes(20), Profile(microphone="array"))
     with pytest.raises(SensorError, match="multiple of 20"):
         look("microphone", bytes(24), Profile(microphone="array"))
 
 
-def test_samples_that_are_no_numbers_do_not_pass() -> None:
+def test_samples_that_are_not_finite_are_refused() -> None:
     samples = np.zeros(315, imu.SAMPLE)
     samples["xyz"][100, 1] = np.nan
-    with pytest.raises(SensorError, match="no numbers"):
+    with pytest.raises(SensorError, match="not numbers"):
         look("gyroscope", imu.encode_samples(samples), Profile())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "format_"), FORMATS)
 @given(payload=st.binary(max_size=200))
-def test_whatever_comes_ends_in_our_own_error(name: str, format_: dict[str, Any], payload: bytes) -> None:
+def test_any_bytes_end_in_our_own_error(name: str, format_: dict[str, Any], payload: bytes) -> None:
     with contextlib.suppress(SensorError):
         STREAMS[name].check(payload, format_)

@@ -29,7 +29,7 @@ def hexed(text: str) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("made", "example"),
+    ("command", "example"),
     [
         (
             commands.focus(3, value_mm=3000),
@@ -56,8 +56,8 @@ def hexed(text: str) -> bytes:
         (STREAMS["microphone"].configure(Profile(microphone="array")), "ff 2b"),
     ],
 )
-def test_bytes_to_send(made: bytes, example: str) -> None:
-    assert made == hexed(example)
+def test_bytes_to_send(command: bytes, example: str) -> None:
+    assert command == hexed(example)
 
 
 def test_extended_streams_open_their_subsystem_in_the_same_connection() -> None:
@@ -85,7 +85,7 @@ def test_longthrow_tail_and_png() -> None:
             depth_longthrow.images(depth_longthrow.decode(wrong).png)
 
 
-def test_longthrow_channel_order_is_the_specifications() -> None:
+def test_longthrow_channel_order_is_as_specified() -> None:
     import cv2
 
     depth = np.zeros((288, 320), np.uint16)
@@ -166,7 +166,7 @@ def test_device_lists() -> None:
         calibration.parse(STREAMS["extended_video"], answer[:-1])
 
 
-def test_order_lengths_are_the_tables() -> None:
+def test_lengths_of_commands_are_as_specified() -> None:
     lengths = {
         commands.switch(Command.PV_MARKER, True): 5,
         commands.number(Command.PV_HDR, 1): 5,
@@ -174,7 +174,7 @@ def test_order_lengths_are_the_tables() -> None:
         commands.camera_orders(Profile()): 0,
         commands.camera_orders(Profile(pv_focus_mm=500, pv_exposure_us=8000, pv_white_balance_k=4600)): 40,
     }
-    assert {made: len(made) for made in lengths} == lengths
+    assert {command: len(command) for command in lengths} == lengths
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_order_lengths_are_the_tables() -> None:
         lambda: commands.number(Command.PV_SCENE_MODE, 1),
     ],
 )
-def test_values_that_the_headset_would_close_on_are_refused_here(wrong: object) -> None:
+def test_values_that_close_the_connection_are_refused(wrong: object) -> None:
     with pytest.raises(UnsupportedFormat, match="choose one of"):
         wrong()  # type: ignore[operator]
 
@@ -230,7 +230,7 @@ def test_garbage_ends_in_our_own_error(garbage: bytes) -> None:
             assert "\n" not in str(error)  # noqa: PT017 (either outcome is right, a third is not)
 
 
-def test_every_stream_has_a_file_of_its_own_or_of_its_family() -> None:
+def test_every_stream_has_a_module() -> None:
     import importlib
 
     for name, spec in STREAMS.items():

@@ -1,4 +1,4 @@
-"""Every byte example of the wire specification, as written there."""
+"""Every byte example of the wire specification."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_short_configurations() -> None:
     assert STREAMS["spatial_input"].configure(Profile()) == b""
 
 
-def test_catalogue_is_whole() -> None:
+def test_catalogue_is_complete() -> None:
     ports = {
         "pv": 3810,
         "depth_ahat": 3804,
@@ -139,7 +139,7 @@ def test_catalogue_is_whole() -> None:
         headset_stream("gyro")
 
 
-def test_describe_says_what_a_profile_loses() -> None:
+def test_describe_lists_losses_of_a_profile() -> None:
     assert any("4 mm" in loss for loss in STREAMS["depth_ahat"].describe(Profile())["loses"])
     assert STREAMS["depth_ahat"].describe(Profile(link="wired"))["loses"] == []
 

@@ -1,4 +1,4 @@
-"""Decoding access units, made here by an encoder with the headset's habits: delimiter, no B frames."""
+"""Decoding of access units, encoded like on the headset: with delimiter, without B frames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AUD = b"\x00\x00\x00\x01\x09\x10"
 
 
 def picture(k: int) -> np.ndarray:
-    """A moving bright bar, NV12-like planar 4:2:0, 64x64."""
+    """Return a frame of a moving bright bar, planar 4:2:0, 64x64."""
     image = np.full((96, 64), 128, np.uint8)
     image[:64] = 30
     image[:64, 4 * k : 4 * k + 8] = 220
@@ -51,15 +51,15 @@ def units(codec: str) -> list[bytes]:
         frame.pts = k
         packets += context.encode(frame)
     packets += context.encode(None)
-    made = [bytes(packet) for packet in packets]
-    return [AUD + unit for unit in made] if codec == "h264" else made
+    encoded = [bytes(packet) for packet in packets]
+    return [AUD + unit for unit in encoded] if codec == "h264" else encoded
 
 
 @pytest.mark.parametrize("codec", ["h264", "h265"])
-def test_pictures_come_in_order_one_for_each_unit(codec: str) -> None:
-    made = units(codec)
-    assert [video.is_key_frame(codec, unit) for unit in made] == [k % GOP == 0 for k in range(COUNT)]
-    decoded = list(video.decode_units(codec, made))
+def test_each_unit_gives_one_frame_in_order(codec: str) -> None:
+    stored = units(codec)
+    assert [video.is_key_frame(codec, unit) for unit in stored] == [k % GOP == 0 for k in range(COUNT)]
+    decoded = list(video.decode_units(codec, stored))
     assert [index for index, _ in decoded] == list(range(COUNT))
     for index, frame in decoded:
         bar = frame.to_ndarray()[:64].mean(axis=0)
@@ -68,15 +68,17 @@ def test_pictures_come_in_order_one_for_each_unit(codec: str) -> None:
 
 
 @pytest.mark.parametrize("codec", ["h264", "h265"])
-def test_bad_units_are_told_by_number_and_the_rest_is_read(codec: str) -> None:
-    made = units(codec)
-    made[7] = b"\x00\x00\x00\x01" + bytes([0xFF]) * 40
-    made[8] = b""
-    told: dict[int, str] = {}
-    good = [index for index, _ in video.decode_units(codec, made, lambda i, why: told.setdefault(i, why))]
-    assert set(good) | set(told) == set(range(COUNT))
-    assert not set(good) & set(told)
-    assert {7, 8} <= set(told)
+def test_bad_units_are_reported_by_number_and_the_rest_is_read(codec: str) -> None:
+    stored = units(codec)
+    stored[7] = b"\x00\x00\x00\x01" + bytes([0xFF]) * 40
+    stored[8] = b""
+    reasons: dict[int, str] = {}
+    good = [
+        index for index, _ in video.decode_units(codec, stored, lambda i, why: reasons.setdefault(i, why))
+    ]
+    assert set(good) | set(reasons) == set(range(COUNT))
+    assert not set(good) & set(reasons)
+    assert {7, 8} <= set(reasons)
     assert set(range(7)) | {10, 11} <= set(good)
 
 
@@ -97,7 +99,7 @@ def test_an_unknown_codec_is_refused() -> None:
         next(video.decode_units("av1", []))
 
 
-def test_depth_from_a_decoded_picture() -> None:
+def test_depth_from_a_decoded_frame() -> None:
     luma = np.arange(512 * 512, dtype=np.uint32).reshape(512, 512).astype(np.uint8)
     chroma = np.arange(256 * 512, dtype=np.uint32).astype(np.uint8)
     planar = np.concatenate([luma.reshape(-1), chroma[0::2], chroma[1::2]]).reshape(768, 512)

@@ -1,6 +1,7 @@
-"""Reads of a recording in workers, apart from pytest: `python forked_readers.py RECORDING fork|spawn LOOKED`.
+"""Read a recording in workers, outside pytest: `python forked_readers.py RECORDING fork|spawn PARENT`.
 
-With `looked` this process reads something itself first. It prints whether all workers read what it reads.
+With `reads-first` as PARENT this process itself reads before it starts workers. It prints how many streams there are,
+and whether all workers read the same values as it.
 """
 
 from __future__ import annotations
@@ -28,31 +29,31 @@ def of_instant(instants: Any, number: int) -> str:
     return hashlib.sha256(b"".join(np.ascontiguousarray(values[name]).tobytes() for name in READ)).hexdigest()
 
 
-def main(path: str, method: str, looked: str) -> None:
+def main(path: str, method: str, parent: str) -> None:
     rec = ks.open(path)
-    there = [name for name in STREAMS if name in rec.streams or name in rec.attributes]
-    tasks: list[Any] = [(of_stream, (rec[name], number)) for name in there for number in (5, 9, 7, 8)]
+    names = [name for name in STREAMS if name in rec.streams or name in rec.attributes]
+    tasks: list[Any] = [(of_stream, (rec[name], number)) for name in names for number in (5, 9, 7, 8)]
     instants = rec.instants(10, *rec.overlap, read=READ)
     tasks += [(of_instant, (instants, number)) for number in range(0, 40, 5)]
-    if looked == "looked":
+    if parent == "reads-first":
         for read, (source, number) in tasks:
             read(source, number + 1)
     SHARED.extend(tasks)
     with multiprocessing.get_context(method).Pool(2) as pool:
-        if method == "fork":  # with what the parent holds open, as the workers of a data loader get it
-            found = pool.map(shared, range(len(tasks)), chunksize=1)
+        if method == "fork":  # with the open files of the parent, like the workers of a data loader
+            from_workers = pool.map(shared, range(len(tasks)), chunksize=1)
         else:
-            found = [pool.apply(read, given) for read, given in tasks]
-    own = [read(*given) for read, given in tasks]
-    print(len(there), found == own)
+            from_workers = [pool.apply(read, args) for read, args in tasks]
+    own = [read(*args) for read, args in tasks]
+    print(len(names), from_workers == own)
 
 
 SHARED: list[Any] = []
 
 
 def shared(number: int) -> str:
-    read, given = SHARED[number]
-    return str(read(*given))
+    read, args = SHARED[number]
+    return str(read(*args))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Any
 from kitchensync.dataset.annotation.forms.frame_times import MOST_FPS
 from kitchensync.shell.untrusted_json import BadJson, parse_json
 from kitchensync.task_graphs.errors import BadGraph
-from kitchensync.task_graphs.formats.strict_json import Reader, refuse_half_letters
+from kitchensync.task_graphs.formats.strict_json import Reader, refuse_lone_surrogates
 
 MOST_BYTES = 256 << 20
 OF_FILM = ("fps", "frames", "proxy_sha256")
@@ -57,7 +57,7 @@ def parse_export(content: bytes, name: str) -> list[Task]:
         found = parse_json(content, most_bytes=MOST_BYTES)
     except BadJson as error:
         raise BadGraph(name, "", str(error)) from error
-    refuse_half_letters(found, content.decode(), name)
+    refuse_lone_surrogates(found, content.decode(), name)
     return tasks_of(read.array(found, ""), name)
 
 

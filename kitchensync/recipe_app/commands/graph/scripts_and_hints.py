@@ -20,8 +20,13 @@ from kitchensync.task_graphs.mistakes.hints import (
     texts_after,
 )
 from kitchensync.task_graphs.mistakes.induced import induce as draw_errors
-from kitchensync.task_graphs.mistakes.scripts import GENERATOR, ScriptRequest, draw_script
-from kitchensync.task_graphs.mistakes.wording import cautions, say
+from kitchensync.task_graphs.mistakes.scripts import (
+    GENERATOR,
+    ScriptRequest,
+    cautions,
+    draw_script,
+    script_sentences,
+)
 from kitchensync.task_graphs.text.safety import must_stay
 
 if TYPE_CHECKING:
@@ -141,7 +146,7 @@ def _answer(graph: Graph, wish: ScriptRequest, drawn: Script, errors: dict[int, 
         "generator": GENERATOR,
         "sampler": drawn.sampler,
         "verified": True,
-        "wording": say(graph, drawn) + induced,
+        "wording": script_sentences(graph, drawn) + induced,
         "cautions": cautions(graph, drawn),
     }
 

@@ -31,7 +31,7 @@ from kitchensync.task_graphs.formats.by_name import (
 )
 from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.drawing import draw
-from kitchensync.task_graphs.order.edit import tell, with_inner_edges
+from kitchensync.task_graphs.order.edit import order_facts, with_inner_edges
 from kitchensync.task_graphs.text.recipe_text import in_written_order
 from kitchensync.task_graphs.text.wordings import with_wording
 
@@ -79,13 +79,13 @@ def write_recipe(tools: Tools, visitor: Asking, body: WrittenRecipe) -> JsonObje
 def check_order(request: Request, tools: Tools, recipe: str, body: OrderEdges) -> JsonObject:
     """Report what these edges would make of a recipe, and where to draw its steps; nothing is kept."""
     graph = with_inner_edges(_edited(tools, recipe, body).graph, body.edges)
-    told = tell(graph)
+    told = order_facts(graph)
     return {
         "cycle": told.cycle,
         "redundant": told.redundant,
         "count": "" if told.total is None else words_of(request)("choose.orders", count=told.total),
         "orders": told.orders,
-        **draw(graph).told(),
+        **draw(graph).as_json(),
     }
 
 

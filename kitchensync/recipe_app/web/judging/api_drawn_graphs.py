@@ -77,7 +77,7 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> JsonObject:
         "steps": [[step.node, step.text] for step in graph.numbered.steps],
         "mine": sorted(mine),
         "fastened": sorted(fastened(work.ops, visitor.actor)),
-        **draw(graph_with(graph, mine)).told(),
+        **draw(graph_with(graph, mine)).as_json(),
         "evidence": [told(one) for one in evidence_of(graph_with(graph, mine), states)],
         "contradicted": contradicted(graph, states),
         "films": [[name, row["created_utc_ns"]] for name, row in rows.items() if row["folder"]],

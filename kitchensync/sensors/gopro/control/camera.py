@@ -1,7 +1,7 @@
 """Control a GoPro over plain HTTP (USB, or its own access point): state, shutter, clock, media list.
 
-Every wait has a time limit. Only questions and the stop command are repeated after a lost answer: a start that
-may have been heard is never sent twice.
+Every wait has a time limit. Only requests for state and the stop command are repeated after a lost answer; a start
+command is never sent twice, since the camera may have received it.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ RETRY_S = 0.3
 POLL_S = 0.2
 START_TIMEOUT_S = 10.0
 HEARD_S = 1.5
-"So long after a start whose answer was lost a camera that heard it may take to show that it records."
+"Time a camera may take to report that it records, after the answer to its start command was lost, seconds."
 IDLE_TIMEOUT_S = 30.0
 
 
 class GoProHttp:
-    """One camera at `http://host:port` (or an `CameraAddress`); a context manager. Calls block; use one thread."""
+    """One camera at `http://host:port` or a `CameraAddress`; a context manager. Calls block; use one thread."""
 
     def __init__(self, address: CameraAddress | str, timeout_s: float = 5.0) -> None:
         self.entry = entry_of(address)
         self.base_url = self.entry.base_url
         self._timeout_s = timeout_s
-        self.entry.connection(timeout_s, TimeLimit())  # an address that is none is refused here
+        self.entry.connection(timeout_s, TimeLimit())  # raises CameraLost for an invalid address
 
     def __enter__(self) -> GoProHttp:
         return self
@@ -51,25 +51,25 @@ class GoProHttp:
         self.close()
 
     def close(self) -> None:
-        """Nothing stays open: each request has a connection of its own."""
+        """Do nothing: each request has its own connection."""
 
     def open(self) -> None:
-        """Begin a session, where the way to the camera needs one; plain HTTP does not."""
+        """Open a session, if the connection needs one; plain HTTP does not."""
 
-    # --- questions --------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     def info(self) -> CameraInfo:
-        """Ask for model, firmware and serial number."""
+        """Request model, firmware and serial number."""
         raw = self._ask("/gopro/camera/info")
         nested = raw.get("info")
-        facts = nested if isinstance(nested, dict) else raw
+        info = nested if isinstance(nested, dict) else raw
         model, firmware, serial = (
-            str(facts.get(key, "")) for key in ("model_name", "firmware_version", "serial_number")
+            str(info.get(key, "")) for key in ("model_name", "firmware_version", "serial_number")
         )
-        return CameraInfo(model, firmware, serial, raw, facts.get("virtual") is True)
+        return CameraInfo(model, firmware, serial, raw, info.get("virtual") is True)
 
     def state(self) -> CameraState:
-        """Ask for all statuses and settings."""
+        """Request all statuses and settings."""
         raw = self._ask("/gopro/camera/state")
         received_ns = host_ns()
         status, settings = raw.get("status"), raw.get("settings")
@@ -100,7 +100,7 @@ class GoProHttp:
         )
 
     def get_clock(self) -> CameraClock:
-        """Ask for the camera's clock (whole seconds)."""
+        """Request the camera's clock (whole seconds)."""
         raw = self._ask("/gopro/camera/get_date_time")
         received_ns = host_ns()
         try:
@@ -116,7 +116,7 @@ class GoProHttp:
     # --- commands ---------------------------------------------------------------------------------
 
     def set_clock(self, local: datetime, zone_minutes: int, summer_time: bool = False) -> None:
-        """Set the camera's clock to a local time; whole seconds, so send it at the turn of one."""
+        """Set the camera's clock to a local time in whole seconds; send it when a second begins."""
         self._ask(
             "/gopro/camera/set_date_time",
             {
@@ -128,7 +128,7 @@ class GoProHttp:
         )
 
     def set_setting(self, setting: int, option: int) -> None:
-        """Set one setting; `CameraRefused` names what the camera offers instead."""
+        """Set one setting. Raises `CameraRefused` with the options that the camera offers."""
         self._ask("/gopro/camera/setting", {"setting": str(setting), "option": str(option)})
 
     def keep_alive(self) -> None:
@@ -136,10 +136,10 @@ class GoProHttp:
         self._ask("/gopro/camera/keep_alive")
 
     def shutter(self, on: bool) -> ShutterEvent:
-        """Start or stop recording, stamp the host clock around it, and wait until the camera shows it.
+        """Start or stop recording, note the host times around it, and wait until the camera reports it.
 
-        A camera that records already is stopped first. A start whose answer was lost counts when the camera records
-        then. Raises `CameraBusy` when it does not begin in time, naming what it complains of.
+        A camera that already records is stopped first. If the answer to a start is lost, the camera's state decides.
+        Raises `CameraBusy` with the camera's complaints if it does not start in time.
         """
         if on:
             self._make_ready()
@@ -149,32 +149,32 @@ class GoProHttp:
         except CameraRefused as error:
             state = self.state()
             if on and not state.encoding:
-                raise CameraBusy(self.base_url, f"{error} ({_words(state)})") from error
+                raise CameraBusy(self.base_url, f"{error} ({_text_of(state)})") from error
             if not on and state.encoding:
                 raise
         except CameraLost:
-            if not on or not self._has_heard():
+            if not on or not self._has_started():
                 raise
         after_ns = host_ns()
         return ShutterEvent(before_ns, after_ns, self._wait_for_encoding(on))
 
-    def _has_heard(self) -> bool:
-        """Return whether a camera records after all, though its answer to the start never came."""
+    def _has_started(self) -> bool:
+        """Return whether the camera records although its answer to the start command was lost."""
         deadline_ns = host_ns() + int(HEARD_S * 1e9)
-        while not (heard := self.state().encoding) and host_ns() < deadline_ns:
+        while not (is_recording := self.state().encoding) and host_ns() < deadline_ns:
             time.sleep(POLL_S)
-        return heard
+        return is_recording
 
     def _press(self, on: bool) -> None:
         """Send the shutter command; a start is never sent twice."""
         self._ask(f"/gopro/camera/shutter/{'start' if on else 'stop'}", tries=1 if on else TRIES)
 
     def delete(self, file: MediaFile) -> None:
-        """Erase one file from the card; only `kitchensync.sync.memory_cards.free` decides that."""
+        """Delete one file from the card; only `kitchensync.sync.memory_cards.free` may call this."""
         self._ask("/gopro/media/delete/file", {"path": f"{file.folder}/{file.name}"}, tries=1)
 
     def external_control(self) -> None:
-        """Tell the camera that it is controlled from outside, and to record rather than to transfer."""
+        """Announce external control to the camera, and switch off its fast transfer mode."""
         self._ask("/gopro/media/turbo_transfer", {"p": "0"})
         self._ask("/gopro/camera/control/set_ui_controller", {"p": "2"})
 
@@ -192,41 +192,39 @@ class GoProHttp:
             if state.encoding == on:
                 return state.host_ns
             if host_ns() > deadline_ns:
-                wanted = "begin to record" if on else "stop recording"
-                raise CameraBusy(
-                    self.base_url, f"it did not {wanted} within {START_TIMEOUT_S:g} s ({_words(state)})"
-                )
+                action = "begin to record" if on else "stop recording"
+                why = f"it did not {action} within {START_TIMEOUT_S:g} s ({_text_of(state)})"
+                raise CameraBusy(self.base_url, why)
             time.sleep(POLL_S)
 
     def wait_idle(self, timeout_s: float = IDLE_TIMEOUT_S) -> CameraState:
-        """Wait until it is neither recording nor finalising a file; `CameraBusy` after `timeout_s`."""
+        """Wait until it neither records nor finalises a file. Raises `CameraBusy` after `timeout_s`."""
         deadline_ns = host_ns() + int(timeout_s * 1e9)
         while True:
             state = self.state()
             if state.ready:
                 return state
             if host_ns() > deadline_ns:
-                raise CameraBusy(
-                    self.base_url, f"still {_words(state)} after {timeout_s:g} s; wait, or restart it"
-                )
+                why = f"still {_text_of(state)} after {timeout_s:g} s; wait, or restart it"
+                raise CameraBusy(self.base_url, why)
             time.sleep(POLL_S)
 
     # --- transport --------------------------------------------------------------------------------
 
     def _ask(self, path: str, params: dict[str, str] | None = None, tries: int = TRIES) -> dict[str, Any]:
-        """GET a JSON object; repeated after a lost answer at most `tries` times in all."""
-        answer = self._heard(f"{path}?{urlencode(params)}" if params else path, tries)
+        """GET a JSON object, with at most `tries` attempts."""
+        answer = self._answer(f"{path}?{urlencode(params)}" if params else path, tries)
         command = path.removeprefix("/gopro/")
         if answer.status == 204:
             return {}
         if answer.status != 200:
-            raise CameraRefused(self.base_url, command, answer.status, _said(answer.body))
+            raise CameraRefused(self.base_url, command, answer.status, _refusal(answer.body))
         try:
             return parse_object(answer.body)
         except BadJson as error:
             raise CameraTalk(self.base_url, f"{command} answered {error}") from error
 
-    def _heard(self, path: str, tries: int) -> HttpAnswer:
+    def _answer(self, path: str, tries: int) -> HttpAnswer:
         for attempt in range(1, tries):
             try:
                 return self.entry.ask(path, timeout_s=self._timeout_s)
@@ -238,13 +236,13 @@ class GoProHttp:
             raise CameraLost(self.base_url, reason(error)) from error
 
 
-def _words(state: CameraState) -> str:
-    doing = "recording" if state.encoding else "busy" if state.busy else "idle"
-    return ", ".join([doing, *state.complaints()])
+def _text_of(state: CameraState) -> str:
+    activity = "recording" if state.encoding else "busy" if state.busy else "idle"
+    return ", ".join([activity, *state.complaints()])
 
 
-def _said(body: bytes) -> str:
-    """What a refusal says, in at most a line."""
+def _refusal(body: bytes) -> str:
+    """Return the text of a refusal."""
     try:
         answer = parse_object(body)
     except BadJson:

@@ -1,4 +1,4 @@
-"""What a GoPro says over HTTP, as values: state, shutter, clock, media."""
+"""Values from a GoPro's HTTP answers: state, shutter, clock, media."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class CameraState(NamedTuple):
     status: dict[str, Any]
     settings: dict[str, Any]
     host_ns: int
-    "CLOCK_MONOTONIC when the answer was here."
+    "CLOCK_MONOTONIC when the answer arrived."
 
     def number(self, status_id: int) -> int | None:
-        """A status as an integer, None when the camera does not tell it."""
+        """Return a status as an integer, None if the camera does not report it."""
         value = self.status.get(str(status_id))
         try:
             return None if value is None else int(value)
@@ -52,47 +52,47 @@ class CameraState(NamedTuple):
 
     @property
     def video_seconds_left(self) -> int | None:
-        """Status 35: what the card still holds."""
+        """Status 35: recording time left on the card."""
         return self.number(35)
 
     def complaints(self) -> list[str]:
-        """Describe in words what stops or endangers a recording; empty when nothing does."""
-        said = []
+        """Return texts for everything that prevents or endangers a recording."""
+        complaints = []
         storage = self.number(33)
         if storage not in (None, 0):
-            said.append(f"card: {_STORAGE.get(storage or 0, storage)}")
+            complaints.append(f"card: {_STORAGE.get(storage or 0, storage)}")
         if self.number(6):
-            said.append("overheating")
+            complaints.append("overheating")
         if self.number(85):
-            said.append("too cold")
+            complaints.append("too cold")
         if self.number(111):
-            said.append("card too slow")
+            complaints.append("card too slow")
         if self.battery_percent == 0:
-            said.append("battery empty")
+            complaints.append("battery empty")
         if self.video_seconds_left == 0:
-            said.append("no recording time left on the card")
-        return said
+            complaints.append("no recording time left on the card")
+        return complaints
 
 
 class ShutterEvent(NamedTuple):
-    """When the shutter was pressed, by the host's clock: the truth lies between before and observed."""
+    """Time of a shutter command by the host's clock: it took effect between before and observed."""
 
     before_host_ns: int
     after_host_ns: int
-    "The camera had answered."
+    "When the camera's answer arrived."
     observed_host_ns: int
-    "The first state that showed it had happened."
+    "When the first state arrived that showed the effect."
 
 
 class CameraInfo(NamedTuple):
-    """Who the camera is."""
+    """Identity of a camera."""
 
     model_name: str
     firmware: str
     serial: str
     raw: dict[str, Any]
     is_virtual: bool = False
-    "Whether the camera says that it is simulated; a real one never does."
+    "True if the camera reports that it is simulated."
 
 
 class CameraClock(NamedTuple):
@@ -101,10 +101,10 @@ class CameraClock(NamedTuple):
     local: datetime
     "Local time, without a zone."
     zone_minutes: int | None
-    "Offset from UTC; on some models it holds the hour of summer time already."
+    "Offset from UTC; on some models it includes the hour of summer time."
     summer_time: bool
     host_ns: int
-    "CLOCK_MONOTONIC when the answer was here."
+    "CLOCK_MONOTONIC when the answer arrived."
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class MediaFile:
     name: str
     bytes: int
     created: int | None
-    "Seconds of the camera's local clock; never good enough to align by."
+    "Seconds of the camera's local clock, not precise enough for alignment."
 
     @property
     def recording_number(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Fetch a file from the camera: ranged, continued where it stopped, hashed, checked, renamed at the very end."""
+"""Download a file from the camera: resumed by ranges, hashed, checked, and renamed when it is complete."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from kitchensync.shell.files_on_disk import sync_path
 from kitchensync.shell.host_clock import host_ns
 
 Progress = Callable[[int, int], None]
-"Called with (bytes here, bytes in all)."
+"Called with (received bytes, total bytes)."
 
 CHUNK_BYTES = 1024 * 1024
 OVERLAP_BYTES = 64 * 1024
-"Asked for again when continuing, to see that it is still the same file."
+"Bytes that are downloaded again when resuming, to check that it is still the same file."
 TRIES_WITHOUT_PROGRESS = 5
 PROGRESS_BYTES = 4096
 BACK_OFF_S = 0.5
 READ_TIMEOUT_S = 10.0
 LEAST_BYTES, LEAST_IN_S = 64 << 10, 60.0
-"So much of a file comes in such a time, or the request is given up: a camera that drips is not waited for."
+"Slowest rate of a download: so many bytes in that time, else the request is abandoned."
 UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN)
 
 
 class Downloaded(NamedTuple):
-    """A file that is here, whole and on the disk."""
+    """A file that is complete and synced to the disk."""
 
     path: Path
     bytes: int
@@ -49,7 +49,7 @@ class Downloaded(NamedTuple):
 
 
 class _Changed(Exception):
-    """The bytes here are not the beginning of the file there."""
+    """The received bytes are not the beginning of the file on the camera."""
 
 
 def download(
@@ -62,11 +62,11 @@ def download(
     read_timeout_s: float = READ_TIMEOUT_S,
     back_off_s: float = BACK_OFF_S,
 ) -> Downloaded:
-    """Fetch one file to `target` (a file name, or an existing folder that keeps the camera's name).
+    """Download one file to `target`, a file name or an existing folder.
 
-    What comes first lies beside it as `.part`, from which a later call continues. A file that is there already
-    with the right size is only hashed. `observer` sees every byte of the file once, in order. Raises `UnsafeName`,
-    `DownloadFailed`, `CameraRefused` (HTTP error).
+    The bytes first go to a `.part` file next to it, which a later call resumes. An existing file of the right size is
+    only hashed. `observer` receives every byte of the file once, in order. Raises `UnsafeName`, `DownloadFailed`,
+    `CameraRefused` (HTTP error).
     """
     begun_ns = host_ns()
     check_name(media_file)
@@ -84,15 +84,14 @@ def download(
 
 
 def check_name(media_file: MediaFile) -> None:
-    """Refuse names that could lead out of the folder; raise `UnsafeName`."""
+    """Check the name of a file, which could lead out of the folder. Raises `UnsafeName`."""
     check_safe(media_file.folder, media_file.name)
 
 
 def _hash_existing(path: Path, media_file: MediaFile, observer: Observer | None) -> str:
     if path.stat().st_size != media_file.bytes:
-        raise DownloadFailed(
-            media_file.name, f"{path} exists with another size; it is never written over: move it away"
-        )
+        why = f"{path} exists with another size and is never overwritten: move it away"
+        raise DownloadFailed(media_file.name, why)
     _check_whole(path, media_file)
     with path.open("rb", buffering=0) as file:
         sink = Sink(file, observer)
@@ -101,7 +100,7 @@ def _hash_existing(path: Path, media_file: MediaFile, observer: Observer | None)
 
 
 def _observe(file: FileIO, sink: Sink) -> int:
-    """Hash a file from its beginning; return its bytes."""
+    """Hash a file from its beginning; return its size."""
     block, have = memoryview(bytearray(CHUNK_BYTES)), 0
     file.seek(0)
     while count := file.readinto(block):
@@ -112,13 +111,12 @@ def _observe(file: FileIO, sink: Sink) -> int:
 
 def _check_whole(path: Path, media_file: MediaFile) -> None:
     if media_file.name.upper().endswith((".MP4", ".LRV", ".360")) and not has_moov(path):
-        raise DownloadFailed(
-            media_file.name, "all bytes came, but it has no index (moov): the camera did not finish it"
-        )
+        why = "all bytes were received, but it has no index (moov): the camera did not finish it"
+        raise DownloadFailed(media_file.name, why)
 
 
 def _seal(part: Path, path: Path, media_file: MediaFile) -> None:
-    """Check, sync and rename; a part that fails the check is removed, the camera still has the file."""
+    """Check and rename a part; one that fails the check is removed, as the camera still has the file."""
     try:
         _check_whole(part, media_file)
     except DownloadFailed:
@@ -129,7 +127,7 @@ def _seal(part: Path, path: Path, media_file: MediaFile) -> None:
 
 
 class _Fetch:
-    """One file on its way: `.part` on disk and the hash of exactly those bytes."""
+    """One download: its `.part` on disk and the hash of these bytes."""
 
     def __init__(
         self, entry: CameraAddress, media_file: MediaFile, part: Path, progress: Progress | None
@@ -140,20 +138,23 @@ class _Fetch:
         self.progress = progress
         self.have = 0
         self._allow: Callable[[], None] = lambda: None
-        self._seen, self._overlap = 0, OVERLAP_BYTES
+        self._recent, self._overlap = 0, OVERLAP_BYTES
 
     def run(self, observer: Observer | None, read_timeout_s: float, back_off_s: float) -> str:
-        """Fetch until all is here and synced; return the SHA-256."""
+        """Download until the file is complete and synced; return the SHA-256."""
         with self.part.open("a+b", buffering=0) as file, Sink(file, observer) as sink:
-            self._take_up(file, sink)
+            self.have = _observe(file, sink)
+            if self.have > self.size:  # a part of another file
+                self._restart(sink)
             failures = 0
             while self.have < self.size:
                 before = self.have
                 why = self._try(file, sink, read_timeout_s)
                 failures = 0 if self.have >= before + PROGRESS_BYTES else failures + 1
-                self._overlap = OVERLAP_BYTES >> 3 * failures  # a line that is cut early must still get on
+                # A connection that breaks early must still make progress, so each failure shortens the overlap.
+                self._overlap = OVERLAP_BYTES >> 3 * failures
                 if failures == TRIES_WITHOUT_PROGRESS:
-                    raise DownloadFailed(self.name, f"{why}, {self.have} of {self.size} bytes are here")
+                    raise DownloadFailed(self.name, f"{why}, {self.have} of {self.size} bytes were received")
                 if self.have < self.size:
                     time.sleep(back_off_s * failures)
             sink.drain()
@@ -161,7 +162,7 @@ class _Fetch:
             return sink.hash.hexdigest()
 
     def _try(self, file: FileIO, sink: Sink, read_timeout_s: float) -> str:
-        """One request from where we are; return why it ended."""
+        """Send one request for the remaining bytes; return why it ended."""
         limit = TimeLimit()
         connection = self.entry.connection(read_timeout_s, limit)
         limit.give(read_timeout_s)
@@ -183,67 +184,62 @@ class _Fetch:
             return reason(error)
         except OSError as error:
             if error.errno not in UNREACHABLE:
-                raise  # the disk
+                raise  # an error of the disk
             return reason(error)
         finally:
             connection.close()
             sink.drain()
         return "the answer ended early"
 
-    def _take_up(self, file: FileIO, sink: Sink) -> None:
-        """Hash what an earlier call left; more than the file can hold is thrown away."""
-        self.have = _observe(file, sink)
-        if self.have > self.size:
-            self._restart(sink)
-
     def _restart(self, sink: Sink) -> None:
         sink.restart()
         self.have = 0
 
     def _continue(self, connection: http.client.HTTPConnection, file: FileIO, sink: Sink) -> None:
-        """One request from where we are; what comes is written and hashed."""
+        """Send one request; write and hash the answer."""
         start = max(0, self.have - self._overlap)
         file.seek(start)
-        known = file.read(self.have - start)
+        overlap = file.read(self.have - start)
         headers = self.entry.headers | {"Accept-Encoding": "identity"}
-        if known:
+        if overlap:
             headers["Range"] = f"bytes={start}-"
         connection.request("GET", self.url, headers=headers)
         with connection.getresponse() as response:
             self._allow()
-            self._take_in(response, start, known, sink)
+            self._receive(response, start, overlap, sink)
 
-    def _take_in(self, response: http.client.HTTPResponse, start: int, known: bytes, sink: Sink) -> None:
+    def _receive(self, response: http.client.HTTPResponse, start: int, overlap: bytes, sink: Sink) -> None:
         if response.status == 416:
             raise _Changed
-        if response.status == 200 and known:  # Range was ignored: it begins at the beginning
+        if response.status == 200 and overlap:  # the camera ignored Range and sends the whole file
             self._restart(sink)
-            known = b""
+            overlap = b""
         elif response.status not in (200, 206):
             raise CameraRefused(self.base_url, f"to send {self.name}", response.status)
-        elif response.status == 206 and not _starts_at(response, start):
-            raise _Changed
-        promised = response.length
-        if promised is not None and self.have - len(known) + promised > self.size:
+        elif response.status == 206:
+            content_range = response.getheader("Content-Range") or ""
+            if not content_range.startswith(f"bytes {start}-"):
+                raise _Changed
+        if response.length is not None and self.have - len(overlap) + response.length > self.size:
             raise self._too_much()
-        self._compare(response, known)
-        self._pour(response, sink)
+        self._compare(response, overlap)
+        self._store(response, sink)
 
-    def _compare(self, response: http.client.HTTPResponse, known: bytes) -> None:
-        """Read again what we have already; raise `_Changed` when it is something else."""
-        view = memoryview(bytearray(len(known)))
+    def _compare(self, response: http.client.HTTPResponse, overlap: bytes) -> None:
+        """Compare the repeated bytes with the stored ones. Raises `_Changed` if they differ."""
+        view = memoryview(bytearray(len(overlap)))
         at = 0
-        while at < len(known):
+        while at < len(overlap):
             count = _read_into(response, view[at:])
-            if view[at : at + count] != known[at : at + count]:
+            if view[at : at + count] != overlap[at : at + count]:
                 raise _Changed
             if not count:
                 return
             at += count
 
-    def _pour(self, response: http.client.HTTPResponse, sink: Sink) -> None:
-        """Keep what comes, as it comes: a cut must lose nothing that was received."""
-        is_measured = response.length is not None
+    def _store(self, response: http.client.HTTPResponse, sink: Sink) -> None:
+        """Store all received bytes, also if the connection breaks."""
+        has_length = response.length is not None
         more = 1
         while more and self.have < self.size:
             buffer, count = sink.buffer(), 0
@@ -252,28 +248,28 @@ class _Fetch:
                 while more and count < room:
                     more = _read_into(response, buffer[count:room])
                     count += more
-                    self._note(more)
+                    self._extend_limit(more)
             finally:
                 sink.put(buffer, count)
                 self.have += count
             if self.progress is not None:
                 self.progress(self.have, self.size)
-        if more and not is_measured and _read_into(response, memoryview(bytearray(1))):
+        if more and not has_length and _read_into(response, memoryview(bytearray(1))):
             raise self._too_much()
 
-    def _note(self, more: int) -> None:
-        """Allow time for the next part when enough came of this one."""
-        self._seen += more
-        if self._seen >= LEAST_BYTES:
-            self._seen = 0
+    def _extend_limit(self, received: int) -> None:
+        """Restart the time limit after `LEAST_BYTES`."""
+        self._recent += received
+        if self._recent >= LEAST_BYTES:
+            self._recent = 0
             self._allow()
 
     def _too_much(self) -> DownloadFailed:
-        return DownloadFailed(self.name, f"the camera sends more than the {self.size} bytes it promised")
+        return DownloadFailed(self.name, f"the camera sends more than the {self.size} bytes that it listed")
 
 
 def _read_into(response: http.client.HTTPResponse, view: memoryview) -> int:
-    """Read what is there, at least a byte, straight into a buffer; 0 at the end."""
+    """Read the available bytes, at least one, directly into a buffer; return 0 at the end."""
     if not response.chunked and response.fp is not None:
         return int(response.fp.readinto1(view))
     block = response.read1(len(view))
@@ -281,24 +277,20 @@ def _read_into(response: http.client.HTTPResponse, view: memoryview) -> int:
     return len(block)
 
 
-def _starts_at(response: http.client.HTTPResponse, start: int) -> bool:
-    return (response.getheader("Content-Range") or "").startswith(f"bytes {start}-")
-
-
 def fetch_small(entry: CameraAddress, file: MediaFile, folder: Path) -> list[Path]:
-    """Fetch the small copy and the picture of one video into a folder; what the camera lacks is left out."""
+    """Download the low-resolution copy and the thumbnail of a video into a folder, if the camera has them."""
     check_safe(file.folder, file.name)
     folder.mkdir(parents=True, exist_ok=True)
-    got = []
+    paths = []
     for name in (proxy_name(file.name), thumbnail_name(file.name)):
         size = _size(entry, file.folder, name) if name is not None else None
         if name is not None and size:
-            got.append(download(entry, MediaFile(file.folder, name, size, file.created), folder).path)
-    return got
+            paths.append(download(entry, MediaFile(file.folder, name, size, file.created), folder).path)
+    return paths
 
 
 def _size(entry: CameraAddress, folder: str, name: str) -> int | None:
-    """Ask how long a file is that the media list does not name; None when it is not there."""
+    """Return the size of a file that the media list does not contain; None if it does not exist."""
     try:
         answer = entry.ask(f"/videos/DCIM/{folder}/{name}", method="HEAD", timeout_s=60.0)
     except TROUBLE as error:

@@ -1,7 +1,7 @@
-"""HTTP with a camera that may be slow, broken or hostile: one limit in time for the whole answer, one in bytes.
+"""HTTP with a camera that may be slow, broken or hostile: answers have a time limit and a size limit.
 
-Nothing is decompressed, no redirect is followed, and no proxy stands between. A stream of single bytes, endless
-headers or endless `100 Continue` end at the limit like silence.
+Nothing is decompressed, no redirect is followed, and no proxy is used. Single bytes, endless headers or endless
+`100 Continue` end at the time limit, like silence.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from typing import Any, NamedTuple
 from kitchensync.sensors.errors import CameraTalk
 
 MOST_BYTES = 16 << 20
+"""Largest answer."""
 MOST_INTERIM = 8
-"""Answers of status 1xx before the real one."""
+"""Largest number of 1xx answers before the final one."""
 TROUBLE = (OSError, http.client.HTTPException, ValueError)
-"""What a request raises when the camera cannot be heard: time, network, TLS, or no HTTP (a length below zero)."""
+"""Errors of a request without a valid answer: timeout, network, TLS, or invalid HTTP (a negative length)."""
 
-_MOST_SAID = 120
+_LONGEST_REASON = 120
 
 
 class HttpAnswer(NamedTuple):
-    """Status, what came, and the length as the camera stated it."""
+    """Status, body, and the Content-Length header."""
 
     status: int
     body: bytes
@@ -33,42 +34,42 @@ class HttpAnswer(NamedTuple):
 
 
 class TimeLimit:
-    """Until when reads may take; set anew for each request."""
+    """Deadline of reads; set again for each request."""
 
     def __init__(self) -> None:
         self._deadline_ns, self._silence_s = 0, 0.0
 
     def give(self, seconds: float, *, silence_s: float | None = None) -> None:
-        """Begin anew; nothing may come for `silence_s` at most."""
+        """Set the deadline in `seconds`; a single read waits at most `silence_s`."""
         self._deadline_ns = time.monotonic_ns() + int(seconds * 1e9)
         self._silence_s = seconds if silence_s is None else silence_s
 
-    def left_s(self) -> float:
-        """Return how long a read may wait. Raises TimeoutError when nothing is left."""
-        left_ns = self._deadline_ns - time.monotonic_ns()
-        if left_ns <= 0:
+    def remaining_s(self) -> float:
+        """Return how long a read may wait. Raises TimeoutError after the deadline."""
+        remaining_ns = self._deadline_ns - time.monotonic_ns()
+        if remaining_ns <= 0:
             raise TimeoutError("timed out")
-        return min(left_ns / 1e9, self._silence_s)
+        return min(remaining_ns / 1e9, self._silence_s)
 
 
 class _LimitedReader(io.RawIOBase):
-    """The socket's bytes; each read waits for what is left of the limit, at most."""
+    """A socket's bytes; each read waits at most for the rest of the time limit."""
 
     def __init__(self, sock: socket.socket, limit: TimeLimit) -> None:
         self._sock, self._limit = sock, limit
         self._raw = sock.makefile("rb", buffering=0)
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        """Read what is there. Raises TimeoutError."""
-        self._sock.settimeout(self._limit.left_s())
+        """Read the available bytes. Raises TimeoutError."""
+        self._sock.settimeout(self._limit.remaining_s())
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
-        """Let go of the socket."""
+        """Close the reader."""
         self._raw.close()
         super().close()
 
@@ -81,15 +82,15 @@ class _LimitedResponse(http.client.HTTPResponse):
         self._interim = 0
 
     def _read_status(self) -> tuple[str, int, str]:
-        """Count the interim answers, which the library would skip for ever."""
+        """Count the interim answers, which http.client would skip without a limit."""
         self._interim += 1
         if self._interim > MOST_INTERIM:
-            raise http.client.HTTPException("no answer behind its interim ones")
+            raise http.client.HTTPException("too many interim answers")
         return super()._read_status()  # type: ignore[misc, no-any-return]
 
 
 def limited(connection: http.client.HTTPConnection, limit: TimeLimit) -> http.client.HTTPConnection:
-    """Make all reads of a connection end with a limit."""
+    """Make all reads of a connection end at a limit."""
     connection.response_class = partial(_LimitedResponse, limit=limit)  # type: ignore[assignment]
     return connection
 
@@ -103,9 +104,9 @@ def fetch(
     limit: TimeLimit,
     address: str,
 ) -> HttpAnswer:
-    """Ask once. Raises what `TROUBLE` names, CameraTalk for an answer that is too long."""
+    """Send one request. Raises the errors in `TROUBLE`, CameraTalk for an answer that is too large."""
     connection.request(method, path, headers=headers | {"Accept-Encoding": "identity", "Connection": "close"})
-    limit.left_s()
+    limit.remaining_s()
     with connection.getresponse() as response:
         body = response.read(MOST_BYTES + 1)
     if len(body) > MOST_BYTES:
@@ -114,9 +115,9 @@ def fetch(
 
 
 def reason(error: Exception) -> str:
-    """Say in a few words why a camera was not heard."""
+    """Return a short text for an error of a request; the camera may have chosen its characters."""
     if isinstance(error, TimeoutError):
         return "timed out"
-    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    printable = "".join(letter if letter.isprintable() else " " for letter in said)
-    return " ".join(printable.split())[:_MOST_SAID].lower()
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    printable = "".join(letter if letter.isprintable() else " " for letter in text)
+    return " ".join(printable.split())[:_LONGEST_REASON].lower()

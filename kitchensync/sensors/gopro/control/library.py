@@ -1,4 +1,4 @@
-"""Cameras through the maker's library (`open_gopro`): its thread, its limits, its end; and Bluetooth."""
+"""Cameras through the maker's library (`open_gopro`): its thread and time limits; and cameras on Bluetooth."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ SETTINGS = {
     135: ("hypersmooth", "Hypersmooth"),
     167: ("hindsight", "Hindsight"),
 }
-"Setting id -> the library's names of it and of its values."
+"Setting id -> the library's names of the setting and of its values."
 
 
 class Loop:
-    """A thread with an event loop; a call that takes too long is given up, the thread is left behind."""
+    """A thread with an event loop; a call that takes too long is abandoned, with its thread."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -48,7 +48,7 @@ class Loop:
         self._loop.run_forever()
 
     def call(self, work: Coroutine[Any, Any, Any], limit_s: float) -> Any:
-        """Run a coroutine to its end; raises TimeoutError after the limit, even when the library blocks inside."""
+        """Run a coroutine to its end. Raises TimeoutError after the limit, even if the library blocks inside."""
         future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, limit_s), self._loop)
         try:
             return future.result(limit_s + 0.5)
@@ -57,7 +57,7 @@ class Loop:
             raise TimeoutError(f"no answer within {limit_s:g} s") from error
 
     def close(self) -> None:
-        """End the loop; a thread that is stuck in the library is left to itself."""
+        """End the loop; a thread that is stuck in the library is abandoned."""
         self._loop.call_soon_threadsafe(self._stop)
         self._thread.join(timeout=2)
         if not self._thread.is_alive():
@@ -73,7 +73,7 @@ class LibraryCamera(GoProHttp):
     """One camera whose commands go through the library, as `_sdk` on the thread `_loop` while a session is open."""
 
     def __init__(self, url: str, entry: CameraAddress, timeout_s: float) -> None:
-        """`url` names the camera in errors, `entry` is where plain HTTP reaches it."""
+        """`url` names the camera in errors, `entry` is its address for plain HTTP."""
         super().__init__(entry, timeout_s)
         self.url = url
         self._sdk: Any = None
@@ -81,7 +81,7 @@ class LibraryCamera(GoProHttp):
         self._folder = tempfile.TemporaryDirectory(prefix="kitchensync-gopro-")
 
     def close(self) -> None:
-        """Close the session and everything that belongs to it."""
+        """Close the session and its resources."""
         if self._loop is not None:
             if self._sdk is not None:
                 try:
@@ -95,7 +95,7 @@ class LibraryCamera(GoProHttp):
         super().close()
 
     def _call(self, work: Coroutine[Any, Any, Any], limit_s: float, what: str) -> Any:
-        """Run a call of the library; all that it raises becomes one line of ours."""
+        """Run a call of the library. Raises CameraLost for any of its errors."""
         assert self._loop is not None
         try:
             return self._loop.call(work, limit_s)
@@ -104,7 +104,7 @@ class LibraryCamera(GoProHttp):
 
 
 class NoRadio:
-    """Stands where the library wants Bluetooth and WiFi of this computer: at home neither is needed."""
+    """Replaces the library's adapters of Bluetooth and WiFi, which the home network does not need."""
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
 
@@ -113,14 +113,14 @@ class NoRadio:
 
 
 def collect_quietly() -> None:
-    """Let go of what the library leaves, a coroutine never awaited and an open database, without its warnings."""
+    """Free the library's leftovers, a coroutine never awaited and an open database, without warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         gc.collect()
 
 
 def need_library(url: str) -> None:
-    """Import the library, quietly; raises `SdkMissing` where the extra is not installed."""
+    """Import the library without its log output. Raises `SdkMissing` if the extra is not installed."""
     try:
         import open_gopro  # noqa: F401
     except ImportError as error:
@@ -146,7 +146,7 @@ class BleCamera(LibraryCamera):
         self._radio = radio
 
     def open(self) -> None:
-        """Scan, connect and pair; the library sets the camera's clock by itself while it does."""
+        """Scan, connect and pair; the library also sets the camera's clock."""
         if self._sdk is not None:
             return
         from open_gopro import WirelessGoPro
@@ -164,23 +164,23 @@ class BleCamera(LibraryCamera):
         self._sdk = sdk
 
     def info(self) -> CameraInfo:
-        """Ask for model, firmware and serial number."""
-        facts = self._command("get_hardware_info")
-        return CameraInfo(facts.model_name, facts.firmware_version, facts.serial_number, {})
+        """Request model, firmware and serial number."""
+        info = self._command("get_hardware_info")
+        return CameraInfo(info.model_name, info.firmware_version, info.serial_number, {})
 
     def state(self) -> CameraState:
-        """Ask for all statuses and settings."""
+        """Request all statuses and settings."""
         self.open()
         statuses = self._command("get_camera_statuses")
         settings = self._command("get_camera_settings")
         return CameraState(_by_number(statuses), _by_number(settings), host_ns())
 
     def media(self) -> list[MediaFile]:
-        """No files over Bluetooth: none are listed."""
+        """Return no files: Bluetooth does not list them."""
         return []
 
     def get_clock(self) -> CameraClock:
-        """Ask for the camera's clock (whole seconds)."""
+        """Request the camera's clock (whole seconds)."""
         local: datetime = self._command("get_date_time")
         return CameraClock(local.replace(tzinfo=None, microsecond=0), None, False, host_ns())
 
@@ -206,7 +206,7 @@ class BleCamera(LibraryCamera):
         self._call(self._sdk.ble_setting.led.set(66), COMMAND_LIMIT_S, "keep_alive")
 
     def external_control(self) -> None:
-        """Nothing to hand over on Bluetooth."""
+        """Do nothing: Bluetooth needs no announcement."""
 
     def _press(self, on: bool) -> None:
         self.open()
@@ -223,5 +223,5 @@ class BleCamera(LibraryCamera):
 
 
 def _by_number(values: dict[Any, Any]) -> dict[str, Any]:
-    """Turn the library's names into numbers, as HTTP has them."""
+    """Convert the library's names to numbers, as in HTTP answers."""
     return {str(int(key.value)): getattr(value, "value", value) for key, value in values.items()}

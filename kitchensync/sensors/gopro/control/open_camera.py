@@ -1,4 +1,4 @@
-"""From an address to a camera: `http://host:port`, `usb:SERIAL`, `cohn:NAME`, `ble:ID`. And who is there at all."""
+"""Open a camera by its address (`http://host:port`, `usb:SERIAL`, `cohn:NAME`, `ble:ID`), and discover cameras."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SERVICE = "_gopro-web._tcp.local."
 
 
 def open_camera(url: str, timeout_s: float = 5.0) -> GoProHttp:
-    """Make the camera of an address; nothing is sent yet.
+    """Return the camera of an address; nothing is sent yet.
 
-    `usb:SERIAL@host:port` is a camera of that serial number behind another address (a forwarded port).
-    Raises `CameraLost` for an address that is none, `SdkMissing` where the library is not installed, `NoCredentials`.
+    `usb:SERIAL@host:port` is a camera with that serial number at another address (a forwarded port). Raises
+    `CameraLost` for an invalid address, `SdkMissing` if the library is not installed, `NoCredentials`.
     """
     kind, _, rest = url.partition(":")
     if kind == "http":
@@ -31,10 +31,10 @@ def open_camera(url: str, timeout_s: float = 5.0) -> GoProHttp:
         return at_home(rest, read_credentials(rest), timeout_s)
     if kind == "ble" and rest:
         return BleCamera(rest, timeout_s)
-    raise CameraLost(url, f"no address; write one of {', '.join(SCHEMES)}")
+    raise CameraLost(url, f"invalid address; it must begin with one of {', '.join(SCHEMES)}")
 
 
-class Found(NamedTuple):
+class AnnouncedCamera(NamedTuple):
     """A camera that announces itself."""
 
     serial: str
@@ -42,28 +42,26 @@ class Found(NamedTuple):
     port: int
 
 
-def discover(seconds: float = 5.0) -> list[Found]:
+def discover(seconds: float = 5.0) -> list[AnnouncedCamera]:
     """Listen for cameras on USB and the network (multicast DNS); needs the extra `gopro`."""
     try:
         from zeroconf import ServiceBrowser, ServiceListener, Zeroconf
     except ImportError as error:
         raise SdkMissing("discover") from error
 
-    found: dict[str, Found] = {}
+    cameras: dict[str, AnnouncedCamera] = {}
 
     class Listener(ServiceListener):
         def add_service(self, zc: Zeroconf, type_: str, name: str) -> None:
             service = zc.get_service_info(type_, name, timeout=2000)
-            if service is not None and service.parsed_addresses():
-                found[name] = Found(
-                    name.partition(".")[0], service.parsed_addresses()[0], service.port or 8080
-                )
+            if service is not None and (addresses := service.parsed_addresses()):
+                cameras[name] = AnnouncedCamera(name.partition(".")[0], addresses[0], service.port or 8080)
 
         def update_service(self, zc: Zeroconf, type_: str, name: str) -> None:
             self.add_service(zc, type_, name)
 
         def remove_service(self, zc: Zeroconf, type_: str, name: str) -> None:
-            found.pop(name, None)
+            cameras.pop(name, None)
 
     zeroconf = Zeroconf()
     try:
@@ -71,4 +69,4 @@ def discover(seconds: float = 5.0) -> list[Found]:
         time.sleep(seconds)
     finally:
         zeroconf.close()
-    return sorted(found.values())
+    return sorted(cameras.values())

@@ -1,7 +1,7 @@
 """Control through the camera maker's library (`open_gopro`): over USB, and at home over TLS.
 
-The library polls the state before nearly every command. So while a camera records only the shutter goes through it:
-questions and keep-alive are asked by plain HTTP on the same connection data.
+The library polls the state before nearly every command. So while a camera records, only the shutter goes through it:
+requests for state and keep-alive use plain HTTP at the same address.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ POLL_S = 0.2
 
 
 class SdkCamera(LibraryCamera):
-    """One camera whose commands go through the library; questions and files go by plain HTTP beside it."""
+    """One camera whose commands go through the library; requests for state and files use plain HTTP."""
 
     def __init__(
         self, url: str, entry: CameraAddress, make: Callable[[Path], Any], timeout_s: float = 5.0
     ) -> None:
-        """`make` builds the library's object, given a folder for its database."""
+        """`make` returns the library's object; its argument is a folder for the library's database."""
         super().__init__(url, entry, timeout_s)
         self._make = make
 
     def open(self) -> None:
-        """Open the library's session. A camera that records already is stopped first: its `open` waits for ever."""
+        """Open the library's session."""
         if self._sdk is not None:
             return
-        state = self.state()  # plainly: an absent camera is one line, not the library's five tries
+        state = self.state()  # over plain HTTP, as the library would try five times to reach an absent camera
         if state.encoding:
-            super()._press(False)
+            super()._press(False)  # the library's `open` would wait until the camera stops recording
         if not state.ready:
             self.wait_idle()
         try:
@@ -54,7 +54,7 @@ class SdkCamera(LibraryCamera):
             raise
 
     def set_setting(self, setting: int, option: int) -> None:
-        """Set one setting through the library; one that it does not know goes plainly."""
+        """Set one setting through the library, or over plain HTTP if the library does not know it."""
         self.open()
         if setting not in SETTINGS:
             super().set_setting(setting, option)
@@ -81,7 +81,7 @@ class SdkCamera(LibraryCamera):
         self._need_ok(self._call(work, COMMAND_LIMIT_S, "set_date_time"), "set_date_time")
 
     def external_control(self) -> None:
-        """Tell the camera that it is controlled from outside, and to record rather than to transfer."""
+        """Announce external control to the camera, and switch off its fast transfer mode."""
         self.open()
         from open_gopro.models import constants
 
@@ -110,11 +110,11 @@ class SdkCamera(LibraryCamera):
 
 
 def wired(serial: str, base_url: str | None = None, timeout_s: float = 5.0) -> SdkCamera:
-    """Reach a camera on USB by its serial number (its last three digits are enough), or at another address."""
+    """Return a camera on USB by its serial number (the last three digits suffice), or at another address."""
     url = f"usb:{serial}"
     digits = serial[-3:]
     if len(digits) != 3 or not digits.isdigit():
-        raise CameraLost(url, "no serial number; its last three characters are digits")
+        raise CameraLost(url, "not a serial number; its last three characters must be digits")
     address = (base_url or f"http://172.2{digits[0]}.1{digits[1:]}.51:8080").rstrip("/")
     need_library(url)
 
@@ -125,7 +125,7 @@ def wired(serial: str, base_url: str | None = None, timeout_s: float = 5.0) -> S
 
 
 def _wired_class() -> Any:
-    """The library's wired camera, kept off the office's proxy, at an address of our choice."""
+    """Return a subclass of the library's wired camera that uses no proxy, at any address."""
     import requests
     from open_gopro import WiredGoPro
 
@@ -152,7 +152,7 @@ def _wired_class() -> Any:
 
 
 def at_home(name: str, entry: CameraAddress, timeout_s: float = 5.0) -> SdkCamera:
-    """Reach a camera on the home network (COHN): TLS with its own certificate, name and password."""
+    """Return a camera on the home network (COHN): TLS with its own certificate, name and password."""
     need_library(f"cohn:{name}")
 
     def make(folder: Path) -> Any:

@@ -1,4 +1,4 @@
-"""What a camera is set to before a recording, in the order in which one setting allows the next, and checked."""
+"""Settings of a camera for a recording, made in the order in which one setting allows the next, and its clock."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ OPTIONS: dict[str, tuple[int, dict[Any, int]]] = {
     "lens": (LENS, {"wide": 0, "linear": 4, "narrow": 2, "superview": 3}),
     "gps": (GPS, {False: 0, True: 1}),
 }
-"Words of rig.toml -> (setting, {word: option})."
+"Key of rig.toml -> (setting, {value: option})."
 FIXED = ((ASPECT, 1), (STABILISATION, 0), (HINDSIGHT, 4), (POWER_DOWN, 0))
-"""16:9; no stabilisation, which crops and warps and so breaks the tie between picture and gyroscope; no Hindsight,
-whose time code says when it was armed; never asleep."""
+"""Settings of every recording: 16:9; no stabilisation, which crops and warps frames, so that they no longer match the
+gyroscope; no Hindsight, whose time code is that of its arming; no automatic power down."""
 ORDER = (ANTI_FLICKER, ASPECT, RESOLUTION, RATE, LENS, STABILISATION, HINDSIGHT, POWER_DOWN, GPS)
 
 
@@ -57,45 +57,45 @@ class GoProSettings(BaseModel):
 
 @dataclass
 class Applied:
-    """What the camera made of what was wanted."""
+    """The result of applying settings."""
 
     settings: dict[str, int] = field(default_factory=dict)
-    "By setting id, as the camera says afterwards."
+    "Options by setting id, as the camera reports them afterwards."
     problems: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
-    "Settings that this model does not have."
+    "Settings that this model lacks."
 
 
-def wanted_options(words: dict[str, Any] | None = None) -> dict[int, int]:
-    """Turn words (`resolution`, `fps`, `lens`, `anti_flicker`, `gps`) into options by setting, in order.
+def wanted_options(settings: dict[str, Any] | None = None) -> dict[int, int]:
+    """Convert settings of rig.toml (`resolution`, `fps`, `lens`, `anti_flicker`, `gps`) to options, in order.
 
-    Raises ValueError naming the word that no camera knows.
+    Raises ValueError with the name of an invalid setting.
     """
     options = dict(FIXED)
-    for word, value in GoProSettings(**(words or {})):
-        setting, known = OPTIONS[word]
-        options[setting] = known[value]
+    for name, value in GoProSettings(**(settings or {})):
+        setting, values = OPTIONS[name]
+        options[setting] = values[value]
     return {setting: options[setting] for setting in ORDER}
 
 
-def apply_settings(camera: GoProHttp, wanted: dict[int, int]) -> Applied:
-    """Set what differs, one by one, then read everything back; a refusal is noted, the rest goes on.
+def apply_settings(camera: GoProHttp, options: dict[int, int]) -> Applied:
+    """Set the options that differ, one by one, then read all of them back; refused settings become problems.
 
-    GPS that stays on is a problem like any other: recordings are made in people's homes.
+    GPS that stays on is also a problem, since recordings are made in people's homes.
     """
     applied = Applied()
     before = camera.state().settings
-    for setting, option in wanted.items():
+    for setting, option in options.items():
         if str(setting) not in before:
             applied.absent.append(NAMES[setting])
         elif _integer(before[str(setting)]) != option:
             try:
                 camera.set_setting(setting, option)
-                camera.wait_idle()  # busy for a moment after each change, and refuses everything meanwhile
+                camera.wait_idle()  # after each change it is busy for a moment and refuses everything
             except CameraRefused as error:
                 applied.problems.append(f"{NAMES[setting]}: {error}")
     after = camera.state().settings
-    for setting, option in wanted.items():
+    for setting, option in options.items():
         value = _integer(after.get(str(setting)))
         if value is not None and value != option:
             applied.problems.append(f"{NAMES[setting]} is {value} instead of {option}")
@@ -120,23 +120,23 @@ TICKS_WANTED = 2
 
 @dataclass(frozen=True)
 class ClockOffset:
-    """The camera's local clock against this computer's UTC, at a moment of the capture clock."""
+    """Offset of the camera's local clock from this computer's UTC, at a moment of the capture clock."""
 
     host_ns: int
     offset_ns: int
-    "Camera's local time as if it were UTC, minus this computer's UTC: the zone is in it."
+    "Camera's local time read as UTC, minus this computer's UTC; it includes the time zone."
     error_ns: int
-    "Half of the interval in which the camera's second turned: the offset is right to this."
+    "Error bound of the offset: half of the interval in which the camera's second changed."
     zone_minutes: int | None
     samples: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as media.json holds it."""
+        """Return the offset for media.json."""
         return asdict(self)
 
 
 def set_clock_now(camera: GoProHttp, zone_minutes: int) -> None:
-    """Set the camera to this computer's local time, sent so that it arrives at the turn of a second."""
+    """Set the camera to this computer's local time, with a command that arrives when a second begins."""
     begin_ns = host_ns()
     camera.get_clock()
     one_way_ns = (host_ns() - begin_ns) // 2
@@ -152,40 +152,41 @@ def set_clock_now(camera: GoProHttp, zone_minutes: int) -> None:
 def measure_clock(
     camera: GoProHttp, limit_s: float = CATCH_LIMIT_S, wait: Callable[[float], None] = time.sleep
 ) -> ClockOffset | None:
-    """Ask again and again until the second turns; the turn lies between two questions. None when it never did.
+    """Poll the camera's clock until its second changes between two requests; None if it does not change in time.
 
-    Two turns are caught and the narrower interval kept. Works on models that answer `get_date_time` (HERO11 on).
+    Two changes are observed and the narrower interval is used. Works on models with `get_date_time` (HERO11 and
+    later).
     """
     deadline_ns = host_ns() + int(limit_s * NS_PER_S)
     anchor = utc_anchor()
     best: ClockOffset | None = None
     last: tuple[int, CameraClock] | None = None
-    caught = asked = 0
-    while host_ns() < deadline_ns and caught < TICKS_WANTED:
+    changes = requests = 0
+    while host_ns() < deadline_ns and changes < TICKS_WANTED:
         sent_ns = host_ns()
         try:
             clock = camera.get_clock()
         except SensorError:
             return best
-        asked += 1
+        requests += 1
         if (
             last is not None
             and clock.local != last[1].local
             and clock.local - last[1].local <= timedelta(seconds=1)
         ):
-            caught += 1
-            found = _offset(anchor, last[0], clock, asked)
-            best = found if best is None or found.error_ns < best.error_ns else best
+            changes += 1
+            offset = _offset(anchor, last[0], clock, requests)
+            best = offset if best is None or offset.error_ns < best.error_ns else best
         last = (sent_ns, clock)
         wait(POLL_S)
     return best
 
 
-def _offset(anchor: UtcAnchor, asked_ns: int, clock: CameraClock, samples: int) -> ClockOffset:
-    """The new second began after the last question before it was sent, and before its own answer came."""
-    middle_ns = (asked_ns + clock.host_ns) // 2
+def _offset(anchor: UtcAnchor, sent_ns: int, clock: CameraClock, samples: int) -> ClockOffset:
+    """Return the offset for a second that began after the previous request was sent and before this answer came."""
+    middle_ns = (sent_ns + clock.host_ns) // 2
     shown = clock.local.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     local_ns = (shown.days * 86400 + shown.seconds) * NS_PER_S
     utc_ns = anchor.utc_ns + middle_ns - anchor.host_ns
-    error_ns = (clock.host_ns - asked_ns + 1) // 2
+    error_ns = (clock.host_ns - sent_ns + 1) // 2
     return ClockOffset(middle_ns, local_ns - utc_ns, error_ns, clock.zone_minutes, samples)

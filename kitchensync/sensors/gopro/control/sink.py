@@ -1,4 +1,4 @@
-"""Where downloaded bytes go: hashed and written on threads of their own, so that the network waits for neither."""
+"""Sink of downloaded bytes: hashes and writes them on separate threads, so that the network does not wait."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import threading
 from typing import BinaryIO, Protocol
 
 BUFFER_BYTES = 256 << 10
-"""Small enough that a block is still in the processor's cache when it is hashed and written."""
+"""Size of a buffer: small enough that it is still in the processor's cache when it is hashed and written."""
 BUFFERS = 32
 SYNC_BYTES = 64 << 20
 
 
 class Observer(Protocol):
-    """Something else that wants to see every byte once and in order, while it passes."""
+    """Receives every byte once and in order during the download."""
 
     def update(self, block: memoryview, /) -> None:
-        """Take the next bytes; they are only lent."""
+        """Process the next bytes; the buffer is reused afterwards."""
         ...
 
     def restart(self) -> None:
-        """Forget everything: the file begins anew."""
+        """Discard everything: the file starts again from its beginning."""
         ...
 
 
 class Sink:
     """Appends to a file and to a hash, in order; a context manager for one thread, which fills its buffers.
 
-    A few buffers go round: filled from the network, hashed, written, free again. Nothing is allocated or copied on
-    the way, and what they hold is still in the cache at each step.
+    A few buffers circulate: filled from the network, hashed, written, free again. Nothing is allocated or copied, and
+    the data of a buffer are still in the processor's cache at each step.
     """
 
     def __init__(self, file: BinaryIO, observer: Observer | None = None) -> None:
@@ -58,7 +58,7 @@ class Sink:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """Hash and write what was put, and end the threads."""
+        """Hash and write the remaining buffers, and end the threads."""
         self._to_hash.put(None)
         self._ended.set()
         self._sync_wanted.set()
@@ -68,29 +68,29 @@ class Sink:
             self._check()
 
     def buffer(self) -> memoryview:
-        """Lend a free buffer, to be given back by `put`; raises the OSError of a block that could not be written."""
+        """Return a free buffer, to be returned by `put`. Raises the OSError of an earlier write."""
         self._check()
         return self._free.get()
 
     def put(self, buffer: memoryview, count: int) -> None:
-        """Take back a buffer whose first `count` bytes are new."""
+        """Return a buffer with `count` new bytes."""
         self._to_hash.put((buffer, count))
 
     def drain(self) -> None:
-        """Wait until all that was put is hashed and written; raises the OSError of a block that was not."""
-        held = [self._free.get() for _ in range(BUFFERS)]
-        for buffer in held:
+        """Wait until all buffers are hashed and written. Raises the OSError of an earlier write."""
+        buffers = [self._free.get() for _ in range(BUFFERS)]
+        for buffer in buffers:
             self._free.put(buffer)
         self._check()
 
     def observe(self, block: memoryview) -> None:
-        """Hash bytes that lie in the file already."""
+        """Hash bytes that are in the file already."""
         self.hash.update(block)
         if self._observer is not None:
             self._observer.update(block)
 
     def restart(self) -> None:
-        """Forget everything: the file is empty again."""
+        """Empty the file, and start the hash again."""
         self.drain()
         self._file.truncate(0)
         self.hash = hashlib.sha256()
@@ -129,7 +129,7 @@ class Sink:
             block = block[self._file.write(block) :]
 
     def _sync(self) -> None:
-        """Let the disk begin early: the last sync then has little left to do."""
+        """Sync the file during the download, so that the last sync is short."""
         while True:
             self._sync_wanted.wait()
             self._sync_wanted.clear()

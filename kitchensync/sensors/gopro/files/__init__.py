@@ -1,1 +1,1 @@
-"""What a GoPro's files hold, and how chapters are read, joined and stripped."""
+"""Contents of a GoPro's files, with the chapters of a recording as one video."""

@@ -1,4 +1,4 @@
-"""GPMF payloads without their film, as tools take them out: one after the other, with no media time of their own."""
+"""GPMF payloads without a video, as tools extract them: one after the other, without media times."""
 
 from __future__ import annotations
 
@@ -10,28 +10,27 @@ from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry
 from kitchensync.sensors.gopro.mp4 import gpmf
 
 MOST_BYTES = 256 * 1024 * 1024
-"""A bare file is read whole; an hour of telemetry is about 25 MB."""
+"""Largest file, which is read at once; an hour of telemetry is about 25 MB."""
 USUAL_S = 1.001
-"""What a payload lasts at NTSC rates; where samples have stamps these count instead."""
+"""Duration of a payload at NTSC rates, seconds; samples with timestamps are timed by those instead."""
 
 
 def bare_blocks(path: Path, damage: list[str] | None = None) -> list[memoryview]:
-    """Cut a bare file into payloads; `damage` as of `split_payloads`. Raises UnreadableMedia, BadGpmf, OSError."""
+    """Split a bare file into payloads; `damage` as in `split_payloads`. Raises UnreadableMedia, BadGpmf, OSError."""
     if path.stat().st_size > MOST_BYTES:
         raise UnreadableMedia(path, "too large for bare telemetry, and not an MP4")
     return gpmf.split_payloads(path.read_bytes(), damage)
 
 
 class BareTelemetry(Telemetry):
-    """The payloads of a bare file. Raises UnreadableMedia for what is none."""
+    """The payloads of a bare file, read on access. Raises UnreadableMedia."""
 
     def __init__(self, path: Path) -> None:
-        """Nothing is read before it is asked for."""
         self.path = path
 
     @cached_property
     def payloads(self) -> list[Payload]:
-        """All payloads in order, each at its usual time."""
+        """All payloads in order, each lasting `USUAL_S`."""
         try:
             blocks = bare_blocks(self.path)
         except BadGpmf as error:

@@ -1,8 +1,8 @@
-"""File names on a GoPro's card: which recording a file belongs to, which chapter it is, and what goes with it.
+"""File names on a GoPro's card: the recording and chapter of a file, and its companion files.
 
-GX010001.MP4 is chapter 1 of recording 0001, GX020001.MP4 its chapter 2, GX010002.MP4 the next recording: so order is
-by number and chapter, never by name. HERO5 and older write GOPR0001, then GP010001, GP020001; looping uses letters.
-GoPro Labs puts a name or a time of the user's own before all that: CAM2GX010117.MP4.
+GX010001.MP4 is chapter 1 of recording 0001, GX020001.MP4 its chapter 2, GX010002.MP4 the next recording. So files are
+ordered by number and chapter, never by name. HERO5 and older write GOPR0001, then GP010001, GP020001; looping uses
+letters. GoPro Labs adds a prefix that the user chooses: CAM2GX010117.MP4.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OLD_FIRST = re.compile(r"(?P<prefix>.*?)GOPR(?P<number>\d{4})")
 
 @dataclass(frozen=True, order=True)
 class CardName:
-    """One video's place: recordings in order of `number`, their files in order of `chapter`."""
+    """The parts of a video's name, which sort by `number`, then by `chapter`."""
 
     number: str
     "Four digits that the chapters of one recording share."
@@ -33,16 +33,16 @@ class CardName:
     "From 1."
     name: str
     prefix: str = ""
-    "What GoPro Labs wrote before, in capital letters."
+    "Prefix of GoPro Labs, in capital letters."
 
     @property
     def clip(self) -> tuple[str, str, str]:
-        """What the chapters of one clip share."""
+        """The parts that the chapters of one clip share."""
         return self.prefix, self.number, self.letters
 
 
 def card_name(name: str) -> CardName | None:
-    """Read a camera's file name, None when it is not one."""
+    """Parse a camera's file name; None if it is not one."""
     stem = name.rpartition(".")[0].upper()
     if is_left_by_system(name):
         return None
@@ -60,23 +60,23 @@ def card_name(name: str) -> CardName | None:
 
 
 def check_safe(folder: str, name: str) -> None:
-    """Refuse names from a device that could lead out of a folder; raise `UnsafeName`."""
+    """Check names from a device, which could lead out of a folder. Raises `UnsafeName`."""
     for pattern, text in ((FOLDER, folder), (NAME, name)):
         if not pattern.fullmatch(text):
             raise UnsafeName(text)
 
 
 def proxy_name(name: str) -> str | None:
-    """Name of a video's small copy: GX010001.MP4 -> GL010001.LRV; None when it is no camera's name."""
-    known = card_name(name)
-    if known is None:
+    """Return the name of a video's low-resolution copy: GX010001.MP4 -> GL010001.LRV; None for other names."""
+    parsed = card_name(name)
+    if parsed is None:
         return None
     stem = name.rpartition(".")[0]
-    return (stem if known.letters == "GP" else f"{stem[:-8]}GL{stem[-6:]}") + ".LRV"
+    return (stem if parsed.letters == "GP" else f"{stem[:-8]}GL{stem[-6:]}") + ".LRV"
 
 
 def thumbnail_name(name: str) -> str:
-    """Name of a video's small picture: GX010001.MP4 -> GX010001.THM."""
+    """Return the name of a video's thumbnail: GX010001.MP4 -> GX010001.THM."""
     return name.rpartition(".")[0] + ".THM"
 
 
@@ -89,29 +89,28 @@ class ClipFiles:
     number: str
     paths: tuple[Path, ...]
     missing: tuple[int, ...]
-    "Chapters that should be there and are not; the last one may be missing unseen."
+    "Missing chapters; a missing last chapter cannot be detected."
 
 
 def group_clips(paths: Iterable[Path]) -> list[ClipFiles]:
-    """Group videos by folder and recording, each group in order of chapter; files of other names are left out."""
+    """Group videos by folder and recording, each group in order of chapter; files with other names are skipped."""
     groups: dict[tuple[Path, tuple[str, str, str]], list[tuple[int, Path]]] = {}
     for path in paths:
-        known = card_name(path.name)
-        if known is not None and path.suffix.upper() == ".MP4":
-            groups.setdefault((path.parent, known.clip), []).append((known.chapter, path))
+        name = card_name(path.name)
+        if name is not None and path.suffix.upper() == ".MP4":
+            groups.setdefault((path.parent, name.clip), []).append((name.chapter, path))
     clips = []
-    for (folder, (_, number, letters)), found in sorted(groups.items()):
-        found.sort()
-        here = {chapter for chapter, _ in found}
-        missing = tuple(chapter for chapter in range(1, max(here) + 1) if chapter not in here)
-        clips.append(ClipFiles(folder, letters, number, tuple(path for _, path in found), missing))
+    for (folder, (_, number, letters)), chapters in sorted(groups.items()):
+        chapters.sort()
+        present = {chapter for chapter, _ in chapters}
+        missing = tuple(chapter for chapter in range(1, max(present) + 1) if chapter not in present)
+        clips.append(ClipFiles(folder, letters, number, tuple(path for _, path in chapters), missing))
     return clips
 
 
 def siblings(path: Path) -> ClipFiles | None:
-    """Find all chapters of the recording that a file belongs to, in its own folder."""
-    known = card_name(path.name)
-    if known is None:
+    """Return all chapters of a file's recording in the same folder; None if its name is not a camera's."""
+    if card_name(path.name) is None:
         return None
     clips = group_clips(file for file in path.parent.iterdir() if file.is_file())
     return next((clip for clip in clips if any(other.name == path.name for other in clip.paths)), None)

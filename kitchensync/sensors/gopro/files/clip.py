@@ -1,6 +1,7 @@
-"""The chapters of one recording read as one video, without touching them: one timeline, exact frame times.
+"""The chapters of one recording read as one video, with one timeline and exact frame times.
 
-Chapter k + 1 begins where the pictures of chapter k end: by their stamps, never by the container's or sound's length.
+Chapter k + 1 begins where the frames of chapter k end, by their timestamps, never by the length of container or
+sound.
 """
 
 from __future__ import annotations
@@ -23,45 +24,43 @@ from kitchensync.sensors.gopro.files.telemetry import Payload, Telemetry, pictur
 from kitchensync.shell.forked_child import reopens_in_child
 
 STAMP_AGREES_S = 0.5
-STAMP_DRIFT = 2e-4  # the stamps' crystal against the pictures' nominal rate, over chapters of half an hour
+"""Allowed deviation of timestamps from the frames' times, seconds."""
+STAMP_DRIFT = 2e-4
+"""Drift of the timestamps' clock against the frames' nominal rate, over chapters of half an hour."""
 
 
 class Place(NamedTuple):
-    """Where a picture of the recording is."""
+    """Position of a frame of the recording."""
 
     chapter: int
-    "From 0."
+    "Index of the file, from 0."
     frame: int
-    "Number in that file."
+    "Number of the frame in that file."
 
 
 class Clip(Telemetry):
     """One recording: its chapters as one video, its telemetry as one."""
 
     def __init__(self, chapters: list[GoProMedia]) -> None:
-        """Take opened chapters in their order; raises `CannotJoin` when they are not of one recording."""
+        """Take opened chapters in their order. Raises `CannotJoin` if they are not of one recording."""
         if not chapters:
             raise CannotJoin("nothing", "no files were given")
         self.chapters = chapters
-        self.path = chapters[0].path
-        self._check()
-
-    def _check(self) -> None:
-        first = self.chapters[0]
-        for other in self.chapters[1:]:
+        first = chapters[0]
+        self.path = first.path
+        for other in chapters[1:]:
             pairs = (
                 ("camera", first.serial, other.serial),
-                ("picture format", _format(first), _format(other)),
+                ("video format", _format(first), _format(other)),
             )
-            for what, ours, theirs in pairs:
-                if ours != theirs:
-                    raise CannotJoin(
-                        other.path.name, f"another {what} ({theirs}) than {first.path.name} ({ours})"
-                    )
+            for what, expected, actual in pairs:
+                if expected != actual:
+                    why = f"another {what} ({actual}) than {first.path.name} ({expected})"
+                    raise CannotJoin(other.path.name, why)
 
     @cached_property
     def starts_s(self) -> list[Fraction]:
-        """Media time at which each chapter begins, exact seconds."""
+        """Media time of the start of each chapter, exact seconds."""
         starts = [Fraction(0)]
         for chapter in self.chapters[:-1]:
             starts.append(starts[-1] + chapter.duration_s)
@@ -69,23 +68,23 @@ class Clip(Telemetry):
 
     @property
     def duration_s(self) -> Fraction:
-        """Seconds from the first picture to the end of the last, exact."""
+        """Seconds from the first frame to the end of the last frame, exact."""
         return self.starts_s[-1] + self.chapters[-1].duration_s
 
     @property
     def rate(self) -> Fraction:
-        """Pictures a second, exact: what the most common step of the first chapter says. Raises UnreadableMedia."""
+        """Frames per second, exact, from the most common step of the first chapter. Raises UnreadableMedia."""
         return 1 / self.chapters[0].frame_period
 
     @cached_property
     def first_frames(self) -> list[int]:
-        """Number of each chapter's first picture."""
+        """Number of each chapter's first frame."""
         counts = [len(chapter.frame_pts) for chapter in self.chapters]
         return [0, *np.cumsum(counts)[:-1].tolist()]
 
     @cached_property
     def frame_times_s(self) -> np.ndarray:
-        """Times of all pictures, (n,) float64 seconds, the first is 0; each rounded once from exact integers."""
+        """Times of all frames, (n,) float64 seconds, the first is 0; each rounded once from exact integers."""
         times = []
         for start, chapter in zip(self.starts_s, self.chapters, strict=True):
             pts, base = chapter.frame_pts, chapter.time_base
@@ -97,10 +96,10 @@ class Clip(Telemetry):
 
     @cached_property
     def even_frames(self) -> np.ndarray:
-        """Number of the picture that a film of the constant `rate` shows at k / rate, (m,) int64.
+        """Number of the frame that a video with the constant `rate` shows at k / rate, (m,) int64.
 
-        Each picture once where all lie within half a period of that; else the nearest in time: where the rate
-        varies, pictures are repeated or left out, so that none leaves the sound.
+        Each frame once if all are within half a period of k / rate. Otherwise the nearest frame in time: frames are
+        repeated or dropped, so that the video stays in sync with its sound.
         """
         times, rate = self.frame_times_s, float(self.rate)
         numbers = np.arange(len(times))
@@ -111,22 +110,20 @@ class Clip(Telemetry):
 
     @property
     def shown_as(self) -> bytes:
-        """Bytes that are others where a film of constant rate shows other pictures, or at other times."""
+        """Bytes for a digest of frame times, and of `even_frames` if it repeats or drops frames."""
         even = self.even_frames
         varies = b"" if np.array_equal(even, np.arange(len(self.frame_times_s))) else even.tobytes()
         return self.frame_times_s.tobytes() + varies
 
     def locate(self, frame: int) -> Place:
-        """Find the chapter that holds a picture."""
+        """Return the position of a frame. Raises UnreadableMedia."""
         if not 0 <= frame < len(self.frame_times_s):
-            raise UnreadableMedia(
-                self.path, f"{len(self.frame_times_s)} pictures, there is no picture {frame}"
-            )
+            raise UnreadableMedia(self.path, f"it has {len(self.frame_times_s)} frames, no frame {frame}")
         chapter = bisect_right(self.first_frames, frame) - 1
         return Place(chapter, frame - self.first_frames[chapter])
 
     def pictures(self) -> ClipPictures:
-        """Open the pictures of all chapters for access by time or number (a context manager)."""
+        """Open the frames of all chapters for access by time or number (a context manager)."""
         return ClipPictures(self)
 
     @cached_property
@@ -140,37 +137,37 @@ class Clip(Telemetry):
 
     @cached_property
     def lost_before_s(self) -> list[float] | None:
-        """Seconds that are missing between each chapter and the one before it, as the stamps count on, (chapters,).
+        """Seconds missing before each chapter, by the timestamps, (chapters,).
 
-        A chapter is missing where both the telemetry has a hole and the pictures would move; a payload that lies in
-        the neighbour's file moves no picture. None when the stamps do not count on, or the camera writes none.
+        A chapter is missing if the telemetry has a gap and the frames would be shifted too; a payload in the file of
+        the neighbouring chapter shifts no frame. None if the timestamps do not continue, or the camera writes none.
         """
         if len(self.chapters) == 1:
             return [0.0]
         spans = [_stamped_us(chapter) for chapter in self.chapters]
         lost, sum_s = [0.0], 0.0
-        for (before, here), at in zip(pairwise(spans), self.starts_s[1:], strict=True):
-            if before is None or here is None:
+        for (before, current), at in zip(pairwise(spans), self.starts_s[1:], strict=True):
+            if before is None or current is None:
                 return None
             assert spans[0] is not None
-            hole_s = (here[0] - before[1]) / 1e6
-            late_s = self.payloads[0].start_s + (here[0] - spans[0][0]) / 1e6 - float(at) - sum_s
-            if hole_s < -stamps_agree_s(at):
+            gap_s = (current[0] - before[1]) / 1e6
+            late_s = self.payloads[0].start_s + (current[0] - spans[0][0]) / 1e6 - float(at) - sum_s
+            if gap_s < -stamps_agree_s(at):
                 return None
-            lost.append(late_s if min(hole_s, late_s) > stamps_agree_s(at) else 0.0)
+            lost.append(late_s if min(gap_s, late_s) > stamps_agree_s(at) else 0.0)
             sum_s += lost[-1]
         return lost
 
     @property
     def has_stamps(self) -> bool:
-        """Return whether every chapter's telemetry holds camera-clock stamps of its pictures."""
+        """Return whether every chapter's telemetry has camera-clock timestamps of its frames."""
         return all(picture_parts(chapter.stream_parts) for chapter in self.chapters)
 
     @property
     def telemetry_starts_s(self) -> list[float] | None:
-        """Where the first picture of each chapter lies on the time of `gyroscope()`; None when no stamps tell.
+        """Time of each chapter's first frame on the time of `gyroscope()`; None if it is unknown.
 
-        The stamps count on over all chapters, so that one that is missing leaves a hole of its length.
+        The timestamps continue over all chapters, so a missing chapter leaves a gap of its length.
         """
         lost = self.lost_before_s
         if lost is None:
@@ -179,10 +176,10 @@ class Clip(Telemetry):
 
     @property
     def telemetry_late_s(self) -> list[float]:
-        """By how much each chapter's own telemetry lies later than the clip's, seconds: whole payloads, or nothing.
+        """Offset of each chapter's telemetry, read alone, from the clip's, seconds: whole payloads, or 0.
 
-        A chapter alone takes its first payload for the beginning of its pictures, also where that one is a
-        neighbour's.
+        A chapter that is read alone places its first payload at its first frame, even if the payload belongs to the
+        neighbouring chapter.
         """
         starts, spans = self.telemetry_starts_s, [_stamped_us(chapter) for chapter in self.chapters]
         if starts is None or any(span is None for span in spans):
@@ -195,7 +192,7 @@ class Clip(Telemetry):
 
 
 def _stamped_us(chapter: GoProMedia) -> tuple[int, int] | None:
-    """Camera-clock stamps at which a chapter's telemetry begins and ends, us."""
+    """Return the camera-clock timestamps of the start and end of a chapter's telemetry, us."""
     parts = [part for _, part in picture_parts(chapter.stream_parts)]
     if not parts:
         return None
@@ -204,12 +201,12 @@ def _stamped_us(chapter: GoProMedia) -> tuple[int, int] | None:
 
 
 def stamps_agree_s(since_s: Fraction | float) -> float:
-    """How far stamps may lie from where the pictures put them, so long after the first."""
+    """Return the allowed deviation of timestamps from the frames' times, seconds, `since_s` after the first frame."""
     return STAMP_AGREES_S + STAMP_DRIFT * float(since_s)
 
 
 class ClipPictures:
-    """Random access to the pictures of all chapters."""
+    """Random access to the frames of all chapters."""
 
     def __init__(self, clip: Clip) -> None:
         self._clip = clip
@@ -218,13 +215,13 @@ class ClipPictures:
         reopens_in_child(self)
 
     def leave_to_parent(self) -> object:
-        """Forget the files that are open in the process that this one was forked from."""
-        left = self._stack, self._open
+        """Forget the files that the parent process has open."""
+        parents_files = self._stack, self._open
         self._stack, self._open = ExitStack(), {}
-        return left
+        return parents_files
 
     def __enter__(self) -> ClipPictures:
-        """Open nothing yet."""
+        """Return the reader; files are opened on access."""
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -233,11 +230,11 @@ class ClipPictures:
         self._open.clear()
 
     def at(self, time_s: float, width: int | None = None) -> Picture:
-        """Decode the picture shown at a media time of the recording."""
+        """Decode the frame at a media time of the recording."""
         return self.number(index_at(self._clip.frame_times_s, time_s), width)
 
     def number(self, frame: int, width: int | None = None) -> Picture:
-        """Decode a picture by its number in the recording; `pts` stays that of its chapter."""
+        """Decode a frame by its number in the recording; `pts` is that in its chapter."""
         place = self._clip.locate(frame)
         if place.chapter not in self._open:
             reader = self._clip.chapters[place.chapter].pictures()
@@ -247,25 +244,24 @@ class ClipPictures:
 
 
 def open_clip(*paths: Path | str) -> Clip:
-    """Open one recording: the files given, in that order, or all chapters beside a single one.
+    """Open one recording from its files in order, or from one file, whose other chapters are in the same folder.
 
-    Raises `CannotJoin` when a chapter is missing or of another recording, `UnreadableMedia` when one is damaged.
+    Raises `CannotJoin` if a chapter is missing or of another recording, `UnreadableMedia` if one is damaged.
     """
     files = [Path(path) for path in paths]
-    if len(files) == 1 and (found := siblings(files[0])) is not None:
-        if found.missing:
-            raise CannotJoin(
-                files[0].name, f"chapter {found.missing[0]} of recording {found.number} is missing"
-            )
-        files = list(found.paths)
+    if len(files) == 1 and (chapters := siblings(files[0])) is not None:
+        if chapters.missing:
+            why = f"chapter {chapters.missing[0]} of recording {chapters.number} is missing"
+            raise CannotJoin(files[0].name, why)
+        files = list(chapters.paths)
     clip = Clip([open_media(path) for path in files])
     for lost_s, chapter in zip(clip.lost_before_s or [], clip.chapters, strict=False):
         if lost_s:
-            why = f"its stamps lie {lost_s:+.3f} s from where the chapter before ends; is one missing?"
+            why = f"its timestamps are {lost_s:+.3f} s from the end of the previous chapter; is a chapter missing?"
             raise CannotJoin(chapter.path.name, why)
     return clip
 
 
 def _format(media: GoProMedia) -> str:
     video = media.video
-    return f"{video.codec} {video.width}x{video.height} {video.rate}" if video is not None else "no pictures"
+    return f"{video.codec} {video.width}x{video.height} {video.rate}" if video is not None else "no frames"

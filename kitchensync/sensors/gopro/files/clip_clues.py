@@ -1,8 +1,9 @@
-"""What a clip's files say of where its telemetry lies on its pictures, and whether these clues agree.
+"""Clues in a clip's files to the position of its telemetry relative to its frames, and whether they agree.
 
-A camera writes one SHUT (and CORI) sample a picture and begins pictures and telemetry together. A tool that cuts a
-film without encoding keeps whole payloads and whole groups of pictures, so that they no longer begin together; a
-chapter's last payload may lie in the file of the next. Read from tables and stamps alone, nothing is decoded.
+A camera writes one SHUT (and CORI) sample per frame, and starts frames and telemetry together. A tool that cuts a
+video without encoding keeps whole payloads and whole groups of frames, so that they no longer start together. A
+chapter's last payload may be in the file of the next chapter. The clues come from tables and timestamps; nothing is
+decoded.
 """
 
 from __future__ import annotations
@@ -15,19 +16,21 @@ from kitchensync.sensors.gopro.files.clue import Clue
 from kitchensync.sensors.gopro.files.media import GoProMedia
 from kitchensync.sensors.gopro.files.telemetry import Parts, picture_numbers, picture_parts
 
-COUNT_DIFFERS = 1  # the last payload of a real camera holds one sample more than there are pictures
+COUNT_DIFFERS = 1  # the last payload of a real camera has one sample more than there are frames
 JUMP_PICTURES = 0.5
+"""Deviation of timestamps that counts as a jump, in frame periods."""
 
 
 def clip_clues(clip: Clip) -> list[Clue]:
-    """Return the clues of a clip, each with what it says. Raises UnreadableMedia."""
+    """Return the clues of a clip. Raises UnreadableMedia."""
     stamped = [picture_parts(chapter.stream_parts) for chapter in clip.chapters]
     if not any(stamped):
-        none = "the camera writes no stamps" if clip.payloads else "no telemetry"
-        return [Clue("stamps", none, None), _edit_lists(clip)]
-    silent = [chapter.path.name for chapter, parts in zip(clip.chapters, stamped, strict=True) if not parts]
-    if silent:
-        return [Clue("stamps", f"{', '.join(silent)}: no telemetry with stamps", False), _edit_lists(clip)]
+        why = "the camera writes no timestamps" if clip.payloads else "no telemetry"
+        return [Clue("stamps", why, None), _edit_lists(clip)]
+    lacking = [chapter.path.name for chapter, parts in zip(clip.chapters, stamped, strict=True) if not parts]
+    if lacking:
+        says = f"{', '.join(lacking)}: no telemetry with timestamps"
+        return [Clue("stamps", says, False), _edit_lists(clip)]
     return [
         _stamps(clip, stamped),
         _payload_times(clip, stamped),
@@ -38,13 +41,13 @@ def clip_clues(clip: Clip) -> list[Clue]:
 
 
 def picture_surplus(clip: Clip) -> int:
-    """Return how many pictures the telemetry goes on beyond the last picture; negative: it ends earlier."""
+    """Return by how many frames the telemetry ends after the last frame; negative if it ends before."""
     stamped = [picture_parts(chapter.stream_parts) for chapter in clip.chapters]
     return max((_surplus(clip, stamped, run) for run in _runs(clip)), key=abs, default=0)
 
 
 def _stamps(clip: Clip, stamped: list[Parts]) -> Clue:
-    """Stamps against the number of pictures that they count."""
+    """Compare the timestamps with the number of frames that they count."""
     for chapter, parts in zip(clip.chapters, stamped, strict=True):
         if len(parts) < 2:
             continue
@@ -52,16 +55,13 @@ def _stamps(clip: Clip, stamped: list[Parts]) -> Clue:
         off_s = np.diff(_us(parts)) / 1e6 - counted_s
         at = int(np.argmax(np.abs(off_s)))
         if abs(off_s[at]) > JUMP_PICTURES * float(chapter.frame_period):
-            says = (
-                f"{_between(chapter, parts, at)} the stamps jump by {off_s[at]:+.3f} s against the pictures that"
-                " they count"
-            )
+            says = f"{_between(chapter, parts, at)} the timestamps jump by {off_s[at]:+.3f} s against the frame count"
             return Clue("stamps", says, False)
-    return Clue("stamps", f"{sum(map(len, stamped))} payloads count on without a jump", True)
+    return Clue("stamps", f"{sum(map(len, stamped))} payloads continue without a jump", True)
 
 
 def _payload_times(clip: Clip, stamped: list[Parts]) -> Clue:
-    """Times of payloads in the file against their stamps."""
+    """Compare the payloads' times in the file with their timestamps."""
     for chapter, parts in zip(clip.chapters, stamped, strict=True):
         if len(parts) < 2:
             continue
@@ -69,71 +69,67 @@ def _payload_times(clip: Clip, stamped: list[Parts]) -> Clue:
         off_s = np.diff(_us(parts)) / 1e6 - np.diff(starts_s)
         at = int(np.argmax(np.abs(off_s)))
         if abs(off_s[at]) > JUMP_PICTURES * float(chapter.frame_period):
-            says = f"{_between(chapter, parts, at)} the stamps go on by {off_s[at]:+.3f} s more than the file's times"
+            between = _between(chapter, parts, at)
+            says = f"{between} the timestamps advance {off_s[at]:+.3f} s more than the file's times"
             return Clue("payload times", says, False)
-    return Clue("payload times", "they follow the stamps", True)
+    return Clue("payload times", "they follow the timestamps", True)
 
 
 def _between(chapter: GoProMedia, parts: Parts, at: int) -> str:
-    """Name the place between a stamped payload and the next one, as numbers of payloads in the file."""
+    """Return a text for the place between two payloads with timestamps, by their numbers in the file."""
     return f"{chapter.path.name}: between payload {parts[at][0] + 1} and {parts[at + 1][0] + 1}"
 
 
 def _edit_lists(clip: Clip) -> Clue:
-    """What edit lists move and hide."""
-    told = []
+    """Describe the effects of the edit lists."""
+    effects = []
     for chapter in clip.chapters:
         name = chapter.path.name
-        shown = [edit for track in chapter.edited_tracks for edit in [track.edits] if _parts_shown(edit) > 1]
-        if shown:
-            return Clue("edit lists", f"{name}: an edit list of several parts is not followed", False)
+        if any(sum(edit.media_time >= 0 for edit in track.edits) > 1 for track in chapter.edited_tracks):
+            return Clue("edit lists", f"{name}: an edit list of several parts is not supported", False)
         if chapter.hidden_frames:
-            told.append(f"{name}: {chapter.hidden_frames} stored pictures are not shown")
+            effects.append(f"{name}: {chapter.hidden_frames} stored frames are not shown")
         if chapter.payloads and abs(start_s := chapter.payloads[0].start_s) > 1e-6:
-            told.append(f"{name}: telemetry begins {start_s:+.3f} s from the first picture")
-    return Clue("edit lists", "; ".join(told) or "they move nothing", True if told else None)
-
-
-def _parts_shown(edits: tuple[tuple[int, int], ...]) -> int:
-    return sum(media_time >= 0 for _, media_time in edits)
+            effects.append(f"{name}: telemetry begins {start_s:+.3f} s from the first frame")
+    return Clue("edit lists", "; ".join(effects) or "they move nothing", True if effects else None)
 
 
 def _counts(clip: Clip, stamped: list[Parts]) -> Clue:
-    """Number of pictures against that of their samples, chapters together where none is missing."""
-    said, agrees = [], True
+    """Compare the number of frames with that of their samples, together for chapters without a gap."""
+    statements, agrees = [], True
     for run in _runs(clip):
         surplus = _surplus(clip, stamped, run)
-        pictures = sum(len(clip.chapters[k].frame_pts) for k in run)
+        frames = sum(len(clip.chapters[k].frame_pts) for k in run)
         name = clip.chapters[run[0]].path.name
         if abs(surplus) > COUNT_DIFFERS * _ratio(clip, stamped, run):
             agrees = False
             ends = "after" if surplus > 0 else "before"
-            said.append(
-                f"{name}: telemetry ends {abs(surplus)} pictures {ends} the last of {pictures} pictures"
+            statements.append(
+                f"{name}: telemetry ends {abs(surplus)} frames {ends} the last of {frames} frames"
             )
         elif agrees:
-            said.append(f"{name}: telemetry for all {pictures} pictures")
-    return Clue("counts", "; ".join(said), agrees)
+            statements.append(f"{name}: telemetry for all {frames} frames")
+    return Clue("counts", "; ".join(statements), agrees)
 
 
 def _beginning(clip: Clip, parts: Parts) -> Clue:
-    """Whether the telemetry begins with the recording; a film cut elsewhere need not begin with both."""
+    """Check whether the telemetry begins with the recording, which a trimmed video does not."""
     first, name = clip.chapters[0], card_name(clip.path.name)
     before = first.frames_before
     if before is None:
-        return Clue("beginning", "the stamps do not tell how many pictures came before", None)
+        return Clue("beginning", "the number of frames before the first one is unknown", None)
     if before == 0:
         return Clue("beginning", "telemetry begins with the recording", True)
     if name is not None and name.chapter > 1:
-        return Clue("beginning", f"{before} pictures lie in chapters before {first.path.name}", None)
-    says = f"{first.path.name}: telemetry begins {before} pictures after the recording: the film was trimmed"
+        return Clue("beginning", f"{before} frames are in chapters before {first.path.name}", None)
+    says = f"{first.path.name}: telemetry begins {before} frames after the recording: the video was trimmed"
     if first.telemetry_is_placed:
-        return Clue("beginning", f"{says}, and an edit list places it", True)
-    return Clue("beginning", f"{says}, and nothing places it on the pictures", False)
+        return Clue("beginning", f"{says}, and an edit list has its position", True)
+    return Clue("beginning", f"{says}, and its position on the frames is unknown", False)
 
 
 def _runs(clip: Clip) -> list[list[int]]:
-    """Group the chapters between which nothing is missing."""
+    """Group chapters that have no gap between them."""
     lost = clip.lost_before_s or [0.0] * len(clip.chapters)
     runs: list[list[int]] = []
     for number, lost_s in enumerate(lost):
@@ -156,13 +152,13 @@ def _surplus(clip: Clip, stamped: list[Parts], run: list[int]) -> int:
 
 
 def _ratio(clip: Clip, stamped: list[Parts], run: list[int]) -> int:
-    """Pictures for each sample: 1, but 2 for cameras that write one for every second picture."""
+    """Return the frames per sample: 1, or 2 for cameras that write one sample for every second frame."""
     chapter, parts = clip.chapters[run[0]], stamped[run[0]]
     return max(1, round(_sample_s(chapter, parts) / float(chapter.frame_period)))
 
 
 def _sample_s(chapter: GoProMedia, parts: Parts) -> float:
-    """Seconds from one sample to the next, a whole number of picture periods."""
+    """Return the sample period, seconds, as a whole number of frame periods."""
     period_s = float(chapter.frame_period)
     if len(parts) < 2:
         return period_s

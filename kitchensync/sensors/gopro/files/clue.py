@@ -1,4 +1,4 @@
-"""One clue to where a film's telemetry lies on its pictures. Pure."""
+"""A clue to the position of a video's telemetry relative to its frames. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """What one part of a file says, and whether that agrees with the others; None where it says nothing."""
+    """The statement of one part of a file, and whether it agrees with the others; None if it states nothing."""
 
     name: str
     says: str
@@ -16,5 +16,5 @@ class Clue:
 
 
 def disagreements(clues: Iterable[Clue]) -> list[str]:
-    """Return what the clues say that contradict the others."""
+    """Return the statements of the clues that contradict the others."""
     return [clue.says for clue in clues if clue.agrees is False]

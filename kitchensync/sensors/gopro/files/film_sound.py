@@ -1,6 +1,7 @@
-"""The sound of a camera's files, each block at its own time: its stamp and the edit list say when it is heard.
+"""The sound of a camera's files; each block is timed by its timestamp and the edit list.
 
-Media time is seconds from the first picture of the file. Sound may begin late and have holes: lengths do not add up.
+Media time is seconds from the first frame of the file. Sound may begin late and have gaps, so times cannot be
+computed from the lengths of blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import av
 
 AAC_SAMPLES = 1024
-"""Of one frame, and the least delay of an encoder."""
+"""Samples of one AAC frame, and the smallest delay of an encoder in samples."""
 
 
 class SoundBlock(NamedTuple):
@@ -32,7 +33,7 @@ class SoundBlock(NamedTuple):
 
 
 def sound_packets(media: GoProMedia) -> Iterator[tuple[Fraction, av.Packet[Any]]]:
-    """Yield (media seconds, packet) of a file's sound as it is stored. Raises UnreadableMedia."""
+    """Yield (media seconds, undecoded packet) of a file's sound. Raises UnreadableMedia."""
     zero_s = _first_picture_s(media)
     with media.container() as container:
         for packet in container.demux(container.streams.audio[0]) if container.streams.audio else ():
@@ -58,10 +59,10 @@ def sound_blocks(media: GoProMedia, start_s: Fraction = Fraction(0)) -> Iterator
 
 
 def sound_bound_s(media: GoProMedia) -> float:
-    """Return how far sound may lie from where the times of the pictures put it, seconds.
+    """Return the largest offset between sound and frames, seconds.
 
-    An edit list rounds a late start to the movie's time scale. One that skips nothing does not tell the delay of the
-    encoder, a frame at least.
+    An edit list rounds a late start to the movie's time scale. Without an edit that skips the start of AAC the delay
+    of the encoder, at least one frame, is unknown.
     """
     sound = media.audio
     if sound is None:
@@ -69,8 +70,8 @@ def sound_bound_s(media: GoProMedia) -> float:
     edits = [edit for track in media.edited_tracks for edit in track.edits]
     trims = [edit for track in media.edited_tracks if track.format == "mp4a" for edit in track.edits]
     rounded_s = 0.5 / media.movie_timescale if any(edit.media_time < 0 for edit in edits) else 0.0
-    is_told = sound.codec != "aac" or any(edit.media_time > 0 for edit in trims)
-    return rounded_s + (1 if is_told else AAC_SAMPLES) / sound.rate_hz
+    has_known_delay = sound.codec != "aac" or any(edit.media_time > 0 for edit in trims)
+    return rounded_s + (1 if has_known_delay else AAC_SAMPLES) / sound.rate_hz
 
 
 def _first_picture_s(media: GoProMedia) -> Fraction:

@@ -1,4 +1,4 @@
-"""What a GoPro file holds, as one JSON-able object: `kitchensync gopro inspect`."""
+"""Contents of a GoPro file as one JSON object, for `kitchensync gopro inspect`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
 from kitchensync.sensors.gopro.files.bare_telemetry import bare_blocks
@@ -28,27 +26,23 @@ DECIMALS = 6
 
 
 def inspect(path: Path) -> dict[str, Any]:
-    """Describe an MP4, or any other file tried as bare GPMF payloads; `UnreadableMedia` in one line if neither."""
+    """Describe an MP4, or any other file as bare GPMF payloads. Raises `UnreadableMedia` if it is neither."""
     try:
         if path.is_dir():
             raise UnreadableMedia(path, "it is a folder; give a file")
         if looks_like_mp4(path):
             return _inspect_mp4(path)
-        return _inspect_bare(path)
+        damage: list[str] = []
+        described = _describe_readable([bytes(block) for block in bare_blocks(path, damage)], damage)
+        return described | ({"damage": damage} if damage else {})
     except OSError as error:
         raise UnreadableMedia(path, (error.strerror or str(error)).lower()) from error
     except BadGpmf as error:
         raise UnreadableMedia(path, str(error)) from error
 
 
-def _inspect_bare(path: Path) -> dict[str, Any]:
-    damage: list[str] = []
-    described = _describe_readable([bytes(block) for block in bare_blocks(path, damage)], damage)
-    return described | ({"damage": damage} if damage else {})
-
-
 def _describe_readable(payloads: list[bytes], damage: list[str]) -> dict[str, Any]:
-    """Describe the payloads that can be read; the others are named in `damage`."""
+    """Describe the readable payloads; the others are listed in `damage`."""
     parts: list[list[StreamPart]] = []
     for number, payload in enumerate(payloads, 1):
         try:
@@ -60,12 +54,12 @@ def _describe_readable(payloads: list[bytes], damage: list[str]) -> dict[str, An
 
 
 def _inspect_mp4(path: Path) -> dict[str, Any]:
-    """Describe what can be read; a box or payload that cannot is named under `damage`."""
+    """Describe the readable parts; unreadable boxes and payloads are listed under `damage`."""
     damage: list[str] = []
     try:
         media = open_media(path)
     except UnreadableMedia as error:
-        read_chapter(path)  # names the box, where libav only says that something is wrong
+        read_chapter(path)  # raises an error that names the box, which libav's error does not
         why = str(error).removeprefix(f"{path}: unreadable media file: ")
         raise UnreadableMedia(path, f"box moov: {why}") from error
     with _tolerated(damage, path):
@@ -89,13 +83,13 @@ def _inspect_mp4(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def _tolerated(damage: list[str], path: Path) -> Iterator[None]:
-    """Note what cannot be read and go on with the rest."""
+    """Add an error to `damage` instead of raising it."""
     try:
         yield
     except UnreadableMedia as error:
-        said = str(error).removeprefix(f"{path}: unreadable media file: ")
-        if said not in damage:
-            damage.append(said)
+        why = str(error).removeprefix(f"{path}: unreadable media file: ")
+        if why not in damage:
+            damage.append(why)
 
 
 def _video(media: GoProMedia) -> dict[str, Any]:
@@ -139,13 +133,13 @@ def _times(media: GoProMedia) -> dict[str, Any]:
 
 
 def _telemetry_on_pictures(media: GoProMedia) -> dict[str, Any]:
-    """Describe where the telemetry lies on the pictures and which clues say so; no place where they disagree."""
+    """Describe the position of the telemetry relative to the frames and its clues; no position if they disagree."""
     if media.video is None or not media.payloads:
         return {}
-    clues = clip_clues(Clip([media]))
-    has_place = "GYRO" in media.stream_names and not disagreements(clues)
-    place_us = round(float(media.gyroscope().t_s[0]) * 1e6) if has_place else None
-    return {"gyro_first_minus_picture_first_us": place_us, "clues": [asdict(clue) for clue in clues]}
+    clues, offset_us = clip_clues(Clip([media])), None
+    if "GYRO" in media.stream_names and not disagreements(clues):
+        offset_us = round(float(media.gyroscope().t_s[0]) * 1e6)
+    return {"gyro_first_minus_picture_first_us": offset_us, "clues": [asdict(clue) for clue in clues]}
 
 
 def _identity(media: GoProMedia) -> dict[str, Any]:
@@ -160,9 +154,9 @@ def _identity(media: GoProMedia) -> dict[str, Any]:
 def describe_payloads(
     payload_bytes: list[int], payload_parts: list[list[StreamPart]], damage: list[str] | None = None
 ) -> dict[str, Any]:
-    """Describe the telemetry of all payloads; keys that the file does not hold are absent.
+    """Describe the telemetry of all payloads, without keys that the file lacks.
 
-    A stream that cannot be read is named in `damage`, or is a `BadGpmf` where no such list is given.
+    An unreadable stream is listed in `damage`. Raises `BadGpmf` without that list.
     """
     described: dict[str, Any] = {"payloads": len(payload_bytes), "payload_bytes": payload_bytes}
     all_parts = [part for parts in payload_parts for part in parts]
@@ -172,11 +166,11 @@ def describe_payloads(
     described["device"] = first_device[0]
     grouped: dict[str, list[list[StreamPart]]] = {}
     for parts in payload_parts:
-        here: dict[str, list[StreamPart]] = {}
+        by_name: dict[str, list[StreamPart]] = {}
         for part in parts:
-            own = (part.device, part.device_id) == first_device
-            here.setdefault(part.key if own else f"{part.device}/{part.key}", []).append(part)
-        for name, same in here.items():
+            is_own = (part.device, part.device_id) == first_device
+            by_name.setdefault(part.key if is_own else f"{part.device}/{part.key}", []).append(part)
+        for name, same in by_name.items():
             grouped.setdefault(name, []).append(same)
     first_us = {name: groups[0][0].integer("STMP") for name, groups in grouped.items()}
     gyro_us, shut_us = first_us.get("GYRO"), first_us.get("SHUT")
@@ -194,7 +188,7 @@ def describe_payloads(
 
 
 def _describe_stream(groups: list[list[StreamPart]]) -> dict[str, Any]:
-    """Describe one stream; a group is what one payload holds of it (nearly always one part)."""
+    """Describe one stream; a group has its parts in one payload (nearly always one part)."""
     counts = [sum(part.count for part in group) for group in groups]
     first, last = groups[0][0], groups[-1][0]
     described: dict[str, Any] = {
@@ -217,7 +211,7 @@ def _describe_stream(groups: list[list[StreamPart]]) -> dict[str, Any]:
 
 
 def _rates(first: StreamPart, last: StreamPart, counts: list[int]) -> dict[str, float]:
-    """Samples in all payloads but the last, over the time from the first payload's stamp to the last's."""
+    """Return the rate: samples of all payloads but the last, by the time between the first and the last timestamp."""
     if len(counts) < 2:
         return {}
     before = sum(counts[:-1])
@@ -231,19 +225,16 @@ def _rates(first: StreamPart, last: StreamPart, counts: list[int]) -> dict[str, 
 
 
 def _sample(part: StreamPart, which: int) -> list[float | None] | None:
-    """One sample of the payload's first data key, scaled, in stored order; text fields are None."""
+    """Return one sample of the payload's first data key, scaled, in stored order; text fields are None."""
     values = part.scaled(part.data[0])
     if not values.size:
         return None
-    return [_number(value) for value in values[which][:SHOWN_FIELDS]]
-
-
-def _number(value: float) -> float | None:
-    return round(float(value), DECIMALS) if math.isfinite(value) else None
+    shown = values[which][:SHOWN_FIELDS]
+    return [round(float(value), DECIMALS) if math.isfinite(value) else None for value in shown]
 
 
 def _metadata(part: StreamPart) -> dict[str, Any]:
-    """Metadata of the first payload, as stored."""
+    """Return the metadata of the first payload, as stored."""
     shown: dict[str, Any] = {}
     for key in ("SCAL", "SIUN", "TYPE", "ORIN", "ORIO", "MTRX", "TMPC", "GPSU", "GPSF", "GPSP"):
         klv = part.meta.get(key)
@@ -253,12 +244,8 @@ def _metadata(part: StreamPart) -> dict[str, Any]:
 
 
 def _values(klv: Klv) -> list[Any]:
-    """Numbers as they are stored: whole ones as integers; a sample of several fields is a list of its own."""
+    """Return the stored numbers, None for those that are not finite; samples of several fields are lists."""
     values = gpmf.numbers(klv)
-    whole = klv.kind in "bBsSlLjJ"
-    rows = [[int(value) if whole else _exact(value) for value in row] for row in values]
+    number = int if klv.kind in "bBsSlLjJ" else float
+    rows = [[number(value) if math.isfinite(value) else None for value in row] for row in values]
     return [row[0] for row in rows] if values.shape[-1] == 1 else rows
-
-
-def _exact(value: np.floating) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""A camera's card, or any folder of its files: which recordings lie there, and copies that are compared."""
+"""A camera's card, or any folder of its files: its recordings, and verified copies."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ COPY_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class CardClip:
-    """One recording on a card, all of its chapters readable."""
+    """One recording on a card, with all chapters readable."""
 
     paths: tuple[Path, ...]
     serial: str | None
     model: str | None
     started_s: float | None
-    """Start by the camera's clock, Unix seconds as the file prints it: true UTC on newer cameras, local time on older
-    ones; the sub-second part comes from the time code."""
+    """Start by the camera's clock, Unix seconds of the time in the file: UTC on newer cameras, local time on older
+    ones; the fraction of a second is from the time code."""
     duration_s: float
     clip: Clip = field(repr=False, compare=False)
 
@@ -39,14 +39,14 @@ class CardClip:
 
 
 class UnusableFiles(NamedTuple):
-    """Files that cannot be imported, and why."""
+    """Files that cannot be imported, and the reason."""
 
     paths: tuple[Path, ...]
     why: str
 
 
 def scan_card(folder: Path) -> tuple[list[CardClip], list[UnusableFiles]]:
-    """Find the recordings below a folder; names are checked, links are not followed."""
+    """Find the recordings below a folder; links are not followed."""
     clips: list[CardClip] = []
     bad: list[UnusableFiles] = []
     videos = []
@@ -54,10 +54,10 @@ def scan_card(folder: Path) -> tuple[list[CardClip], list[UnusableFiles]]:
         if path.is_symlink() or path.suffix.upper() != ".MP4":
             continue
         if card_name(path.name) is None:
-            bad.append(UnusableFiles((path,), "its name is none that a GoPro gives"))
+            bad.append(UnusableFiles((path,), "its name is not that of a GoPro file"))
             continue
         try:
-            check_safe("", path.name) if not path.parent.name else check_safe("card", path.name)
+            check_safe("card" if path.parent.name else "", path.name)
         except UnsafeName as error:
             bad.append(UnusableFiles((path,), str(error)))
             continue
@@ -72,12 +72,11 @@ def scan_card(folder: Path) -> tuple[list[CardClip], list[UnusableFiles]]:
 
 def _read(paths: tuple[Path, ...], missing: tuple[int, ...]) -> CardClip:
     if missing:
-        raise DownloadFailed(paths[0].name, f"chapter {missing[0]} is missing beside it")
-    # One path would be widened to its siblings, which are these.
+        raise DownloadFailed(paths[0].name, f"its chapter {missing[0]} is missing")
     clip = open_clip(*paths)
     first = clip.chapters[0]
     if not len(clip.frame_times_s):
-        raise DownloadFailed(paths[0].name, "it holds no pictures")
+        raise DownloadFailed(paths[0].name, "it has no frames")
     return CardClip(paths, first.serial, first.camera_model, _started_s(clip), float(clip.duration_s), clip)
 
 
@@ -94,27 +93,24 @@ def _started_s(clip: Clip) -> float | None:
 
 
 def copy_verified(source: Path, target: Path, progress: Callable[[int], None] = lambda _: None) -> str:
-    """Copy a file under a partial name, sync it, read it back past the page cache, compare, rename; return its hash.
+    """Copy a file to a temporary name, sync it, read it back from the disk, compare, and rename; return its hash.
 
-    A target that is there already with the same bytes is left alone; with others it is never written over.
-    `progress` hears of the bytes copied so far.
-    Raises `DownloadFailed`.
+    An existing target with the same content is kept; with other content it is never overwritten. `progress` is called
+    with the bytes copied so far. Raises `DownloadFailed`.
     """
     part = target.with_name(target.name + ".part")
     try:
         if target.exists():
             digest = file_sha256(source)
             if file_sha256(target) != digest:
-                raise DownloadFailed(
-                    source.name, f"{target} exists with other bytes; it is never written over"
-                )
+                why = f"{target} exists with other content and is never overwritten"
+                raise DownloadFailed(source.name, why)
             return digest
         digest = _copy(source, part, progress)
         if _read_back(part) != digest:
             part.unlink()
-            raise DownloadFailed(
-                source.name, f"the copy in {target.parent} is not what was written; check that disk"
-            )
+            why = f"the copy in {target.parent} differs from what was written; check that disk"
+            raise DownloadFailed(source.name, why)
         os.replace(part, target)
         sync_path(target.parent)
     except OSError as error:
@@ -139,6 +135,6 @@ def _copy(source: Path, part: Path, progress: Callable[[int], None]) -> str:
 
 def _read_back(path: Path) -> str:
     with path.open("rb") as file:
-        if hasattr(os, "posix_fadvise"):  # what was just written must come from the disk, not from memory
+        if hasattr(os, "posix_fadvise"):  # drop the page cache, so that the bytes are read from the disk
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Whether a video shows time as it passed: time-lapse and TimeWarp videos do not, and no clock fits them."""
+"""Detection of videos that are not in real time: time-lapse and TimeWarp videos, which cannot be aligned."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ from kitchensync.sensors.gopro.files.media import GoProMedia, open_media
 from kitchensync.sensors.gopro.files.telemetry import Parts, parts_of
 
 LEAST_HZ, SAMPLES_A_PICTURE = 100.0, 1.1
-"""Motion in real time is sampled at 197 Hz and more; a picture of a time-lapse has one sample."""
+"""Smallest rates of motion samples in real time, per second and per frame.
+
+In real time cameras sample motion at 197 Hz or more; in a time-lapse each frame has one sample."""
 REAL_TIME = (0.8, 1.25)
-"""Seconds by the camera's stamps in a second of the video; TimeWarp begins at 2, slow motion at 0.5."""
+"""Range of real time, in seconds of the camera's timestamps per second of video; TimeWarp begins at 2, slow motion
+ends at 0.5."""
 LAPSE = "as in time-lapse and TimeWarp videos"
 
 
 class VideoPace(NamedTuple):
-    """Why a video is not in real time, or, where nothing in the file tells (`is_wrong` False), may not be."""
+    """Why a video is not in real time (`is_wrong`), or may not be."""
 
-    words: str
+    message: str
     is_wrong: bool
 
 
-def pace_words(path: Path) -> str:
-    """Return why a video is or may be not in real time, or nothing: what cannot be read is named by others."""
+def pace_warning(path: Path) -> str:
+    """Return why a video is not or may not be in real time; empty if it is, or cannot be read."""
     try:
         pace = pace_of(open_media(path))
     except SensorError:
         return ""
-    return pace.words if pace is not None else ""
+    return pace.message if pace is not None else ""
 
 
 def pace_of(media: GoProMedia) -> VideoPace | None:
-    """Return why a video is not in real time; None where it is, or where its telemetry cannot be read."""
+    """Return why a video is not or may not be in real time; None if it is, or its telemetry cannot be read."""
     try:
         parts = _parts(media, "GYRO") or _parts(media, "ACCL")
         if not parts:
-            kinds = {track.format for track in media.tracks.values()}
-            words = f"it has neither sound nor motion, {LAPSE}: nothing tells whether it is in real time"
-            return (
-                None
-                if kinds & {"gpmd", "camm"} or media.audio is not None
-                else VideoPace(words, is_wrong=False)
-            )
-        at = np.array(
-            [(media.payloads[k].start_s, part.integer("STMP") or 0) for k, part in parts], np.float64
-        )
-        lasts_s = np.array([max(media.payloads[k].duration_s, 1e-3) for k, _ in parts])
+            has_motion = not {track.format for track in media.tracks.values()}.isdisjoint({"gpmd", "camm"})
+            if has_motion or media.audio is not None:
+                return None
+            message = f"it has neither sound nor motion, {LAPSE}: it may not be in real time"
+            return VideoPace(message, is_wrong=False)
+        starts = [(media.payloads[k].start_s, part.integer("STMP") or 0) for k, part in parts]
+        durations_s = np.array([max(media.payloads[k].duration_s, 1e-3) for k, _ in parts])
     except UnreadableMedia:
         return None
-    (media_s, stamped_s), per_s = np.diff(at, axis=0).T, [part.count for _, part in parts] / lasts_s
-    stamped = (
-        np.median(stamped_s[media_s > 0] / 1e6 / media_s[media_s > 0]) if (media_s * stamped_s).any() else 1.0
-    )
-    if not REAL_TIME[0] < stamped < REAL_TIME[1]:
-        words = f"by its camera's stamps each second of it shows {stamped:.1f} s, {LAPSE}"
-        return VideoPace(f"not in real time: {words}", is_wrong=True)
-    if np.median(per_s) < min(LEAST_HZ, SAMPLES_A_PICTURE / float(media.frame_period)):
-        return VideoPace(f"not in real time: one sample of motion a picture, {LAPSE}", is_wrong=True)
+    media_s, stamp_us = np.diff(np.array(starts, np.float64), axis=0).T
+    pace = 1.0
+    if (media_s * stamp_us).any():
+        pace = float(np.median(stamp_us[media_s > 0] / 1e6 / media_s[media_s > 0]))
+    if not REAL_TIME[0] < pace < REAL_TIME[1]:
+        why = f"one second of video is {pace:.1f} s by the camera's timestamps, {LAPSE}"
+        return VideoPace(f"not in real time: {why}", is_wrong=True)
+    samples_per_s = [part.count for _, part in parts] / durations_s
+    if np.median(samples_per_s) < min(LEAST_HZ, SAMPLES_A_PICTURE / float(media.frame_period)):
+        return VideoPace(f"not in real time: one motion sample per frame, {LAPSE}", is_wrong=True)
     return None
 
 

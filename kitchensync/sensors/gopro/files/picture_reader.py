@@ -1,4 +1,4 @@
-"""Pictures of a file by time or number, each with its exact stamp; reading on is quick, going back seeks."""
+"""Frames of a file by time or number, with exact timestamps; reading forward is fast, going back seeks."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 READ_ON_FRAMES = 45
-"A picture no further ahead than this is reached by decoding on instead of a new seek."
+"Frames up to this many ahead are reached by decoding on instead of by seeking."
 
 
 class Picture(NamedTuple):
-    """One decoded picture."""
+    """One decoded frame."""
 
     number: int
-    "Place in the file (or in the recording), from 0."
+    "Number in the file (or in the recording), from 0."
     pts: int
-    "Stamp in units of the file's `time_base`."
+    "Timestamp in units of the file's `time_base`."
     time_s: float
-    "Media seconds, 0 at the first picture; rounded once from exact integers."
+    "Media seconds, 0 at the first frame; rounded once from exact integers."
     rgb: np.ndarray
     "uint8 (h, w, 3)."
 
 
 class HasPictures(Protocol):
-    """What the reader needs of a file."""
+    """The parts of a file that the reader uses."""
 
     path: Path
 
@@ -51,28 +51,28 @@ class HasPictures(Protocol):
 
 
 def index_at(frame_times_s: np.ndarray, time_s: float) -> int:
-    """Number of the picture shown at a media time; before the first it is the first, after the last the last."""
+    """Return the number of the frame at a media time; the first one before the video, the last one after it."""
     at = int(np.searchsorted(frame_times_s, time_s + 1e-9, side="right")) - 1
     return min(max(at, 0), len(frame_times_s) - 1)
 
 
 class PictureReader:
-    """Random access to the pictures of one file."""
+    """Random access to the frames of one file."""
 
     def __init__(self, media: HasPictures, *, upright: bool = False) -> None:
-        """Give pictures as they are stored, as lenses are calibrated, or `upright` as players show them."""
+        """Read frames as they are stored, which lens calibrations need, or `upright` as players show them."""
         self._media, self._is_upright = media, upright
         self._stack = ExitStack()
         self._stream: Any = None
         self._container: Any = None
         self._frames: Iterator[Any] = iter(())
         self._next = -1
-        "Number of the picture that decoding on would give next; -1 = unknown."
+        "Number of the frame that is decoded next; -1 = unknown."
 
     def __enter__(self) -> PictureReader:
         """Open the file."""
         if not len(self._media.frame_pts):
-            raise UnreadableMedia(self._media.path, "no pictures")
+            raise UnreadableMedia(self._media.path, "no frames")
         self._container = self._stack.enter_context(self._media.container())
         self._stream = self._container.streams.video[0]
         return self
@@ -82,24 +82,24 @@ class PictureReader:
         self._stack.__exit__(None, None, None)
 
     def at(self, time_s: float, width: int | None = None) -> Picture:
-        """Decode the picture shown at a media time."""
+        """Decode the frame at a media time."""
         return self.number(index_at(self._media.frame_times_s, time_s), width)
 
     def grey(self, index: int) -> np.ndarray:
-        """Decode the luma alone of a picture by number, uint8 (h, w); raises `UnreadableMedia`."""
+        """Decode only the luma of a frame, uint8 (h, w). Raises `UnreadableMedia`."""
         frame = self._frame(index)
         plane = frame.reformat(format="gray").planes[0]
         rows = np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)
         return rows[:, : plane.width]
 
     def number(self, index: int, width: int | None = None) -> Picture:
-        """Decode a picture by number; raises `UnreadableMedia` when the file does not give it."""
+        """Decode a frame by its number. Raises `UnreadableMedia`."""
         return self._picture(self._frame(index), index, width)
 
     def _frame(self, index: int) -> Any:
         pts = self._media.frame_pts
         if not 0 <= index < len(pts):
-            raise UnreadableMedia(self._media.path, f"has {len(pts)} pictures, there is no picture {index}")
+            raise UnreadableMedia(self._media.path, f"it has {len(pts)} frames, no frame {index}")
         for frame in self._from(index):
             self._next = int(np.searchsorted(pts, frame.pts)) + 1
             if frame.pts == pts[index]:
@@ -107,10 +107,10 @@ class PictureReader:
             if frame.pts > pts[index]:
                 break
         self._next = -1
-        raise UnreadableMedia(self._media.path, f"picture {index} cannot be decoded")
+        raise UnreadableMedia(self._media.path, f"frame {index} cannot be decoded")
 
     def _from(self, index: int) -> Iterator[Any]:
-        """Frames from some key frame at or before `index`, or from where we are when it is near ahead."""
+        """Return frames from a key frame at or before `index`, or from the current position if that is close."""
         if not 0 <= index - self._next <= READ_ON_FRAMES or self._next < 0:
             target = int(self._media.frame_pts[index])
             self._container.seek(target, stream=self._stream, backward=True)
@@ -118,7 +118,7 @@ class PictureReader:
         return self._frames
 
     def _decoded(self) -> Iterator[Any]:
-        """Decode on; pictures that were destroyed, or are damaged, are passed over."""
+        """Decode frames in order; damaged frames and those overwritten by a redaction are skipped."""
         import av
 
         for packet in self._container.demux(self._stream):

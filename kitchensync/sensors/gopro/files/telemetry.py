@@ -1,4 +1,4 @@
-"""Everything a camera measured, on media time: shared by one file and by the chapters of a recording read as one."""
+"""A camera's telemetry on media time, for one file and for the joined chapters of a recording."""
 
 from __future__ import annotations
 
@@ -13,35 +13,37 @@ from kitchensync.sensors.errors import BadGpmf, UnreadableMedia
 from kitchensync.sensors.gopro.mp4 import gpmf
 from kitchensync.sensors.gopro.mp4.gpmf import StreamPart, numbers, text
 
-WILD_S = 0.1  # real stamps lie within 1 ms of their line, those of whole milliseconds within some
+WILD_S = 0.1
+"""Deviation from the regression line that makes a timestamp an outlier, seconds. Correct timestamps are within 1 ms
+of it, those of whole milliseconds within a few."""
 Parts = list[tuple[int, StreamPart]]
-"(number of the payload, what it holds of the stream)"
+"(number of the payload, its part of the stream)"
 
 
 @dataclass(frozen=True)
 class SampleTrack:
-    """All samples of one stream: values as stored, divided by SCAL."""
+    """All samples of one stream: stored values divided by SCAL."""
 
     t_s: np.ndarray
-    "(n,) float64 media seconds; the first may lie some milliseconds before the first picture."
+    "(n,) float64 media seconds; the first may be a few milliseconds before the first frame."
     values: np.ndarray
     "(n, fields) float64, in stored order; text fields are NaN."
     rate_hz: float
     "By regression over all payloads."
     unit: str
     method: str
-    "How times were found: stmp (microseconds), tick (ms) or payload_times."
+    "Source of the times: stmp (microseconds), tick (ms) or payload_times."
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The line from sample numbers to media time."""
+    """Regression line from sample numbers to media time."""
 
     start_s: float
     rate_hz: float
     method: str
     first_index: np.ndarray
-    "(payloads,) number of each payload's first sample, the file's first being 0."
+    "(payloads,) number of each payload's first sample, counted from 0."
 
 
 def sample_track(
@@ -49,9 +51,9 @@ def sample_track(
 ) -> SampleTrack:
     """Join stream `key` of the camera over all payloads; `intervals` = their (start, duration) in media time.
 
-    With STMP: t(k) = start of the first payload + (STMP_key,first - STMP_SHUT,first) / 1e6 + k / rate, rate from a
-    line through all stamps, k counted by TSMP where it is there, so that a lost payload leaves a hole and not a
-    shift. Without: TICK, else a line through the payloads' end times. Raises `BadGpmf` when the file has no such
+    With STMP: t(k) = start of the first payload + (STMP_key,first - STMP_SHUT,first) / 1e6 + k / rate. The rate is
+    the slope of a line through all timestamps. k is counted by TSMP if present, so that a lost payload leaves a gap
+    and not a shift. Without STMP: TICK, else a line through the payloads' end times. Raises `BadGpmf` without such
     samples.
     """
     parts = parts_of(payload_parts, key)
@@ -68,7 +70,7 @@ def sample_track(
 
 
 def parts_of(payload_parts: list[list[StreamPart]], key: str) -> Parts:
-    """Return what the camera itself (no device beside it) tells of a stream; `BadGpmf` when nothing."""
+    """Return the parts of a stream of the camera itself, not of another device. Raises `BadGpmf` without any."""
     parts = [
         (number, part)
         for number, parts_here in enumerate(payload_parts)
@@ -83,13 +85,13 @@ def parts_of(payload_parts: list[list[StreamPart]], key: str) -> Parts:
 def find_timing(
     parts: Parts, payload_parts: list[list[StreamPart]], intervals: list[tuple[float, float]]
 ) -> Timing:
-    """Find when the samples of a stream were taken."""
+    """Return the timing of a stream's samples."""
     first_index = _first_indices([part for _, part in parts])
     return Timing(*_timing(parts, first_index, payload_parts, intervals), first_index)
 
 
 def sample_numbers(timing: Timing, blocks: list[np.ndarray]) -> np.ndarray:
-    """Return the number of every sample, holes counted."""
+    """Return the number of every sample; lost samples are counted."""
     ranges = [first + np.arange(len(block)) for first, block in zip(timing.first_index, blocks, strict=True)]
     return np.concatenate(ranges)
 
@@ -99,7 +101,7 @@ def _first_device(parts: list[StreamPart]) -> list[StreamPart]:
 
 
 def _first_indices(parts: list[StreamPart]) -> np.ndarray:
-    """Number of each payload's first sample, the file's first being 0: by TSMP if it is sane, else by counting."""
+    """Return the number of each payload's first sample, from 0: by TSMP if it is plausible, else by counting."""
     counts = np.array([part.count for part in parts], np.int64)
     counted = np.concatenate([[0], np.cumsum(counts)[:-1]])
     totals = [part.integer("TSMP") for part in parts]
@@ -115,7 +117,7 @@ def _timing(
     payload_parts: list[list[StreamPart]],
     intervals: list[tuple[float, float]],
 ) -> tuple[float, float, str]:
-    """Find (media time of sample 0, samples a second, method)."""
+    """Return (media time of sample 0, samples per second, method)."""
     stamps = [part.integer("STMP") for _, part in parts]
     fallback_hz = _rate_of_one(parts[0], intervals)
     if all(stamp is not None for stamp in stamps):
@@ -124,20 +126,20 @@ def _timing(
         shutter_us = shutter_stamp_us(payload_parts)
         after_s = (int(us[0]) - shutter_us) / 1e6 if shutter_us is not None else 0.0
         return intervals[0][0] + after_s, rate, "stmp"
-    begin_s = intervals[parts[0][0]][0]
+    start_s = intervals[parts[0][0]][0]
     ticks = [part.tick_ms for _, part in parts]
     if len(parts) > 1 and all(tick is not None for tick in ticks):
         ms = np.array(ticks, np.int64)
-        return begin_s, _slope(first_index, (ms - ms[0]) / 1e3, fallback_hz), "tick"
-    whole = parts[:-1]  # the last payload is cut short: its end says nothing
-    if len(whole) < 2:
-        return begin_s, fallback_hz, "payload_times"
-    ends_s = np.array([sum(intervals[number]) for number, _ in whole])
-    totals = first_index[: len(whole)] + np.array([part.count for _, part in whole])
-    period, start_s = np.polyfit(totals, ends_s, 1)
+        return start_s, _slope(first_index, (ms - ms[0]) / 1e3, fallback_hz), "tick"
+    complete = parts[:-1]  # the last payload is cut short, so its end time does not fit its samples
+    if len(complete) < 2:
+        return start_s, fallback_hz, "payload_times"
+    ends_s = np.array([sum(intervals[number]) for number, _ in complete])
+    totals = first_index[: len(complete)] + np.array([part.count for _, part in complete])
+    period, fitted_start_s = np.polyfit(totals, ends_s, 1)
     if not period > 0:
-        return begin_s, fallback_hz, "payload_times"
-    return float(start_s), float(1 / period), "payload_times"
+        return start_s, fallback_hz, "payload_times"
+    return float(fitted_start_s), float(1 / period), "payload_times"
 
 
 def _rate_of_one(part: tuple[int, StreamPart], intervals: list[tuple[float, float]]) -> float:
@@ -146,7 +148,7 @@ def _rate_of_one(part: tuple[int, StreamPart], intervals: list[tuple[float, floa
 
 
 def _slope(index: np.ndarray, seconds: np.ndarray, fallback_hz: float) -> float:
-    """Samples a second by a line through (index, time), leaving out stamps that no camera can mean."""
+    """Return samples per second by a line through (index, time) without outliers."""
     if len(index) < 2:
         return fallback_hz
     sane = _sane(index.astype(np.float64), seconds)
@@ -155,9 +157,9 @@ def _slope(index: np.ndarray, seconds: np.ndarray, fallback_hz: float) -> float:
 
 
 def _sane(index: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-    """Mark the stamps near the line that most lie on: a single wrong one would tilt a line of least squares.
+    """Return a mask of the timestamps without outliers, since one wrong timestamp tilts a least-squares line.
 
-    That line has the median of the slopes over half the length; where fewer than half lie on it all count.
+    The reference line has the median of the slopes over half the length. If fewer than half are near it, all count.
     """
     half = max(len(index) // 2, 1)
     period = float(np.median((seconds[half:] - seconds[:-half]) / (index[half:] - index[:-half])))
@@ -167,30 +169,29 @@ def _sane(index: np.ndarray, seconds: np.ndarray) -> np.ndarray:
 
 
 def shutter_stamp_us(payload_parts: list[list[StreamPart]]) -> int | None:
-    """Return the camera-clock stamp of a file's first picture, us: the first STMP of a stream with one value a frame.
+    """Return the camera-clock timestamp of the first frame, us: the first STMP of a stream with one value per frame.
 
-    None for a camera that writes no stamps.
+    None for a camera without timestamps.
     """
     parts = picture_parts(payload_parts)
     return parts[0][1].integer("STMP") if parts and parts[0][0] == 0 else None
 
 
 def picture_parts(payload_parts: list[list[StreamPart]]) -> Parts:
-    """Return the stamped stream with one value a picture, SHUT or else CORI; empty for a camera without stamps."""
+    """Return the stream with one value and timestamp per frame, SHUT or else CORI; empty without timestamps."""
     for key in ("SHUT", "CORI"):
-        parts = parts_of(payload_parts, key) if _has(payload_parts, key) else []
+        has_samples = any(
+            part.key == key and part.count for payload in payload_parts for part in _first_device(payload)
+        )
+        parts = parts_of(payload_parts, key) if has_samples else []
         if parts and all(part.integer("STMP") is not None for _, part in parts):
             return parts
     return []
 
 
 def picture_numbers(parts: Parts) -> np.ndarray:
-    """Return the number of each payload's first picture, (payloads,) int64, counted on from the first as 0."""
+    """Return the number of each payload's first frame, (payloads,) int64, from 0."""
     return _first_indices([part for _, part in parts])
-
-
-def _has(payload_parts: list[list[StreamPart]], key: str) -> bool:
-    return any(part.key == key and part.count for parts in payload_parts for part in _first_device(parts))
 
 
 CANONICAL = "XYZ"
@@ -198,7 +199,7 @@ CANONICAL = "XYZ"
 TO_IMAGE_AXES = np.array([[-1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, -1.0, 0.0]])
 """(3, 3) from canonical GoPro axes (X left, Y out of the screen, Z up) to OpenCV's (x right, y down, z forward)."""
 ORIN_OF_OLD_CAMERAS = {"camera": "ZXY", "fusion": "yXZ", "hero6 black": "YxZ", "hero7 black": "YxZ"}
-"Axis of each channel by device name where the file does not say it; lower case = negated ('Camera' is HERO5)."
+"Axis of each channel by device name for files without ORIN; lower case = negated ('Camera' is HERO5)."
 ORIN_DEFAULT = "ZXY"
 
 
@@ -207,14 +208,14 @@ class ImuTrack:
     """Samples of one inertial sensor over a whole file."""
 
     t_s: np.ndarray
-    "(n,) float64 media seconds; the first may lie some milliseconds before the first picture."
+    "(n,) float64 media seconds; the first may be a few milliseconds before the first frame."
     xyz: np.ndarray
     "(n, 3) float32 in the camera's X (left), Y (out of the screen), Z (up), seen from behind."
     rate_hz: float
     "By regression over all payloads."
     unit: str
     method: str
-    "How times were found: stmp (microseconds), tick (ms) or payload_times."
+    "Source of the times: stmp (microseconds), tick (ms) or payload_times."
 
 
 def imu_track(
@@ -222,7 +223,7 @@ def imu_track(
 ) -> ImuTrack:
     """Join stream `key` of the camera over all payloads; `intervals` = their (start, duration) in media time.
 
-    Times as `sample_track` finds them. Raises `BadGpmf` when the file has no such samples.
+    Times as in `sample_track`. Raises `BadGpmf` without such samples.
     """
     parts = parts_of(payload_parts, key)
     timing = find_timing(parts, payload_parts, intervals)
@@ -231,14 +232,14 @@ def imu_track(
         raise BadGpmf(f"{key} without three axes", parts[0][1].data[0].offset)
     k = sample_numbers(timing, stored)
     rotation = axes_matrix(parts[0][1])
-    with np.errstate(all="ignore"):  # garbage may hold any float
+    with np.errstate(all="ignore"):  # damaged data may have any float
         xyz = (np.concatenate(stored) @ rotation.T).astype(np.float32)
     unit = text(parts[0][1].meta["SIUN"]) if "SIUN" in parts[0][1].meta else ""
     return ImuTrack(timing.start_s + k / timing.rate_hz, xyz, timing.rate_hz, unit, timing.method)
 
 
 def axes_matrix(part: StreamPart) -> np.ndarray:
-    """Build the (3, 3) matrix from stored channels to canonical X Y Z, from ORIN, or MTRX with ORIO, or the model."""
+    """Return the (3, 3) matrix from stored channels to canonical X Y Z, by ORIN, or MTRX with ORIO, or the model."""
     orin = text(part.meta["ORIN"]) if "ORIN" in part.meta else ""
     if sorted(orin.upper()) == sorted(CANONICAL):
         return _signed_permutation(orin)
@@ -252,7 +253,7 @@ def axes_matrix(part: StreamPart) -> np.ndarray:
 
 
 def _signed_permutation(letters: str) -> np.ndarray:
-    """Letter i names the axis in channel i, lower case = negated."""
+    """Return the matrix for letters: letter i is the axis of channel i, lower case = negated."""
     matrix = np.zeros((3, 3))
     for channel, letter in enumerate(letters):
         matrix[CANONICAL.index(letter.upper()), channel] = 1.0 if letter.isupper() else -1.0
@@ -269,18 +270,18 @@ class Payload(NamedTuple):
 
 
 class Telemetry:
-    """The streams of all payloads; a class that has them gives `path` and `payloads`."""
+    """The streams of all payloads; subclasses provide `path` and `payloads`."""
 
     path: Path
 
     @property
     def payloads(self) -> list[Payload]:
-        """All GPMF payloads in order; empty when there is no such track."""
+        """All GPMF payloads in order; empty without a telemetry track."""
         raise NotImplementedError
 
     @cached_property
     def stream_parts(self) -> list[list[gpmf.StreamPart]]:
-        """What each payload holds; `UnreadableMedia` names the payload that is no GPMF."""
+        """The parts of each payload. Raises `UnreadableMedia` with the number of a damaged payload."""
         parts = []
         for number, payload in enumerate(self.payloads, 1):
             try:
@@ -321,7 +322,7 @@ class Telemetry:
 
     @property
     def frames_before(self) -> int | None:
-        """Pictures of this recording before this file, as the stamps count them; None when they do not tell."""
+        """Number of frames of the recording before this file, by TSMP; None if it is unknown."""
         for part in self.stream_parts[0] if self.stream_parts else ():
             total = part.integer("TSMP")
             if part.key in ("SHUT", "CORI") and total is not None:

@@ -1,4 +1,4 @@
-"""The few MP4 boxes that libav does not hand out: time code, the camera's own header, edit lists, turns, time scales.
+"""MP4 boxes that libav does not expose: time code, the camera's header, edit lists, rotation, time scales.
 
 ISO 14496-12: a box is u32 size, 4 letters, contents; size 1 = u64 size follows, 0 = to the end.
 """
@@ -20,10 +20,10 @@ MAX_MOOV_BYTES = 256 * 1024 * 1024
 MAX_TOP_BOXES = 10_000
 MAX_FRAGMENTS = 1_000_000
 MAX_SAMPLES = 3_000_000
-"""Of a film: 28 hours of 30 pictures a second."""
+"""Largest number of samples of a video: 28 hours at 30 frames per second."""
 CONTAINERS = {"moov", "trak", "mdia", "minf", "stbl", "moof", "traf", "udta"}
 COUNTED = {"stts", "ctts", "stsc", "stco", "co64", "stss"}
-"""Tables that are version and flags, a count, and so many rows of four bytes or more."""
+"""Tables with version and flags, a count, and that number of rows of four bytes or more."""
 
 
 class Box(NamedTuple):
@@ -34,7 +34,7 @@ class Box(NamedTuple):
 
 
 class Track(NamedTuple):
-    """What `moov` says of one track."""
+    """The description of one track in `moov`."""
 
     track_id: int
     format: str
@@ -42,15 +42,15 @@ class Track(NamedTuple):
     description: memoryview
     "The first sample description, after its 8-byte header."
     reorders: bool
-    "True when pictures are shown in another order than stored (ctts)."
+    "True if frames are shown in another order than stored (ctts)."
     timescale: int
-    "Units of `EditPart.media_time` in a second."
+    "Units of `EditPart.media_time` per second."
     edits: tuple[EditPart, ...]
-    "The edit list; empty when there is none."
+    "The edit list; empty without one."
     table: memoryview
     "Its sample tables (stbl)."
     clockwise_deg: int
-    "By how much players turn its pictures, as the matrix of the track header has it."
+    "Rotation that players apply, from the matrix of the track header."
 
 
 class EditPart(NamedTuple):
@@ -59,7 +59,7 @@ class EditPart(NamedTuple):
     duration: int
     "In units of the movie's time scale."
     media_time: int
-    "Where the track begins to be shown, in units of its own; -1: nothing is shown for `duration`."
+    "Start of the shown part, in the track's time scale; -1: nothing is shown for `duration`."
 
 
 class TopBox(NamedTuple):
@@ -72,7 +72,7 @@ class TopBox(NamedTuple):
 
 
 def top_boxes(file: BinaryIO, file_bytes: int, most: int = MAX_TOP_BOXES) -> Iterator[TopBox]:
-    """List the boxes at the top of a file by reading only their headers; stops where one does not fit."""
+    """List the boxes at the top of a file by reading only their headers; stop at a box that does not fit."""
     at = 0
     for _ in range(most):
         file.seek(at)
@@ -94,19 +94,19 @@ def top_boxes(file: BinaryIO, file_bytes: int, most: int = MAX_TOP_BOXES) -> Ite
 
 
 def has_moov(path: Path) -> bool:
-    """Return whether an MP4 is finished: its index (`moov`) is there and whole."""
+    """Return whether an MP4 is finished, which means that its index (`moov`) is complete."""
     with open_file(path) as file:
         return any(box.kind == "moov" for box in top_boxes(file, path.stat().st_size))
 
 
 def looks_like_mp4(path: Path) -> bool:
-    """Return whether a file begins as an MP4 does."""
+    """Return whether a file begins like an MP4."""
     with open_file(path) as file:
         return file.read(8)[4:] in (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip")
 
 
 def read_moov(path: Path) -> memoryview:
-    """Read the contents of `moov`; `UnreadableMedia` when it is missing or absurd."""
+    """Read the contents of `moov`. Raises `UnreadableMedia` if it is missing or too large."""
     with open_file(path) as file:
         for box in top_boxes(file, path.stat().st_size):
             if box.kind == "moov":
@@ -115,15 +115,12 @@ def read_moov(path: Path) -> memoryview:
                 file.seek(box.start)
                 return memoryview(file.read(box.end - box.start))
     raise UnreadableMedia(
-        path, "no index (moov): the recording was cut short or the copy is not whole; copy it again"
+        path, "no index (moov): the recording was cut short or the copy is incomplete; copy it again"
     )
 
 
 def check_counts(path: Path) -> None:
-    """Refuse an MP4 that promises more samples than it holds: libav makes room for each.
-
-    Raises OSError.
-    """
+    """Check that an MP4 does not claim too many samples: libav allocates memory for each. Raises OSError."""
     samples = 0
     with open_file(path) as file:
         for top in top_boxes(file, path.stat().st_size, MAX_FRAGMENTS):
@@ -133,11 +130,12 @@ def check_counts(path: Path) -> None:
                 for table in _tables(data):
                     samples += _samples_of(table, path)
     if samples > MAX_SAMPLES:
-        raise OSError(errno.EINVAL, f"its index promises {samples} samples, no film has so many", str(path))
+        why = f"its index claims {samples} samples, the limit is {MAX_SAMPLES}"
+        raise OSError(errno.EINVAL, why, str(path))
 
 
 def _tables(data: memoryview, depth: int = 0) -> Iterator[list[Box]]:
-    """Yield the boxes of each container that are none themselves."""
+    """Yield for each container its boxes that are not containers."""
     inner = list(boxes(data))
     yield [box for box in inner if box.kind not in CONTAINERS]
     for box in inner:
@@ -146,14 +144,14 @@ def _tables(data: memoryview, depth: int = 0) -> Iterator[list[Box]]:
 
 
 def _samples_of(table: list[Box], path: Path) -> int:
-    """Count the samples that libav makes room for; of sound without coding it is the chunks. Raises OSError."""
+    """Count the samples that libav allocates; for uncompressed sound it allocates chunks. Raises OSError."""
     count, is_coded = 0, True
     for kind, data in table:
         _, first, second = struct.unpack_from(">III", bytes(data[:12]).ljust(12, b"\0"))
         rows = first if kind in COUNTED else second if kind == "stsz" and not first else 0
         if rows > max(MAX_SAMPLES, len(data)):
             raise OSError(
-                errno.EINVAL, f"box {kind}: promises {rows} entries, more than it has bytes", str(path)
+                errno.EINVAL, f"box {kind}: claims {rows} entries, more than it has bytes", str(path)
             )
         if kind == "stsz":
             count = second
@@ -165,7 +163,7 @@ def _samples_of(table: list[Box], path: Path) -> int:
 
 
 def boxes(data: memoryview) -> Iterator[Box]:
-    """List the boxes inside a box; stops where one does not fit."""
+    """List the boxes inside a box; stop at a box that does not fit."""
     at = 0
     while at + 8 <= len(data):
         size, kind = struct.unpack_from(">I4s", data, at)
@@ -181,23 +179,19 @@ def boxes(data: memoryview) -> Iterator[Box]:
 
 
 def find(data: memoryview, *path: str) -> memoryview | None:
-    """Find the first box along a path of kinds, None when it is not there."""
+    """Return the contents of the first box along a path of kinds, None if it is missing."""
     for kind in path:
-        found = next((box.data for box in boxes(data) if box.kind == kind), None)
-        if found is None:
+        inner = next((box.data for box in boxes(data) if box.kind == kind), None)
+        if inner is None:
             return None
-        data = found
+        data = inner
     return data
 
 
 def tracks(moov: memoryview) -> list[Track]:
-    """List the tracks that are complete enough to be described."""
-    described = []
-    for box in boxes(moov):
-        track = _track(box.data) if box.kind == "trak" else None
-        if track is not None:
-            described.append(track)
-    return described
+    """Return the tracks that have a header and a sample description."""
+    described = (_track(box.data) for box in boxes(moov) if box.kind == "trak")
+    return [track for track in described if track is not None]
 
 
 def _track(trak: memoryview) -> Track | None:
@@ -215,7 +209,7 @@ def _track(trak: memoryview) -> Track | None:
 
 
 def _clockwise_deg(header: memoryview) -> int:
-    """Read the turn from a track header's matrix, to a degree; 0 where it is cut short."""
+    """Read the rotation from a track header's matrix, in whole degrees; 0 if it is cut short."""
     at = 52 if header[0] == 1 else 40
     if len(header) < at + 8:
         return 0
@@ -224,41 +218,40 @@ def _clockwise_deg(header: memoryview) -> int:
 
 
 def timescale(header: memoryview | None) -> int:
-    """Read the units in a second from `mdhd` or `mvhd`; 0 when it is missing or cut short."""
+    """Read the units per second from `mdhd` or `mvhd`; 0 if it is missing or cut short."""
     at = 20 if header and header[0] == 1 else 12
     return struct.unpack_from(">I", header, at)[0] if header is not None and len(header) >= at + 4 else 0
 
 
 def read_edits(elst: memoryview | None) -> tuple[EditPart, ...]:
-    """Read the entries that are there whole; their rate, which no camera changes, is not looked at."""
+    """Read the complete entries of an edit list; their rate is ignored, as no camera changes it."""
     if elst is None or len(elst) < 8:
         return ()
     layout = struct.Struct(">QqI" if elst[0] == 1 else ">IiI")
-    told = struct.unpack_from(">I", elst, 4)[0]
-    whole = min(told, (len(elst) - 8) // layout.size)
-    return tuple(EditPart(*layout.unpack_from(elst, 8 + k * layout.size)[:2]) for k in range(whole))
+    count = min(struct.unpack_from(">I", elst, 4)[0], (len(elst) - 8) // layout.size)
+    return tuple(EditPart(*layout.unpack_from(elst, 8 + k * layout.size)[:2]) for k in range(count))
 
 
 def edit_shift_s(edits: tuple[EditPart, ...], units: int, movie_units: int) -> Fraction:
-    """Return how much later a track's time 0 is shown than the movie's, seconds; negative: what is before is hidden.
+    """Return the time of a track's time 0 in the movie, seconds; if negative, the samples before 0 are hidden.
 
-    ISO 14496-12, 8.6.6. Of several parts the first that shows anything counts.
+    ISO 14496-12, 8.6.6. If there are several parts, the first shown one counts.
     """
-    pause = Fraction(0)
+    empty = Fraction(0)
     for edit in edits:
         if edit.media_time >= 0:
-            return pause - Fraction(edit.media_time, units)
-        pause += Fraction(edit.duration, movie_units)
-    return pause
+            return empty - Fraction(edit.media_time, units)
+        empty += Fraction(edit.duration, movie_units)
+    return empty
 
 
 class TimecodeFormat(NamedTuple):
-    """What the sample description of a `tmcd` track says."""
+    """The sample description of a `tmcd` track."""
 
     drop_frame: bool
     timescale: int
     frame_duration: int
-    "In units of 1 / timescale s."
+    "In units of 1 / timescale seconds."
 
 
 def timecode_format(description: memoryview) -> TimecodeFormat | None:
@@ -272,15 +265,15 @@ def timecode_format(description: memoryview) -> TimecodeFormat | None:
 
 
 def wall_seconds(frames: int, timecode: TimecodeFormat) -> Fraction:
-    """Seconds from local midnight, exact: frames x frame duration, whatever the printed time code says."""
+    """Return exact seconds from local midnight: frames x frame duration, not the displayed time code."""
     return Fraction(frames * timecode.frame_duration, timecode.timescale)
 
 
 def printed(frames: int, timecode: TimecodeFormat) -> str:
-    """Print as players do: hh:mm:ss:ff, with `;` before the frames where numbers are dropped to follow the clock.
+    """Format a time code as players do: hh:mm:ss:ff, or hh:mm:ss;ff for drop frame.
 
-    Drop frame (SMPTE 12M): numbers 0 and 1 (0 to 3 at 60) are left out at each minute that is no tenth.
-    Not so dropped, 29.97 frames a second printed as 30 run 0.1 % slow, up to 86 s before midnight.
+    Drop frame (SMPTE 12M): the numbers 0 and 1 (0 to 3 at 60) are skipped in each minute that is not a multiple of
+    ten. Without it, 29.97 frames per second that are counted as 30 run 0.1 % slow, up to 86 s before midnight.
     """
     nominal = max(1, round(timecode.timescale / timecode.frame_duration))
     sign = ":"
@@ -298,6 +291,6 @@ def printed(frames: int, timecode: TimecodeFormat) -> str:
 
 
 def wall_clock(seconds: float) -> str:
-    """Print seconds since midnight as hh:mm:ss.mmm."""
+    """Format seconds since midnight as hh:mm:ss.mmm."""
     ms = round(seconds * 1000)
     return f"{ms // 3_600_000 % 24:02}:{ms // 60_000 % 60:02}:{ms // 1000 % 60:02}.{ms % 1000:03}"

@@ -1,6 +1,6 @@
-"""A part of a film as a file: the samples outside of it are emptied, and every other keeps its number and its time.
+"""A part of a video as a file: samples outside of the part are emptied, the others keep their numbers and times.
 
-So what counts the film's pictures, or goes by its seconds, holds for the part as it is.
+So frame numbers and media times of the whole video are valid for the part.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from kitchensync.shell.array_types import Mask
 
 NO_PICTURE = bytes(4)
 NO_TELEMETRY = b"DEVC\x01\x01\x00\x00"
-"""A device that says nothing, in GPMF."""
+"""A GPMF device without streams."""
 SILENCE = {1: bytes.fromhex("00c800802380"), 2: bytes.fromhex("211004608c1c")}
-"""A block of AAC without sound, by channels."""
+"""A silent AAC frame, by number of channels."""
 
 
 def write_part(chapter: ChapterFile, target: Path, stays: Mapping[TrackId, Mask]) -> None:
-    """Write a film with the samples that stay, (n,) of each track; others are empty.
+    """Write a video with the samples that stay, (n,) for each track; the others are empty.
 
     Raises OSError, UnreadableMedia.
     """
@@ -50,7 +50,7 @@ def write_part(chapter: ChapterFile, target: Path, stays: Mapping[TrackId, Mask]
 
 
 def pictures_of_part(path: Path) -> dict[str, Any]:
-    """Return `pictures` and `seconds` of what `write_part` kept of a film. Raises UnreadableMedia."""
+    """Return `pictures` and `seconds`, the number and duration of the frames in a part. Raises UnreadableMedia."""
     for key, track in read_chapter(path).tracks.items():
         if key.handler == "vide":
             kept = track.tables.sizes > len(NO_PICTURE)
@@ -60,9 +60,10 @@ def pictures_of_part(path: Path) -> dict[str, Any]:
 
 
 def needed(tables: SampleTables, shown: Mask) -> Mask:
-    """Return which pictures the decoder needs for those that are to be shown, (n,) in the order of the file.
+    """Return a mask of the frames that the decoder needs for the shown frames, (n,) in the order of the file.
 
-    From the key picture before the first on; where pictures that hang on it are shown before it, from the key before.
+    It begins at the key frame before the first shown frame, or at the previous key frame if dependent frames are
+    shown before that one.
     """
     needs = np.zeros_like(shown)
     if not shown.any():
@@ -78,35 +79,29 @@ def needed(tables: SampleTables, shown: Mask) -> Mask:
 
 
 def silence_of(track: ChapterTrack) -> bytes:
-    """Return a block without sound as it would stand in a track; nothing where nobody knows one."""
-    return SILENCE.get(_channels(track.description), b"")
-
-
-def _channels(description: bytes) -> int:
-    """Read the number of channels of `mp4a` (stsd: 8 bytes, an entry's 8, 8 reserved, 8 of version); 0 for others."""
+    """Return a silent sample for a sound track; empty if its format is not supported."""
+    description = track.description
     if description[12:16] != b"mp4a" or len(description) < 34:
-        return 0
-    return int.from_bytes(description[32:34], "big")
-
-
-def _empty(key: TrackId, track: ChapterTrack) -> bytes:
-    return NO_TELEMETRY if key.format == "gpmd" else silence_of(track) or NO_PICTURE
+        return b""
+    # stsd: 8 bytes, header of the entry 8, reserved 8, version 8, then the number of channels.
+    return SILENCE.get(int.from_bytes(description[32:34], "big"), b"")
 
 
 def _write_samples(
     chapter: ChapterFile, stays: Mapping[TrackId, Mask], source: BinaryIO, out: BinaryIO
 ) -> Tracks:
-    """Write one empty sample for each track, then those that stay in the order in which they lie in the film."""
+    """Write one empty sample for each track, then the samples that stay in the order of the original file."""
     places = np.concatenate([
         np.stack([track.tables.offsets, track.tables.offsets + track.tables.sizes], axis=1)[stays[key]]
         for key, track in chapter.tracks.items()
     ])  # fmt: skip
     places = places[np.argsort(places[:, 0], kind="stable")]
-    empty = {key: _empty(key, track) for key, track in chapter.tracks.items()}
-    empty_at = {}
-    for key, content in empty.items():
+    empty, empty_at = {}, {}
+    for key, track in chapter.tracks.items():
+        empty[key] = NO_TELEMETRY if key.format == "gpmd" else silence_of(track) or NO_PICTURE
         empty_at[key] = out.tell()
-        out.write(content)
+        out.write(empty[key])
+    # Neighbouring samples are copied together, as runs.
     begins = np.flatnonzero(np.diff(places[:, 1], prepend=-1) != places[:, 1] - places[:, 0])
     starts, ends = places[begins, 0], places[np.append(begins[1:], len(places))[: len(begins)] - 1, 1]
     moved = []

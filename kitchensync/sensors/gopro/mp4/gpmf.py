@@ -1,8 +1,8 @@
-"""GPMF, the telemetry inside GoPro files: key, length, value, big-endian, nested. A reader with bounds.
+"""Reader of GPMF, the telemetry in GoPro files: key, length, value, big-endian, nested.
 
-A payload is DEVC { DVID, DVNM, STRM { metadata..., data } ... } ...; metadata speak of the last key of their
-STRM, whose values are divided by SCAL. Everything that does not fit raises `BadGpmf`; memory and time stay
-proportional to the bytes given.
+A payload is DEVC { DVID, DVNM, STRM { metadata..., data } ... } ...; metadata describe the last key of their STRM,
+whose values are divided by SCAL. Malformed data raise `BadGpmf`; memory and time are proportional to the size of the
+data.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _METADATA = (
     "STMP TSMP TICK TOCK EMPT STNM SIUN UNIT SCAL ORIN ORIO MTRX TMPC TYPE RMRK TIMO GPSU GPSF GPSP GPSA"
 )
 METADATA_KEYS = frozenset(_METADATA.split())
-"Keys that describe a stream and never are its data."
+"Keys that describe a stream and are never its data."
 
 
 class Klv(NamedTuple):
@@ -51,7 +51,7 @@ class Klv(NamedTuple):
 
     key: str
     kind: str
-    "Type character; '\\0' = holds further keys."
+    "Type character; '\\0' = it contains keys."
     size: int
     "Bytes of one sample."
     repeat: int
@@ -63,7 +63,7 @@ class Klv(NamedTuple):
 
 @dataclass
 class StreamPart:
-    """What one payload holds of one stream."""
+    """The part of one stream in one payload."""
 
     device: str
     "DVNM."
@@ -72,25 +72,28 @@ class StreamPart:
     key: str
     "FourCC of the data, e.g. GYRO."
     data: list[Klv] = field(default_factory=list)
-    "The data key, repeated by some streams."
+    "The data key, which some streams repeat."
     meta: dict[str, Klv] = field(default_factory=dict)
     device_tick_ms: int | None = None
-    "TICK of the device (HERO5 and like), ms; None where there is none."
+    "TICK of the device (HERO5 and similar), ms; None without it."
 
     @property
     def count(self) -> int:
-        """Samples in this payload, over all repeated keys."""
+        """Number of samples in this payload, over all repeated keys."""
         return sum(klv.repeat for klv in self.data)
 
     def integer(self, key: str) -> int | None:
-        """First value of a metadata key as an exact integer (STMP us, TSMP, TICK ms), None when absent or absurd."""
+        """Return the first value of a metadata key as an integer (STMP us, TSMP, TICK ms).
+
+        None if absent or absurd.
+        """
         klv = self.meta.get(key)
         value = first_integer(klv) if klv is not None else None
         return value if value is not None and abs(value) < ABSURD_STAMP else None
 
     @property
     def tick_ms(self) -> int | None:
-        """Stamp of cameras without STMP: the stream's own TICK, else the device's, ms."""
+        """Timestamp of cameras without STMP: the stream's TICK, else the device's, ms."""
         own_ms = self.integer("TICK")
         return own_ms if own_ms is not None else self.device_tick_ms
 
@@ -100,7 +103,7 @@ class StreamPart:
         values = numbers(klv, text(type_klv) if type_klv is not None else None)
         if scale_klv is None or values.size == 0:
             return values
-        with np.errstate(all="ignore"):  # garbage may hold any float
+        with np.errstate(all="ignore"):  # damaged data may have any float
             scaled: np.ndarray = values / _divisors(numbers(scale_klv).ravel(), values.shape[1])
         return scaled
 
@@ -120,7 +123,10 @@ def _divisors(scale: np.ndarray, fields: int) -> np.ndarray:
 
 
 def read_klvs(data: memoryview | bytes, base: int = 0) -> Iterator[Klv]:
-    """List the keys of one nest in order; `base` is the offset to report. Trailing zeros are padding."""
+    """List the keys of one nesting level in order; `base` is added to reported offsets.
+
+    Trailing zeros are padding.
+    """
     view = memoryview(data)
     at = 0
     while at < len(view):
@@ -134,21 +140,21 @@ def read_klvs(data: memoryview | bytes, base: int = 0) -> Iterator[Klv]:
                 raise BadGpmf("an empty key", base + at)
             return
         if not name.isascii() or not all(32 <= letter < 127 for letter in name):
-            raise BadGpmf("a key that is no four letters", base + at)
+            raise BadGpmf("a key that is not four letters", base + at)
         start, length = at + _HEADER.size, size * repeat
         if start + length > len(view):
-            raise BadGpmf(f"{name.decode()} promises {length} bytes, {len(view) - start} are left", base + at)
+            raise BadGpmf(f"{name.decode()} claims {length} bytes, {len(view) - start} remain", base + at)
         yield Klv(name.decode(), chr(kind), size, repeat, view[start : start + length], base + at)
         at = start + (length + 3) // 4 * 4
 
 
 def children(klv: Klv) -> Iterator[Klv]:
-    """List the keys inside a nest."""
+    """List the keys inside a key."""
     return read_klvs(klv.data, klv.offset + _HEADER.size)
 
 
 def check_nesting(data: memoryview | bytes) -> int:
-    """Walk everything, at most `MAX_DEPTH` deep; return the number of keys."""
+    """Check all keys, at most `MAX_DEPTH` deep; return their number."""
     count, stack = 0, [(iter(read_klvs(data)), 1)]
     while stack:
         keys, depth = stack[-1]
@@ -165,12 +171,12 @@ def check_nesting(data: memoryview | bytes) -> int:
 
 
 def text(klv: Klv) -> str:
-    """Decode a text value (Latin-1, either letters or one string repeated) without padding."""
+    """Decode a text value (Latin-1) without padding."""
     return bytes(klv.data).decode("latin-1").rstrip("\0 ")
 
 
 def first_integer(klv: Klv) -> int | None:
-    """Decode the first value as an exact integer; None when there is none."""
+    """Decode the first value as an exact integer; None if it is not an integer."""
     if klv.kind not in _NUMBERS or klv.kind in "fdqQ" or len(klv.data) < _SIZES[klv.kind]:
         return None
     return int(np.frombuffer(klv.data, _NUMBERS[klv.kind], 1)[0])
@@ -207,12 +213,12 @@ def _complex_numbers(klv: Klv, type_text: str | None) -> np.ndarray:
 
 
 def _as_float(values: np.ndarray, kind: str) -> np.ndarray:
-    with np.errstate(all="ignore"):  # a signalling NaN in garbage must not warn
+    with np.errstate(all="ignore"):  # a signalling NaN in damaged data must not warn
         return values.astype(np.float64) / _FIXED_POINT.get(kind, 1.0)
 
 
 def expand_type(type_text: str, klv: Klv) -> str:
-    """Write a TYPE out, `f[8]L` as `ffffffffL`; never longer than a sample can be."""
+    """Expand a TYPE, `f[8]L` to `ffffffffL`, at most to the size of a sample."""
     codes, rest = "", type_text
     while rest:
         code, rest = rest[0], rest[1:]
@@ -229,7 +235,7 @@ def expand_type(type_text: str, klv: Klv) -> str:
 
 
 def read_streams(payload: memoryview | bytes) -> list[StreamPart]:
-    """Read what a payload holds: one part for each stream with data, over all its devices, in file order."""
+    """Read a payload: one part for each stream with data, over all devices, in file order."""
     check_nesting(payload)
     parts: list[StreamPart] = []
     for device in read_klvs(payload):
@@ -269,16 +275,16 @@ def _stream_part(keys: list[Klv]) -> StreamPart | None:
 
 
 def split_payloads(data: memoryview | bytes, damage: list[str] | None = None) -> list[memoryview]:
-    """Cut a bare file into its DEVC blocks; zeros at the end are padding. `BadGpmf` if it holds anything else.
+    """Split a bare file into its DEVC blocks; zeros at the end are padding. Raises `BadGpmf` for anything else.
 
-    With `damage` what follows a broken key is left out and named there, as long as one whole block came before.
+    With `damage`, data after a broken key are skipped and listed there, if at least one complete block came before.
     """
     view = memoryview(data)
     blocks: list[memoryview] = []
     try:
         for klv in read_klvs(view):
             if klv.key != "DEVC" or klv.kind != "\0":
-                raise BadGpmf(f"{klv.key} where DEVC should stand", klv.offset)
+                raise BadGpmf(f"{klv.key} instead of DEVC", klv.offset)
             blocks.append(view[klv.offset : klv.offset + _HEADER.size + len(klv.data)])
     except BadGpmf as error:
         if damage is None or not blocks:
@@ -290,7 +296,7 @@ def split_payloads(data: memoryview | bytes, damage: list[str] | None = None) ->
 
 
 def header_texts(data: memoryview | bytes) -> dict[str, str]:
-    """Read the texts of a camera's own header (DEVC { STRM { ... } }): the first of each key."""
+    """Read the texts of a camera's header (DEVC { STRM { ... } }), the first of each key."""
     texts: dict[str, str] = {}
     for device in read_klvs(data):
         for nest in children(device) if device.kind == "\0" else ():

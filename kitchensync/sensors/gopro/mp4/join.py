@@ -1,7 +1,7 @@
-"""Join the chapters of one recording into one MP4: every sample byte for byte, every track, time and note kept.
+"""Join the chapters of one recording into one MP4 without changing samples, tracks or times.
 
-Nothing is decoded and no sample is moved inside its chapter: the data of the chapters follow one another in one
-`mdat`, and `moov` is that of the first chapter with its tables made anew.
+Nothing is decoded, and samples keep their order: the data of the chapters follow each other in one `mdat`, and `moov`
+is that of the first chapter with new tables.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Progress = Callable[[int, int], None]
 
 
 class Joined(NamedTuple):
-    """What was written."""
+    """A joined file."""
 
     path: Path
     bytes: int
@@ -53,7 +53,7 @@ class Joined(NamedTuple):
     chapters: list[str]
     frames: int
     stripped: list[str]
-    "What was taken out, by name; empty without strip_location."
+    "Names of what was removed; empty without strip_location."
 
 
 def join(
@@ -64,29 +64,32 @@ def join(
     replace: bool = False,
     progress: Progress | None = None,
 ) -> Joined:
-    """Join chapters, in the order given, to `target`, which must not exist unless it is to be replaced.
+    """Join chapters in their order to `target`, which must not exist unless `replace` is set.
 
-    With `strip_location` no GPS record, place or serial number is left in the file; the space they took is zeros.
-    Raises `CannotJoin` when the files are not chapters of one recording, `UnreadableMedia` when one is damaged.
+    With `strip_location` the file has no GPS records, locations or serial number; their bytes are zeros. Raises
+    `CannotJoin` if the files are not chapters of one recording, `UnreadableMedia` if one is damaged.
     """
     if target.exists() and not replace:
-        raise CannotJoin(target.name, "it exists and is never written over; choose another name")
+        raise CannotJoin(target.name, "it exists and is never overwritten; choose another name")
     chapters = [read_chapter(path) for path in paths]
     _check_same(chapters)
     part = target.with_name(target.name + ".part")
     try:
-        part.unlink(missing_ok=True)  # never written through: it could be a link to anything
+        part.unlink(missing_ok=True)  # it could be a link to another file, which must not be overwritten
+        removed: list[str] = []
         with part.open("x+b") as out:
             tracks = _write_data(chapters, out, progress)
-            taken = strip.strip_data(out, _for_strip(tracks, chapters)) if strip_location else []
             if strip_location:
-                for key in [key for key in tracks if key.format == "fdsc"]:
-                    tracks.pop(key)  # a recorder's diary for repairs: it may hold anything
+                # fdsc is the camera's recovery data, which may contain anything.
+                kept = {key: track for key, track in tracks.items() if key.format != "fdsc"}
+                telemetry = [tables for key, (_, tables) in tracks.items() if key.format == "gpmd"]
+                removed = strip.strip_data(out, telemetry, [tables for _, tables in kept.values()])
+                tracks = kept
             write_moov(chapters[0].moov, tracks, out, strip_location=strip_location)
             out.flush()
             os.fsync(out.fileno())
             if strip_location:
-                strip.check_gone(out, [chapter.moov for chapter in chapters], target)
+                strip.check_no_serial(out, [chapter.moov for chapter in chapters], target)
             digest = _hash(out)
         os.replace(part, target)
     except OSError as error:
@@ -98,7 +101,7 @@ def join(
             part.unlink()
         raise
     frames = sum(len(tables) for key, (_, tables) in tracks.items() if key.handler == "vide")
-    return Joined(target, target.stat().st_size, digest, [path.name for path in paths], frames, taken)
+    return Joined(target, target.stat().st_size, digest, [path.name for path in paths], frames, removed)
 
 
 def _check_same(chapters: list[ChapterFile]) -> None:
@@ -109,9 +112,8 @@ def _check_same(chapters: list[ChapterFile]) -> None:
         for key, track in other.tracks.items():
             same = track.description == first.tracks[key].description
             if key.handler in ("vide", "soun") and not same:
-                raise CannotJoin(
-                    other.path.name, f"its {key.format} is coded in another way than {first.path.name}'s"
-                )
+                why = f"its {key.format} has another encoding than that of {first.path.name}"
+                raise CannotJoin(other.path.name, why)
             if track.timescale != first.tracks[key].timescale:
                 raise CannotJoin(other.path.name, f"its {key.format} has another time scale")
     serials = {strip.header_text(chapter.moov, "CASN") for chapter in chapters}
@@ -148,7 +150,7 @@ def _write_data(chapters: list[ChapterFile], out: BinaryIO, progress: Progress |
 
 
 def file_type(path: Path) -> bytes:
-    """Return the first box of a file, or what cameras write there."""
+    """Return the ftyp box of a file, or that of cameras if it has none."""
     with path.open("rb") as file:
         for top in top_boxes(file, path.stat().st_size):
             if top.kind == "ftyp":
@@ -158,37 +160,38 @@ def file_type(path: Path) -> bytes:
 
 
 def copy_range(source: BinaryIO, out: BinaryIO, start: int, end: int) -> Iterator[int]:
-    """Copy the bytes [start, end), and yield how many after each block. Raises OSError."""
+    """Copy the bytes [start, end), and yield the size of each block. Raises OSError."""
     source.seek(start)
-    left = end - start
-    while left:
-        block = source.read(min(COPY_BYTES, left))
+    remaining = end - start
+    while remaining:
+        block = source.read(min(COPY_BYTES, remaining))
         if not block:
             raise OSError("the file ends early")
         out.write(block)
-        left -= len(block)
+        remaining -= len(block)
         yield len(block)
 
 
 def _moved(offsets: np.ndarray, moved: list[tuple[int, int, int]]) -> np.ndarray:
     new = offsets.copy()
     for start, end, target in moved:
-        here = (offsets >= start) & (offsets < end)
-        new[here] = offsets[here] - start + target
+        inside = (offsets >= start) & (offsets < end)
+        new[inside] = offsets[inside] - start + target
     return new
 
 
 def _joined_tables(chapters: list[ChapterFile]) -> Tracks:
-    """Concatenate the tables; the time code keeps its first sample, sound and telemetry follow the pictures' time."""
+    """Concatenate the tables; the time code keeps its first sample, sound and telemetry follow the video's time."""
     tracks: Tracks = {}
-    lengths = [Fraction(int(of.tables.durations.sum()), of.timescale) for of in map(_video_of, chapters)]
+    videos = [_video_of(chapter) for chapter in chapters]
+    lengths = [Fraction(int(video.tables.durations.sum()), video.timescale) for video in videos]
     for key, first in chapters[0].tracks.items():
         parts = [chapter.tracks[key].tables for chapter in chapters]
         if key.format == "tmcd":
             tables = parts[0]
-            whole = round(sum(lengths, Fraction(0)) * first.timescale)
+            total = round(sum(lengths, Fraction(0)) * first.timescale)
             if len(tables):
-                tables.durations[-1] = max(0, whole - int(tables.durations[:-1].sum()))
+                tables.durations[-1] = max(0, total - int(tables.durations[:-1].sum()))
             tracks[key] = (first, tables)
             continue
         if key.handler != "vide":
@@ -198,34 +201,36 @@ def _joined_tables(chapters: list[ChapterFile]) -> Tracks:
 
 
 def _video_of(chapter: ChapterFile) -> ChapterTrack:
-    found = (track for key, track in chapter.tracks.items() if key.handler == "vide")
-    if (video := next(found, None)) is None:
-        raise UnreadableMedia(chapter.path, "no video track")
-    return video
+    for key, track in chapter.tracks.items():
+        if key.handler == "vide":
+            return track
+    raise UnreadableMedia(chapter.path, "no video track")
 
 
 def _begins(chapters: list[ChapterFile], key: TrackId, lengths: list[Fraction]) -> list[Fraction]:
-    """Return where each chapter of a track begins, seconds: with its pictures, as its own edit list has it.
+    """Return the start of each chapter of a track, seconds, relative to its video by its own edit list.
 
-    The joined file has the edit lists of the first chapter alone.
+    They are relative to the first chapter, since the joined file has only the edit lists of that one.
     """
-    later_s = [_later_s(one, one.tracks[key]) - _later_s(one, _video_of(one)) for one in chapters]
+    later_s = [
+        _later_s(chapter, chapter.tracks[key]) - _later_s(chapter, _video_of(chapter)) for chapter in chapters
+    ]
     return [sum(lengths[:k], Fraction(0)) + at_s - later_s[0] for k, at_s in enumerate(later_s)]
 
 
 def _later_s(chapter: ChapterFile, track: ChapterTrack) -> Fraction:
-    """Return when time 0 of a track is shown after that of the movie, by its edit list."""
-    trak = [one.data for one in boxes(chapter.moov) if one.kind == "trak"][track.number - 1]
+    """Return the time of a track's time 0 in the movie, seconds, by its edit list."""
+    trak = [box.data for box in boxes(chapter.moov) if box.kind == "trak"][track.number - 1]
     movie_units = timescale(find(chapter.moov, "mvhd")) or 1000
     return edit_shift_s(read_edits(find(trak, "edts", "elst")), track.timescale, movie_units)
 
 
 def _follow_video(parts: list[SampleTables], begins_s: list[Fraction], units: int) -> None:
-    """Let each chapter's samples begin where they must: stretch or shorten the last ones before."""
+    """Make each chapter's samples start at `begins_s` by changing the durations of the last samples before."""
     begin = 0
     for part, next_s in zip(parts[:-1], begins_s[1:], strict=True):
         if not part.durations.sum():
-            continue  # durations of 0 say nothing (recovery data)
+            continue  # recovery data has durations of 0
         durations = part.durations.copy()
         change = round(next_s * units) - begin - int(durations.sum())
         for at in range(len(durations) - 1, -1, -1):
@@ -238,79 +243,67 @@ def _follow_video(parts: list[SampleTables], begins_s: list[Fraction], units: in
         begin += int(durations.sum())
 
 
-def _for_strip(tracks: Tracks, chapters: list[ChapterFile]) -> strip.SamplePlaces:
-    """Where telemetry lies, and where anything that stays does."""
-    telemetry = [tables for key, (_, tables) in tracks.items() if key.format == "gpmd"]
-    kept = [tables for key, (_, tables) in tracks.items() if key.format != "fdsc"]
-    return strip.SamplePlaces(telemetry, kept)
-
-
 def write_moov(first: memoryview, tracks: Tracks, out: BinaryIO, *, strip_location: bool = False) -> None:
-    """Write the box that tells of all samples: that of a chapter, with the tables of the tracks that stay."""
+    """Write the index of all samples: the `moov` of a chapter with the new tables of `tracks`."""
     header = find(first, "mvhd")
     if header is None or len(header) < 24:
         raise UnreadableMedia(str(out.name), "box mvhd: missing or cut short")
     movie_scale = struct.unpack_from(">I", header, 20 if header[0] == 1 else 12)[0] or 1
-    lengths = {key: _in_movie(track, tables, movie_scale) for key, (track, tables) in tracks.items()}
+    lengths = {
+        key: int(tables.durations.sum()) * movie_scale // track.timescale
+        for key, (track, tables) in tracks.items()
+    }
     by_number = {track.number: key for key, (track, _) in tracks.items()}
-    made: list[bytes] = []
+    parts: list[bytes] = []
     number = 0
     for part in boxes(first):
         if part.kind == "mvhd":
-            made.append(box("mvhd", _with_duration(part.data, max(lengths.values()), at=16, wide_at=24)))
+            parts.append(box("mvhd", _with_duration(part.data, max(lengths.values()), at=16, wide_at=24)))
         elif part.kind == "trak":
             number += 1
             if number in by_number:
                 key = by_number[number]
-                made.append(_trak(part.data, tracks[key][1], lengths[key]))
+                parts.append(_trak(part.data, tracks[key][1], lengths[key]))
         elif part.kind == "udta" and strip_location:
-            made.append(strip.stripped_user_data(part.data))
+            parts.append(strip.stripped_user_data(part.data))
         elif part.kind in ("meta", "uuid") and strip_location:
             continue
         else:
-            made.append(box(part.kind, part.data))
-    out.write(box("moov", *made))
-
-
-def _in_movie(track: ChapterTrack, tables: SampleTables, movie_scale: int) -> int:
-    return int(tables.durations.sum()) * movie_scale // track.timescale
+            parts.append(box(part.kind, part.data))
+    out.write(box("moov", *parts))
 
 
 def _trak(trak: memoryview, tables: SampleTables, movie_duration: int) -> bytes:
-    made = []
+    parts = []
+    media_units = int(tables.durations.sum())
     for part in boxes(trak):
         if part.kind == "tkhd":
-            made.append(box("tkhd", _with_duration(part.data, movie_duration, at=20, wide_at=28)))
+            parts.append(box("tkhd", _with_duration(part.data, movie_duration, at=20, wide_at=28)))
         elif part.kind == "edts":
-            media_units = int(tables.durations.sum())
             edits = (_edits(edit, movie_duration, media_units) for edit in boxes(part.data))
-            made.append(box("edts", *edits))
+            parts.append(box("edts", *edits))
         elif part.kind == "mdia":
-            made.append(_media(part.data, tables))
+            parts.append(_media(part.data, tables, media_units))
         else:
-            made.append(box(part.kind, part.data))
-    return box("trak", *made)
+            parts.append(box(part.kind, part.data))
+    return box("trak", *parts)
 
 
-def _media(mdia: memoryview, tables: SampleTables) -> bytes:
-    made = []
+def _media(mdia: memoryview, tables: SampleTables, media_units: int) -> bytes:
+    parts = []
     for part in boxes(mdia):
         if part.kind == "mdhd":
-            made.append(
-                box("mdhd", _with_duration(part.data, int(tables.durations.sum()), at=16, wide_at=24))
-            )
+            parts.append(box("mdhd", _with_duration(part.data, media_units, at=16, wide_at=24)))
         elif part.kind == "minf":
-            inner = boxes(part.data)
-            made.append(
-                box("minf", *(write_tables(b.data, tables) if b.kind == "stbl" else box(*b) for b in inner))
-            )
+            inner = (write_tables(b.data, tables) if b.kind == "stbl" else box(*b) for b in boxes(part.data))
+            parts.append(box("minf", *inner))
         else:
-            made.append(box(part.kind, part.data))
-    return box("mdia", *made)
+            parts.append(box(part.kind, part.data))
+    return box("mdia", *parts)
 
 
 def _edits(edit: Box, movie_duration: int, media_units: int) -> bytes:
-    """Let the last edit last to the end of the joined track; pauses and starts before it stay."""
+    """Extend the last edit to the end of the joined track; earlier edits are kept."""
     data = bytearray(edit.data)
     count = struct.unpack_from(">I", data, 4)[0] if len(data) >= 8 else 0
     wide = bool(data[:1] == b"\x01")
@@ -318,13 +311,13 @@ def _edits(edit: Box, movie_duration: int, media_units: int) -> bytes:
     if edit.kind != "elst" or not count or len(data) < 8 + count * size:
         return box(*edit)
     kind = ">Q" if wide else ">I"
-    left = max(0, media_units - max(0, read_edits(edit.data)[-1].media_time))
-    struct.pack_into(kind, data, 8 + (count - 1) * size, movie_duration * left // max(1, media_units))
+    shown = max(0, media_units - max(0, read_edits(edit.data)[-1].media_time))
+    struct.pack_into(kind, data, 8 + (count - 1) * size, movie_duration * shown // max(1, media_units))
     return box("elst", bytes(data))
 
 
 def _with_duration(header: memoryview, duration: int, *, at: int, wide_at: int) -> bytes:
-    """Replace the duration in mvhd, tkhd or mdhd; its place depends on the version."""
+    """Replace the duration in mvhd, tkhd or mdhd; its offset depends on the version."""
     data = bytearray(header)
     if data[0] == 1:
         struct.pack_into(">Q", data, wide_at, duration)

@@ -1,6 +1,6 @@
-"""The sample tables of an MP4 track: where every sample lies and how long it lasts, read and written.
+"""Read and write the sample tables of an MP4 track: offset, size and duration of every sample.
 
-ISO/IEC 14496-12, 8.6 and 8.7. Everything is checked against the file's length, so that damage is named, not obeyed.
+ISO/IEC 14496-12, 8.6 and 8.7. Tables are checked against the file's length, so that damaged ones are reported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kitchensync.sensors.gopro.mp4.boxes import MAX_SAMPLES, Box, boxes, find, r
 U32_LIMIT = 1 << 32
 PER_SAMPLE = {"stts", "ctts", "stsc", "stsz", "stco", "co64", "stss", "sdtp"}
 DROPPED = {"sbgp", "sgpd", "stps", "padb", "subs", "saiz", "saio"}
-"Tables of samples that players may do without."
+"Optional tables of samples."
 
 
 @dataclass
@@ -28,15 +28,15 @@ class SampleTables:
     sizes: np.ndarray
     "(n,) int64 bytes."
     offsets: np.ndarray
-    "(n,) int64, places in the file."
+    "(n,) int64 offsets in the file."
     durations: np.ndarray
     "(n,) int64 in the track's time scale."
     shifts: np.ndarray | None
-    "(n,) int64 composition offsets (ctts), None where pictures are shown in stored order."
+    "(n,) int64 composition offsets (ctts); None if frames are shown in stored order."
     sync: np.ndarray | None
-    "(k,) int64 sample numbers from 0 that decode alone; None: all do."
+    "(k,) int64 numbers of the key samples, from 0; None: all are key samples."
     dependencies: bytes | None
-    "sdtp: one byte a sample."
+    "sdtp: one byte per sample."
 
     def __len__(self) -> int:
         """Count the samples."""
@@ -44,7 +44,7 @@ class SampleTables:
 
 
 class _Reader:
-    """Reads the tables of one stbl, naming the box that is wrong."""
+    """Reads the tables of one stbl; errors name the damaged box."""
 
     def __init__(self, path: Path, track: str, stbl: memoryview) -> None:
         self._path, self._track = path, track
@@ -57,7 +57,7 @@ class _Reader:
         return kind in self._boxes
 
     def rows(self, kind: str, columns: int, wide: bool = False) -> np.ndarray:
-        """Read `u32 count` and count rows of u32 (u64 when wide) after version and flags."""
+        """Read a u32 count and that number of rows of u32 (u64 if `wide`) after version and flags."""
         box: Box | None = self._boxes.get(kind)
         if box is None:
             raise self.bad(kind, "missing")
@@ -66,7 +66,7 @@ class _Reader:
         count = struct.unpack_from(">I", box.data, 4)[0]
         width = 8 if wide else 4
         if count > MAX_SAMPLES or 8 + count * columns * width > len(box.data):
-            raise self.bad(kind, f"promises {count} entries, {len(box.data) - 8} bytes are there")
+            raise self.bad(kind, f"claims {count} entries, has {len(box.data) - 8} bytes")
         values = np.frombuffer(box.data, ">u8" if wide else ">u4", count * columns, 8)
         return values.astype(np.int64).reshape(count, columns)
 
@@ -88,7 +88,7 @@ class _Reader:
             raise self.bad("stsz", "cut short")
         same, count = struct.unpack_from(">II", box.data, 4)
         if count > MAX_SAMPLES or same * count > file_bytes or (not same and 12 + 4 * count > len(box.data)):
-            raise self.bad("stsz", f"promises {count} sizes, {len(box.data) - 12} bytes are there")
+            raise self.bad("stsz", f"claims {count} sizes, has {len(box.data) - 12} bytes")
         if same:
             return np.full(count, same, np.int64)
         return np.frombuffer(box.data, ">u4", count, 12).astype(np.int64)
@@ -113,7 +113,7 @@ class _Reader:
 
 
 def read_tables(path: Path, track: str, stbl: memoryview, file_bytes: int) -> SampleTables:
-    """Read the tables of a track; `UnreadableMedia` names the box that is missing, cut or points out of the file."""
+    """Read the tables of a track. Raises `UnreadableMedia` with the name of a missing or damaged box."""
     reader = _Reader(path, track, stbl)
     if reader.has("stz2"):
         raise reader.bad("stz2", "compact sizes are not supported")
@@ -124,23 +124,23 @@ def read_tables(path: Path, track: str, stbl: memoryview, file_bytes: int) -> Sa
     shifts = reader.repeated("ctts", len(sizes), signed=True) if reader.has("ctts") else None
     sync = reader.rows("stss", 1)[:, 0] - 1 if reader.has("stss") else None
     if sync is not None and len(sync) and (sync.min() < 0 or sync.max() >= len(sizes)):
-        raise reader.bad("stss", "names samples that are not there")
+        raise reader.bad("stss", "lists samples that do not exist")
     sdtp = find(stbl, "sdtp")
     flags = bytes(sdtp[4:]) if sdtp is not None and len(sdtp) == 4 + len(sizes) else None
     return SampleTables(sizes, offsets, reader.repeated("stts", len(sizes)), shifts, sync, flags)
 
 
 def concatenate(parts: list[SampleTables]) -> SampleTables:
-    """Put the samples of one track in several files after one another; offsets stay what they are."""
+    """Concatenate the samples of one track in several files; offsets are not changed."""
     begins = np.cumsum([0, *(len(part) for part in parts)])
     shifts = None
     if any(part.shifts is not None for part in parts):
-        none = [np.zeros(len(part), np.int64) if part.shifts is None else part.shifts for part in parts]
-        shifts = np.concatenate(none)
+        all_shifts = [np.zeros(len(part), np.int64) if part.shifts is None else part.shifts for part in parts]
+        shifts = np.concatenate(all_shifts)
     sync = None
     if any(part.sync is not None for part in parts):
-        known = [np.arange(len(part)) if part.sync is None else part.sync for part in parts]
-        sync = np.concatenate([begin + numbers for begin, numbers in zip(begins[:-1], known, strict=True)])
+        keys = [np.arange(len(part)) if part.sync is None else part.sync for part in parts]
+        sync = np.concatenate([begin + numbers for begin, numbers in zip(begins[:-1], keys, strict=True)])
     flags = [part.dependencies for part in parts]
     return SampleTables(
         np.concatenate([part.sizes for part in parts]),
@@ -153,19 +153,19 @@ def concatenate(parts: list[SampleTables]) -> SampleTables:
 
 
 def box(kind: str, *parts: bytes | memoryview) -> bytes:
-    """Make a box."""
+    """Encode a box."""
     return struct.pack(">I4s", 8 + sum(map(len, parts)), kind.encode("latin-1")) + b"".join(parts)
 
 
 def write_tables(stbl: memoryview, tables: SampleTables) -> bytes:
-    """Make stbl anew: descriptions as they were, all tables of samples written again, one chunk a run of samples."""
+    """Encode stbl with new tables of samples and unchanged descriptions; neighbouring samples form a chunk."""
     kept = [box(part.kind, part.data) for part in boxes(stbl) if part.kind not in PER_SAMPLE | DROPPED]
     chunk_starts, per_chunk = _chunks(tables)
     wide = len(tables) > 0 and int(tables.offsets.max()) >= U32_LIMIT
     places = tables.offsets[chunk_starts].astype(">u8" if wide else ">u4")
     changes = np.flatnonzero(np.diff(per_chunk, prepend=-1))
     layout = np.stack([changes + 1, per_chunk[changes], np.ones(len(changes), np.int64)], axis=1)
-    made = [
+    written = [
         _rows("stts", _runs(tables.durations)),
         _rows("stsc", layout),
         box("stsz", struct.pack(">III", 0, 0, len(tables)), tables.sizes.astype(">u4").tobytes()),
@@ -173,16 +173,16 @@ def write_tables(stbl: memoryview, tables: SampleTables) -> bytes:
     ]
     if tables.shifts is not None:
         signed = bool((tables.shifts < 0).any())
-        made.append(_rows("ctts", _runs(tables.shifts), version=int(signed)))
+        written.append(_rows("ctts", _runs(tables.shifts), version=int(signed)))
     if tables.sync is not None:
-        made.append(_rows("stss", tables.sync[:, None] + 1))
+        written.append(_rows("stss", tables.sync[:, None] + 1))
     if tables.dependencies is not None:
-        made.append(box("sdtp", bytes(4), tables.dependencies))
-    return box("stbl", *kept, *made)
+        written.append(box("sdtp", bytes(4), tables.dependencies))
+    return box("stbl", *kept, *written)
 
 
 def _chunks(tables: SampleTables) -> tuple[np.ndarray, np.ndarray]:
-    """Find chunks: a new one begins where a sample does not follow its predecessor on the disk."""
+    """Return start and length of chunks; a new one begins where a sample does not directly follow its predecessor."""
     if not len(tables):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     ends = tables.offsets[:-1] + tables.sizes[:-1]
@@ -204,7 +204,7 @@ def _rows(kind: str, rows: np.ndarray, version: int = 0) -> bytes:
 
 
 class TrackId(NamedTuple):
-    """What makes a track the same in every chapter."""
+    """Identity of a track in all chapters."""
 
     handler: str
     format: str
@@ -216,7 +216,7 @@ class ChapterTrack:
     """One track of one chapter."""
 
     number: int
-    "Place in moov, from 1."
+    "Position in moov, from 1."
     timescale: int
     description: bytes
     tables: SampleTables
@@ -224,7 +224,7 @@ class ChapterTrack:
 
 @dataclass
 class ChapterFile:
-    """One chapter: its tracks, and where its data lie."""
+    """One chapter: its tracks and its data boxes."""
 
     path: Path
     moov: memoryview
@@ -234,7 +234,7 @@ class ChapterFile:
 
 
 def read_chapter(path: Path) -> ChapterFile:
-    """Read where everything of a file lies; `UnreadableMedia` names the box that is wrong."""
+    """Read the tracks of a file. Raises `UnreadableMedia` with the name of a damaged box."""
     try:
         moov, file_bytes = read_moov(path), path.stat().st_size
         with path.open("rb") as file:
@@ -254,10 +254,10 @@ def read_chapter(path: Path) -> ChapterFile:
 
 def _read_track(path: Path, number: int, trak: memoryview, file_bytes: int) -> tuple[TrackId, ChapterTrack]:
     def need(*kinds: str) -> memoryview:
-        found = find(trak, *kinds)
-        if found is None:
+        contents = find(trak, *kinds)
+        if contents is None:
             raise UnreadableMedia(path, f"box {kinds[-1]} of track {number}: missing or cut short")
-        return found
+        return contents
 
     handler, header, stbl = need("mdia", "hdlr"), need("mdia", "mdhd"), need("mdia", "minf", "stbl")
     description = need("mdia", "minf", "stbl", "stsd")
@@ -273,9 +273,9 @@ def _read_track(path: Path, number: int, trak: memoryview, file_bytes: int) -> t
 
 
 def _check_inside(chapter: ChapterFile, number: int, tables: SampleTables) -> None:
-    """Every sample must lie in one of the data boxes."""
+    """Check that every sample is in one of the data boxes."""
     inside = np.zeros(len(tables), bool)
     for start, end in chapter.data:
         inside |= (tables.offsets >= start) & (tables.offsets + tables.sizes <= end)
     if not inside.all():
-        raise UnreadableMedia(chapter.path, f"box stco of track {number}: samples lie outside of mdat")
+        raise UnreadableMedia(chapter.path, f"box stco of track {number}: samples are outside of mdat")

@@ -1,13 +1,14 @@
-"""Take place and serial number out of a joined file: what must not leave the house with a shared video.
+"""Remove location and serial number from a joined file, so that the video can be shared.
 
-Telemetry keeps its size and place; a removed stream leaves zeros at the payload's end, which readers take as padding.
+Telemetry keeps its size and offset; a removed stream leaves zeros at the payload's end, which readers take as
+padding.
 """
 
 from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 import numpy as np
 
@@ -18,22 +19,15 @@ from kitchensync.sensors.gopro.mp4.sample_tables import SampleTables, box
 
 LOCATION_KEYS = frozenset({"GPS5", "GPS9", "GPSU", "GPSF", "GPSP", "GPSA", "GPRI", "GLPI"})
 IDENTITY_KEYS = frozenset({"CASN", "LINF", "MUID", "GUMI", "BCID", "CAME"})
-"Keys of the camera's header that name the very device or file."
+"Keys of the camera's header that identify the device or the file."
 SHAREABLE = frozenset({"FIRM", "SETT", "HMMT", "GPMF"})
-"Boxes of moov/udta that say nothing of place or owner."
+"Boxes of moov/udta that reveal neither location nor owner."
 SERIAL_TAIL = 8
 SEARCH_BYTES = 16 << 20
 
 
-class SamplePlaces(NamedTuple):
-    """Where things lie in the new file."""
-
-    telemetry: list[SampleTables]
-    kept: list[SampleTables]
-
-
 def header_text(moov: memoryview, key: str) -> str | None:
-    """Read a text of the camera's own header (udta GPMF), None when it is not there or not readable."""
+    """Read a text of the camera's header (udta GPMF); None if it is missing or unreadable."""
     header = find(moov, "udta", "GPMF")
     if header is None:
         return None
@@ -43,11 +37,14 @@ def header_text(moov: memoryview, key: str) -> str | None:
         return None
 
 
-def strip_data(out: BinaryIO, samples: SamplePlaces) -> list[str]:
-    """Rewrite telemetry without places, and put zeros over all that no track uses; return what was taken out."""
+def strip_data(out: BinaryIO, telemetry: list[SampleTables], kept: list[SampleTables]) -> list[str]:
+    """Remove locations from telemetry, and overwrite all bytes outside of the kept samples with zeros.
+
+    Return the names of what was removed.
+    """
     end = out.tell()
-    taken: set[str] = set()
-    for tables in samples.telemetry:
+    removed: set[str] = set()
+    for tables in telemetry:
         for offset, size in zip(tables.offsets.tolist(), tables.sizes.tolist(), strict=True):
             out.seek(offset)
             data = out.read(size)
@@ -56,31 +53,32 @@ def strip_data(out: BinaryIO, samples: SamplePlaces) -> list[str]:
             except BadGpmf as error:
                 raise CannotJoin(Path(out.name).name, f"telemetry at byte {offset} is {error}") from error
             if keys:
-                taken |= keys
+                removed |= keys
                 out.seek(offset)
                 out.write(clean)
-    if _blank_gaps(out, samples.kept, end):
-        taken.add("unused bytes")
+    if _blank_gaps(out, kept, end):
+        removed.add("unused bytes")
     out.seek(end)
-    return sorted(taken | {"serial number"})
+    return sorted(removed | {"serial number"})
 
 
 def without_location(payload: bytes) -> tuple[bytes, set[str]]:
-    """Return a payload of the same length without streams that tell a place, and the keys that went."""
-    gone: set[str] = set()
+    """Return a payload of the same length without location streams, and the removed keys."""
+    removed: set[str] = set()
     devices = []
     for klv in gpmf.read_klvs(payload):
         if klv.kind != "\0":
             devices.append(_raw(payload, klv))
             continue
         kept = []
-        for inner in gpmf.children(klv):
-            found = {k.key for k in gpmf.children(inner)} & LOCATION_KEYS if inner.kind == "\0" else set()
-            found |= {inner.key} & LOCATION_KEYS
-            gone |= found
-            kept += [] if found else [_raw(payload, inner)]
+        for stream in gpmf.children(klv):
+            keys = {stream.key} | ({k.key for k in gpmf.children(stream)} if stream.kind == "\0" else set())
+            if location_keys := keys & LOCATION_KEYS:
+                removed |= location_keys
+            else:
+                kept.append(_raw(payload, stream))
         devices.append(_nest(klv.key, b"".join(kept)))
-    return b"".join(devices).ljust(len(payload), b"\0") if gone else payload, gone
+    return b"".join(devices).ljust(len(payload), b"\0") if removed else payload, removed
 
 
 def _raw(payload: bytes | memoryview, klv: gpmf.Klv) -> bytes:
@@ -94,7 +92,7 @@ def _nest(key: str, data: bytes) -> bytes:
 
 
 def _blank_gaps(out: BinaryIO, kept: list[SampleTables], end: int) -> int:
-    """Write zeros over every byte of the data that belongs to no sample; return how many."""
+    """Overwrite every byte of `mdat` outside of the kept samples with zeros; return their number."""
     out.seek(0)
     start = next(top.start for top in top_boxes(out, end) if top.kind == "mdat")
     offsets = np.concatenate([tables.offsets for tables in kept])
@@ -104,48 +102,48 @@ def _blank_gaps(out: BinaryIO, kept: list[SampleTables], end: int) -> int:
     ends = np.maximum.accumulate(np.concatenate([[start], (offsets + sizes)[order]]))
     blanked = 0
     for at in np.flatnonzero(begins > ends):
-        left = int(begins[at] - ends[at])
+        remaining = int(begins[at] - ends[at])
         out.seek(int(ends[at]))
-        blanked += left
-        while left:
-            out.write(bytes(min(left, SEARCH_BYTES)))
-            left -= min(left, SEARCH_BYTES)
+        blanked += remaining
+        while remaining:
+            out.write(bytes(min(remaining, SEARCH_BYTES)))
+            remaining -= min(remaining, SEARCH_BYTES)
     return blanked
 
 
 def stripped_user_data(udta: memoryview) -> bytes:
-    """Make moov/udta anew with what may be shared: firmware, settings, hilight times, the header without its ids."""
-    made = []
+    """Return moov/udta with only what may be shared: firmware, settings, HiLight times, header without ids."""
+    parts = []
     for part in boxes(udta):
         if part.kind == "GPMF":
-            made.append(box("GPMF", _clean_header(bytes(part.data))))
+            parts.append(box("GPMF", _clean_header(bytes(part.data))))
         elif part.kind in SHAREABLE:
-            made.append(box(part.kind, part.data))
-    return box("udta", *made)
+            parts.append(box(part.kind, part.data))
+    return box("udta", *parts)
 
 
 def _clean_header(data: bytes) -> bytes:
-    """Drop the ids and the hilights with their places (their times stay in HMMT); same length."""
-    made = []
+    """Drop ids, and HiLights with their locations (their times are in HMMT); the length is kept."""
+    devices = []
     for device in gpmf.read_klvs(data):
         keys = list(gpmf.children(device)) if device.kind == "\0" else []
         if any(klv.key == "DVID" and bytes(klv.data) == b"HLMT" for klv in keys):
             continue
         drop = IDENTITY_KEYS | LOCATION_KEYS
-        made.append(_nest(device.key, b"".join(_raw(data, klv) for klv in keys if klv.key not in drop)))
-    return b"".join(made).ljust(len(data), b"\0")
+        devices.append(_nest(device.key, b"".join(_raw(data, klv) for klv in keys if klv.key not in drop)))
+    return b"".join(devices).ljust(len(data), b"\0")
 
 
-def check_gone(out: BinaryIO, moovs: list[memoryview], target: Path) -> None:
-    """Search the whole new file for the cameras' serial numbers; `CannotJoin` when one is left."""
+def check_no_serial(out: BinaryIO, moovs: list[memoryview], target: Path) -> None:
+    """Search the whole new file for the cameras' serial numbers. Raises `CannotJoin` if it has one."""
     serials = {serial for moov in moovs if (serial := header_text(moov, "CASN"))}
-    wanted = {serial[-length:].encode() for serial in serials for length in (len(serial), SERIAL_TAIL)}
-    wanted = {text for text in wanted if len(text) >= SERIAL_TAIL}
-    if not wanted:
+    texts = {serial[-length:].encode() for serial in serials for length in (len(serial), SERIAL_TAIL)}
+    texts = {text for text in texts if len(text) >= SERIAL_TAIL}
+    if not texts:
         return
     out.seek(0)
     tail = b""
     while block := out.read(SEARCH_BYTES):
-        if any(text in tail + block for text in wanted):
+        if any(text in tail + block for text in texts):
             raise CannotJoin(target.name, "the camera's serial number is still in it; it was not written")
         tail = block[-64:]

@@ -1,5 +1,5 @@
-"""One file a stream of the headset: port, rate, configuration, description, form, decoding, all that it is.
+"""One file for each stream of the headset: port, rate, configuration, description and decoding.
 
-For a new one copy `eye_tracking.py` (one record a packet), `magnetometer.py` (samples) or `microphone.py` (a blob).
-`pose_bytes=0` where no pose follows the payload.
+For a new stream copy `eye_tracking.py` (one record per packet), `magnetometer.py` (samples) or `microphone.py` (a
+blob), with `pose_bytes=0` if no pose follows the payload.
 """

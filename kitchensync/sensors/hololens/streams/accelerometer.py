@@ -1,4 +1,4 @@
-"""Accelerometer: about 93 samples a packet, 11.8 packets a second."""
+"""Accelerometer: about 93 samples per packet, 11.8 packets per second."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Near depth (AHAT): 512x512 depth and active brightness (AB), up to 45 a second.
+"""Near depth (AHAT): 512x512 depth and active brightness (AB), up to 45 Hz.
 
-Depth is radial, in millimetres, 0 = invalid, and wraps at 1055 mm (phase ambiguity). When packed in a video
-picture it comes in 4 mm steps and wraps at 1024 mm, AB is half the columns and the square of 8 bits.
-The pose of a packet is the rig node. The device lowers its own rate to 15 or 5 Hz when it sees no hands.
+Depth is radial, in millimetres, 0 = invalid, and wraps at 1055 mm (phase ambiguity). Packed in a video frame it has
+steps of 4 mm and wraps at 1024 mm; AB has half the columns and is the square of 8 bits. The pose of a packet is that
+of the rig node. The device lowers its rate to 15 or 5 Hz when it sees no hands.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class AhatPacket(NamedTuple):
     size_z: int
     size_ab: int
     zdepth: memoryview
-    "Zdepth blob, empty unless asked for."
+    "Zdepth blob, empty unless configured."
     image: memoryview
-    "One access unit of a 512x512 NV12 picture, or raw bytes: depth u16 then AB u16. Empty: skip the packet."
+    "One access unit of a 512x512 NV12 frame, or raw bytes: depth u16 then AB u16. Empty: skip the packet."
     sensor_ticks: int
     "62.976 MHz clocks."
 
 
 def decode(payload: memoryview | bytes) -> AhatPacket:
-    """Cut a payload into its parts, without copying; `BadPacket` when the sizes do not fit."""
+    """Split a payload into its parts, without copying. Raises `BadPacket` if the sizes do not fit."""
     view = memoryview(payload)
     least = SIZES.size + SENSOR_TICKS.size
     if len(view) < least:
@@ -66,7 +66,7 @@ def decode(payload: memoryview | bytes) -> AhatPacket:
 
 
 def encode(image: bytes | memoryview, sensor_ticks: int, blob: bytes | memoryview = b"") -> bytes:
-    """Put picture, stamp and Zdepth blob together: the inverse of `decode`."""
+    """Encode frame, timestamp and Zdepth blob, the inverse of `decode`."""
     sizes = SIZES.pack(len(blob), len(image))
     return sizes + bytes(blob) + bytes(image) + SENSOR_TICKS.pack(sensor_ticks)
 
@@ -80,30 +80,30 @@ def raw_images(image: memoryview | bytes) -> tuple[np.ndarray, np.ndarray]:
 
 
 def unpack_nv12(picture: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Unpack a decoded NV12 picture, uint8 (768, 512), into depth mm and AB, both uint16 (512, 512).
+    """Unpack a decoded NV12 frame, uint8 (768, 512), into depth mm and AB, both uint16 (512, 512).
 
-    depth = luma x 4. The chroma bytes, taken as one run, are sqrt(AB) of the even columns, row after row;
-    each stands for two columns.
+    depth = luma x 4. The chroma bytes in sequence are sqrt(AB) of the even columns, row by row; each is used for two
+    columns.
     """
     if picture.shape != (AHAT_HEIGHT * 3 // 2, AHAT_WIDTH):
-        raise BadPacket(NAME, f"NV12 picture of shape {picture.shape}")
+        raise BadPacket(NAME, f"NV12 frame of shape {picture.shape}")
     depth = picture[:AHAT_HEIGHT].astype(np.uint16) * DEPTH_STEP_MM
     root = picture[AHAT_HEIGHT:].reshape(AHAT_HEIGHT, AHAT_WIDTH // 2).astype(np.uint16)
     return depth, np.repeat(root * root, 2, axis=1)
 
 
 def unpack_planes(luma: np.ndarray, u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Unpack planar 4:2:0, uint8 (512, 512) and twice (256, 256), as `unpack_nv12` does."""
+    """Unpack planar 4:2:0, uint8 (512, 512) and twice (256, 256), like `unpack_nv12`."""
     chroma = np.stack([u, v], axis=-1).reshape(AHAT_HEIGHT // 2, AHAT_WIDTH)
     return unpack_nv12(np.concatenate([luma, chroma]))
 
 
 def unpack_frame(frame: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Unpack a picture decoded by PyAV (`av.VideoFrame`) into depth mm and AB, both uint16 (512, 512)."""
+    """Unpack a frame decoded by PyAV (`av.VideoFrame`) into depth mm and AB, both uint16 (512, 512)."""
     if (frame.width, frame.height) != (AHAT_WIDTH, AHAT_HEIGHT):
-        raise BadPacket(NAME, f"decoded picture is {frame.width}x{frame.height}")
+        raise BadPacket(NAME, f"the decoded frame is {frame.width}x{frame.height}")
     if frame.format.name not in ("yuv420p", "yuvj420p", "nv12"):
-        raise BadPacket(NAME, f"decoded picture is {frame.format.name}")
+        raise BadPacket(NAME, f"the decoded frame is {frame.format.name}")
     planes = frame.to_ndarray()
     if frame.format.name == "nv12":
         return unpack_nv12(planes)
@@ -112,7 +112,7 @@ def unpack_frame(frame: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def configuration(video_profile: int, depth_profile: int = c.DepthProfile.SAME) -> bytes:
-    """Mode 1, divisor 1, depth packing, encoding, one key frame a second (1 for raw)."""
+    """Return the configuration: mode 1, divisor 1, depth packing, encoding, one key frame per second (1 for raw)."""
     shared = depth_profile == c.DepthProfile.SAME
     rate = bits_per_second(AHAT_WIDTH, AHAT_HEIGHT, AHAT_HZ, video_profile, shared=shared)
     return (
@@ -201,7 +201,7 @@ STREAM = HeadsetStream(
     cut=_cut,
     depth=_depth,
     farthest_mm=1000.0,
-    # depth in mm and brightness as they come over a wire: the only pictures that arrive without compression
+    # Over a wired link depth in mm and brightness come uncompressed, as the only frames.
     picture_parts=(
         np.dtype([("size_z", "<u4"), ("size_ab", "<u4")]),
         np.dtype(("<u2", (2, AHAT_HEIGHT, AHAT_WIDTH))),

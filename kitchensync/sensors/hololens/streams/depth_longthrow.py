@@ -1,6 +1,6 @@
-"""Far depth (Long Throw): 320x288 depth and active brightness (AB), 1 to 5 a second, as PNG.
+"""Far depth (Long Throw): 320x288 depth and active brightness (AB), 1 to 5 Hz, as PNG.
 
-Depth is radial, in millimetres, 0 = invalid. The pose of a packet is the rig node.
+Depth is radial, in millimetres, 0 = invalid. The pose of a packet is that of the rig node.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ class LongThrowPacket(NamedTuple):
 
 
 def decode(payload: memoryview | bytes) -> LongThrowPacket:
-    """Cut a payload into PNG and stamp, without copying; `BadPacket` when it holds no PNG."""
+    """Split a payload into PNG and timestamp, without copying. Raises `BadPacket` without a PNG."""
     view = memoryview(payload)
     if len(view) < len(_PNG) + SENSOR_TICKS.size or view[: len(_PNG)] != _PNG:
-        raise BadPacket(NAME, f"{len(view)} bytes hold no PNG")
+        raise BadPacket(NAME, f"{len(view)} bytes contain no PNG")
     (ticks,) = SENSOR_TICKS.unpack_from(view, len(view) - SENSOR_TICKS.size)
     return LongThrowPacket(view[: -SENSOR_TICKS.size], ticks)
 
 
 def encode(png: bytes | memoryview, sensor_ticks: int) -> bytes:
-    """Put the parts together: the inverse of `decode`."""
+    """Encode PNG and timestamp, the inverse of `decode`."""
     return bytes(png) + SENSOR_TICKS.pack(sensor_ticks)
 
 
 def images(png: bytes | memoryview) -> tuple[np.ndarray, np.ndarray]:
-    """Decode a PNG into depth mm and AB, both uint16 (288, 320); `BadPacket` when it does not decode.
+    """Decode a PNG into depth mm and AB, both uint16 (288, 320). Raises `BadPacket`.
 
-    The 320x288 BGRA bytes are the depth rows and then the AB rows, two to a row of the image. OpenCV gives
-    BGRA without change of order.
+    The 320x288 BGRA bytes are the depth rows, then the AB rows, two in each row of the image. OpenCV returns BGRA in
+    that order.
     """
     import cv2
 
@@ -59,15 +59,15 @@ def images(png: bytes | memoryview) -> tuple[np.ndarray, np.ndarray]:
     try:
         bgra = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error as error:
-        raise BadPacket(NAME, f"the PNG does not decode ({error.code})") from error
+        raise BadPacket(NAME, f"the PNG cannot be decoded ({error.code})") from error
     if bgra is None or bgra.shape != (LONGTHROW_HEIGHT, LONGTHROW_WIDTH, 4) or bgra.dtype != np.uint8:
-        raise BadPacket(NAME, "the PNG does not decode to 320x288 pixels of 8-bit RGBA")
+        raise BadPacket(NAME, "the PNG cannot be decoded to 320x288 pixels of 8-bit RGBA")
     both = np.ascontiguousarray(bgra).view("<u2").reshape(2, LONGTHROW_HEIGHT, LONGTHROW_WIDTH)
     return both[0], both[1]
 
 
 def _check_chunks(png: memoryview) -> None:
-    """Refuse a PNG of another size, or whose chunks do not fit in it: the decoder would take gigabytes for them."""
+    """Check size and chunks of a PNG, for which the decoder could otherwise allocate gigabytes. Raises BadPacket."""
     if bytes(png[12 : 12 + len(_HEADER_CHUNK)]) != _HEADER_CHUNK:
         raise BadPacket(NAME, "the PNG is not one of 320x288 pixels of 8-bit RGBA")
     at = len(_PNG)
@@ -79,7 +79,7 @@ def _check_chunks(png: memoryview) -> None:
 
 
 def pack(depth_mm: np.ndarray, ab: np.ndarray) -> bytes:
-    """Encode depth and AB, (288, 320) uint16, as the headset's PNG: the inverse of `images`."""
+    """Encode depth and AB, (288, 320) uint16, as the headset's PNG, the inverse of `images`."""
     import cv2
 
     both = np.stack([depth_mm, ab]).astype("<u2")
@@ -88,7 +88,7 @@ def pack(depth_mm: np.ndarray, ab: np.ndarray) -> bytes:
 
 
 def configuration(png_filter: int = c.PNG_FILTER_PAETH) -> bytes:
-    """Mode 1, divisor 1, PNG filter (it changes only the size)."""
+    """Return the configuration: mode 1, divisor 1, PNG filter (which changes only the size)."""
     return struct.pack("<BBI", c.Mode.CONTINUOUS_WITH_POSE, 1, png_filter)
 
 

@@ -1,4 +1,4 @@
-"""Extended audio: the microphone, what the headset plays, or both; 48 kHz.
+"""Extended audio: the microphone, the headset's own sound, or both; 48 kHz.
 
 Packets are those of the microphone: AAC with ADTS headers, or 16-bit stereo.
 """

@@ -1,6 +1,6 @@
-"""Extended depth: any other depth camera, as a Zdepth blob or raw 16-bit picture.
+"""Extended depth: any other depth camera, as a Zdepth blob or a raw 16-bit frame.
 
-The unit is the camera's own. The pose is the rig node. Width is rounded up by the stride mask.
+The unit is that of the camera. The pose is that of the rig node. Width is rounded up by the stride mask.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ class ExtendedDepthPacket(NamedTuple):
     """One depth packet."""
 
     image: memoryview
-    "Zdepth blob or raw u16 picture."
+    "Zdepth blob or raw u16 frame."
     width: int
     height: int
 
 
 def decode(payload: memoryview | bytes) -> ExtendedDepthPacket:
-    """Cut a payload into picture and size, without copying; `BadPacket` when there is no picture."""
+    """Split a payload into frame and size, without copying. Raises `BadPacket` without a frame."""
     view = memoryview(payload)
     if len(view) <= SIZE.size:
-        raise BadPacket(NAME, f"{len(view)} bytes hold no picture")
+        raise BadPacket(NAME, f"{len(view)} bytes contain no frame")
     width, height = SIZE.unpack_from(view, len(view) - SIZE.size)
     return ExtendedDepthPacket(view[: -SIZE.size], width, height)
 
 
 def encode(image: bytes | memoryview, width: int, height: int) -> bytes:
-    """Put picture and size together: the inverse of `decode`."""
+    """Encode frame and size, the inverse of `decode`."""
     return bytes(image) + SIZE.pack(width, height)
 
 
 def raw_depth(packet: ExtendedDepthPacket) -> np.ndarray:
-    """View a raw picture as (height, width) uint16 in the camera's unit."""
+    """View a raw frame as (height, width) uint16 in the camera's unit."""
     if packet.width == 0 or len(packet.image) != 2 * packet.width * packet.height:
         raise BadPacket(NAME, f"{len(packet.image)} bytes for {packet.width}x{packet.height} pixels")
     return np.frombuffer(packet.image, "<u2").reshape(packet.height, packet.width)

@@ -1,6 +1,6 @@
-"""Extended video: any other camera of the headset, packets like the front camera's.
+"""Extended video: any other camera of the headset, with packets like those of the front camera.
 
-Of the metadata only width and height are filled. The pose is the rig node. A raw picture is in the device's own
+Only width and height of the metadata are filled. The pose is that of the rig node. A raw frame is in the device's own
 pixel format (NV12, YUY2, IYUV or YV12).
 """
 

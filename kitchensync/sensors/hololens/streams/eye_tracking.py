@@ -1,7 +1,7 @@
-"""Extended eye tracker: combined, left and right gaze rays, 30, 60 or 90 a second, with a pose.
+"""Extended eye tracker: combined, left and right gaze rays at 30, 60 or 90 Hz, with a pose.
 
-Rays are in the frame of the tracker's node; the packet's pose brings them to the world. Fields without their
-bit in `valid` are zero. Its stamps go through the headset's UTC: an NTP step there shifts them.
+Rays are in the frame of the tracker's node; the packet's pose transforms them to the world. Fields without their bit
+in `valid` are zero. Its timestamps are converted from the headset's UTC, so an NTP step there shifts them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gyroscope: about 315 samples a packet, 21 packets a second; deg/s or rad/s, the format leaves it open.
+"""Gyroscope: about 315 samples per packet, 21 packets per second, in deg/s or rad/s: the format does not define it.
 
 Its packets are decoded by `inertial_samples.decode_samples`.
 """

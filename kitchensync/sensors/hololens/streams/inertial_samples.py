@@ -1,7 +1,8 @@
-"""The sample that all three inertial sensors share, 32 bytes each.
+"""The sample type of all three inertial sensors, 32 bytes.
 
-Axes and frame: the sensor's own (rig extrinsics are a download). Stamps are kept as sent: all samples of a
-batch carry the same `soc_ticks` (a driver fault), `kitchensync.storage.timeline.stamps` spreads them.
+Axes and frame are the sensor's own (extrinsics to the rig can be downloaded). Timestamps are stored as sent: all
+samples of a batch have the same `soc_ticks` (a fault of the driver), which `kitchensync.storage.timeline.stamps`
+corrects.
 """
 
 from __future__ import annotations
@@ -25,26 +26,25 @@ SAMPLE = np.dtype(
 
 
 def decode_samples(name: str, payload: memoryview | bytes) -> np.ndarray:
-    """View a payload as (n,) samples of dtype `SAMPLE`; `BadPacket` if it is no multiple of 32 bytes."""
+    """View a payload as (n,) samples of dtype `SAMPLE`. Raises `BadPacket` if it is not a multiple of 32 bytes."""
     if len(payload) % SAMPLE.itemsize:
         raise BadPacket(name, f"{len(payload)} bytes, not a multiple of {SAMPLE.itemsize}")
     return np.frombuffer(payload, SAMPLE)
 
 
 def encode_samples(samples: np.ndarray) -> bytes:
-    """Lay samples out as a payload: the inverse of `decode_samples`."""
+    """Encode samples as a payload, the inverse of `decode_samples`."""
     return np.ascontiguousarray(samples, SAMPLE).tobytes()
 
 
 class RepeatedSamples:
-    """Tells of each payload whether its samples repeat the last one before them: those of a live sensor never do."""
+    """Detects payloads that only repeat the last sample before them, which a live sensor never sends."""
 
     def __init__(self) -> None:
-        """Begin without a sample."""
         self._last = b""
 
     def repeats(self, payload: bytes | memoryview) -> bool:
-        """Take the next payload; one that holds no samples repeats nothing."""
+        """Return whether the next payload only repeats the last sample; False for one without samples."""
         if not len(payload) or len(payload) % SAMPLE.itemsize:
             return False
         xyz = np.frombuffer(payload, SAMPLE)["xyz"]
@@ -55,11 +55,11 @@ class RepeatedSamples:
 def inertial_stream(
     name: str, *, nominal_hz: float, max_payload_bytes: int, unit: str, bits_per_s: float, **facts: Any
 ) -> HeadsetStream:
-    """Make the stream of one inertial sensor; `facts` are fields of `HeadsetStream`."""
+    """Return the stream of one inertial sensor; `facts` are fields of `HeadsetStream`."""
 
     def check(payload: bytes, form: Format) -> None:
         if not np.isfinite(decode_samples(name, payload)["xyz"]).all():
-            raise BadPacket(name, "samples that are no numbers")
+            raise BadPacket(name, "samples that are not numbers")
 
     return HeadsetStream(
         name,

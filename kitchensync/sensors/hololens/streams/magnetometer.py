@@ -1,4 +1,4 @@
-"""Magnetometer: about 11 samples a packet, 4.5 packets a second; `temperature` is padding."""
+"""Magnetometer: about 11 samples per packet, 4.5 packets per second; `temperature` is padding."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Microphone: AAC with ADTS headers (default), 16-bit stereo, or the raw array of five; 48 kHz.
 
-The packet stamp is that of the first sample in it.
+The timestamp of a packet is that of its first sample.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class AacFrame(NamedTuple):
     """One AAC frame with its header (ISO 14496-3, ADTS)."""
 
     frame: memoryview
-    "The whole payload: what a decoder wants."
+    "The whole payload, the input of a decoder."
     object_type: int
     "2 = AAC-LC."
     rate_hz: int
@@ -41,7 +41,7 @@ class AacFrame(NamedTuple):
 
 
 def decode(payload: memoryview | bytes) -> AacFrame:
-    """Read the ADTS header of an AAC payload; `BadPacket` when it is none or its length does not fit."""
+    """Read the ADTS header of an AAC payload. Raises `BadPacket` if it is missing or its length is wrong."""
     view = memoryview(payload)
     if len(view) <= _ADTS_BYTES or view[0] != 0xFF or view[1] & 0xF6 != 0xF0:
         raise BadPacket(NAME, "no ADTS header")
@@ -57,7 +57,7 @@ def decode(payload: memoryview | bytes) -> AacFrame:
 
 
 def encode(raw_aac: bytes | memoryview, rate_hz: int = RATE_HZ, channels: int = 2) -> bytes:
-    """Put an ADTS header (AAC-LC, no checksum) before a raw AAC frame."""
+    """Encode a raw AAC frame with an ADTS header (AAC-LC, no checksum)."""
     length = len(raw_aac) + _ADTS_BYTES
     if length >= 1 << 13:
         raise BadPacket(NAME, f"{len(raw_aac)} bytes are too many for one ADTS frame")
@@ -91,9 +91,9 @@ def decode_array(payload: memoryview | bytes) -> np.ndarray:
 
 
 def sound(payloads: Iterable[bytes | memoryview]) -> Iterator[np.ndarray]:
-    """Decode AAC payloads in order: for each one a (2, samples) float32 array; memory stays at one packet.
+    """Decode AAC payloads in order to (2, samples) float32 arrays, with one packet in memory.
 
-    Raises `BadPacket` for a payload that does not decode.
+    Raises `BadPacket` for a payload that cannot be decoded.
     """
     import av
 
@@ -103,9 +103,9 @@ def sound(payloads: Iterable[bytes | memoryview]) -> Iterator[np.ndarray]:
 
 
 def decode_aac(codec: Any, payload: bytes | memoryview) -> list[np.ndarray]:
-    """Decode one payload with an `av` AAC decoder that had the ones before: (2, samples) float32 arrays.
+    """Decode one payload with an `av` AAC decoder that decoded the previous payloads: (2, samples) float32 arrays.
 
-    Raises `BadPacket` when it does not decode.
+    Raises `BadPacket` if it cannot be decoded.
     """
     import av
 
@@ -117,7 +117,7 @@ def decode_aac(codec: Any, payload: bytes | memoryview) -> list[np.ndarray]:
 
 
 def check(payload: bytes, form: Format) -> None:
-    """Raise BadPacket for a payload that is no sound of this form."""
+    """Raise BadPacket for a payload that is not sound of this form."""
     if form.get("codec", RAW) == "aac":
         decode(payload)
     elif form.get("channels", 2) == 2:

@@ -1,7 +1,7 @@
-"""Front RGB camera: one encoded picture a packet, with the lens and light it was taken with.
+"""Front RGB camera: one encoded frame per packet, with its lens and exposure.
 
-The pose of a packet is the camera in the world; camera frame +x right, +y up, -z forward. With row vectors
-the projection is K = [[-fx,0,0,0],[0,fy,0,0],[cx,cy,1,0],[0,0,0,1]]; to OpenCV: flip y and z.
+The pose of a packet is that of the camera in the world; camera frame +x right, +y up, -z forward. With row vectors
+the projection is K = [[-fx,0,0,0],[0,fy,0,0],[cx,cy,1,0],[0,0,0,1]]; for OpenCV flip y and z.
 """
 
 from __future__ import annotations
@@ -61,28 +61,28 @@ class PvPacket(NamedTuple):
 
 
 def decode(payload: memoryview | bytes) -> PvPacket:
-    """Cut a payload into picture and metadata, without copying; `BadPacket` when either is missing."""
+    """Split a payload into frame and metadata, without copying. Raises `BadPacket` if either is missing."""
     view = memoryview(payload)
     if len(view) <= METADATA.itemsize:
-        raise BadPacket(NAME, f"{len(view)} bytes hold no picture")
+        raise BadPacket(NAME, f"{len(view)} bytes contain no frame")
     return PvPacket(view[: -METADATA.itemsize], np.frombuffer(view[-METADATA.itemsize :], METADATA)[0])
 
 
 def encode(picture: bytes | memoryview, metadata: np.ndarray | np.void) -> bytes:
-    """Put picture and metadata together: the inverse of `decode`."""
+    """Encode frame and metadata, the inverse of `decode`."""
     return bytes(picture) + np.asarray(metadata, METADATA).tobytes()
 
 
 def raw_stride(picture_bytes: int, height: int) -> int:
-    """Bytes of one row of a raw NV12 picture: bytes / (height x 3/2)."""
+    """Return the bytes of one row of a raw NV12 frame: bytes / (height x 3/2)."""
     rows = height * 3 // 2
     if rows == 0 or picture_bytes % rows:
-        raise BadPacket(NAME, f"{picture_bytes} bytes are no NV12 picture of {height} rows")
+        raise BadPacket(NAME, f"{picture_bytes} bytes are not an NV12 frame of {height} rows")
     return picture_bytes // rows
 
 
 def raw_picture(packet: PvPacket) -> np.ndarray:
-    """View a raw picture as NV12, uint8 (height x 3/2, width): luma rows, then interleaved U V rows."""
+    """View a raw frame as NV12, uint8 (height x 3/2, width): luma rows, then interleaved U V rows."""
     height, width = int(packet.metadata["height"]), int(packet.metadata["width"])
     stride = raw_stride(len(packet.picture), height)
     if width > stride:
@@ -91,7 +91,7 @@ def raw_picture(packet: PvPacket) -> np.ndarray:
 
 
 def check(payload: bytes, form: Format, name: str = NAME) -> None:
-    """Raise BadPacket for a payload that holds no picture of this form; one without a byte of picture passes."""
+    """Check that a payload has a frame of this format, or no bytes of a frame. Raises BadPacket."""
     if len(payload) == METADATA.itemsize:
         return
     packet = decode(payload)
@@ -102,17 +102,17 @@ def check(payload: bytes, form: Format, name: str = NAME) -> None:
 
 
 def cut(payload: bytes) -> PictureUnit:
-    """Find the picture and its metadata."""
+    """Return the undecoded frame and its metadata."""
     return PictureUnit(*decode(payload))
 
 
 def raw_unit(unit: PictureUnit) -> np.ndarray:
-    """View a raw picture as NV12; `BadPacket` when it is of another size."""
+    """View a raw frame as NV12. Raises `BadPacket` if it has another size."""
     return raw_picture(PvPacket(unit.image, unit.metadata))
 
 
 def configuration(width: int, height: int, hz: int, video_profile: int) -> bytes:
-    """Mode 1, format, divisor 1, encoding with the default bit rate, one key frame a second."""
+    """Return the configuration: mode 1, format, divisor 1, default bit rate, one key frame per second."""
     rate = bits_per_second(width, height, hz, video_profile)
     return (
         bytes([c.Mode.CONTINUOUS_WITH_POSE])
@@ -133,7 +133,7 @@ def _details(p: Profile) -> Format:
 
 
 def _ask_constants(p: Profile) -> bytes:
-    """The camera's constants hold for one format."""
+    """Return the request for constants, which depend on the video format."""
     return bytes([c.Mode.CONSTANTS]) + wire.video_format(p.pv_width, p.pv_height, p.pv_hz)
 
 

@@ -1,7 +1,7 @@
-"""Head, eye ray and hands: 1936 bytes a packet, from accept on.
+"""Head, gaze ray and hands: 1936 bytes per packet, sent as soon as the connection is accepted.
 
-Everything is in the world frame of this app start, metres. A part whose bit is not set keeps its last values:
-always test `valid` first.
+All values are in the world frame of this app start, in metres. A part without its bit in `valid` keeps its last
+values, so always test `valid` first.
 """
 
 from __future__ import annotations

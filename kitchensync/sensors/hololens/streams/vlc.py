@@ -1,8 +1,8 @@
-"""The four grey cameras: 640x480, 30 a second, one encoded picture a packet.
+"""The four grey cameras: 640x480, 30 Hz, one encoded frame per packet.
 
-The sensors are mounted turned: turn left-front and right-right by 90 degrees clockwise, left-left and
-right-front counter-clockwise, to see them upright. Calibration holds for the picture as sent.
-The pose of a packet is the rig node.
+The sensors are mounted rotated: to see frames upright, turn left-front and right-right by 90 degrees clockwise,
+left-left and right-front counter-clockwise. The calibration is that of frames as sent. The pose of a packet is that
+of the rig node.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from kitchensync.sensors.stream import Format
 
 METADATA = np.dtype(
     [
-        ("sensor_ticks", "<u8"),  # ns of the sensor's clock: the better key to pair the four
+        (
+            "sensor_ticks",
+            "<u8",
+        ),  # ns of the sensor's clock: more exact than the timestamp for pairing the four
         ("exposure_ns", "<u8"),
         ("gain", "<u4"),  # sensor units
         ("reserved", "<u4"),
@@ -40,25 +43,25 @@ class VlcPacket(NamedTuple):
     """One grey-camera packet."""
 
     picture: memoryview
-    "Access unit whose luma is the picture (chroma 128), or 640x480 raw bytes."
+    "Access unit with the image as luma (chroma 128), or 640x480 raw bytes."
     metadata: np.void
 
 
 def decode(payload: memoryview | bytes) -> VlcPacket:
-    """Cut a payload into picture and metadata, without copying; `BadPacket` when either is missing."""
+    """Split a payload into frame and metadata, without copying. Raises `BadPacket` if either is missing."""
     view = memoryview(payload)
     if len(view) <= METADATA.itemsize:
-        raise BadPacket("vlc", f"{len(view)} bytes hold no picture")
+        raise BadPacket("vlc", f"{len(view)} bytes contain no frame")
     return VlcPacket(view[: -METADATA.itemsize], np.frombuffer(view[-METADATA.itemsize :], METADATA)[0])
 
 
 def encode(picture: bytes | memoryview, metadata: np.ndarray | np.void) -> bytes:
-    """Put picture and metadata together: the inverse of `decode`."""
+    """Encode frame and metadata, the inverse of `decode`."""
     return bytes(picture) + np.asarray(metadata, METADATA).tobytes()
 
 
 def configuration(video_profile: int) -> bytes:
-    """Mode 1, divisor 1, encoding, one key frame a second, and the stamp shift of -12.5 ms."""
+    """Return the configuration: mode 1, divisor 1, encoding, one key frame per second, timestamp shift -12.5 ms."""
     rate = bits_per_second(c.VLC_WIDTH, c.VLC_HEIGHT, c.VLC_HZ, video_profile)
     return (
         bytes([c.Mode.CONTINUOUS_WITH_POSE, 1])
@@ -74,7 +77,7 @@ def configuration(video_profile: int) -> bytes:
 
 
 def raw_grey(unit: PictureUnit) -> np.ndarray:
-    """View a raw picture as (480, 640) uint8; `BadPacket` when it is of another size."""
+    """View a raw frame as (480, 640) uint8. Raises `BadPacket` if it has another size."""
     pixels = c.VLC_WIDTH * c.VLC_HEIGHT
     if len(unit.image) != pixels:
         raise BadPacket("vlc", f"{len(unit.image)} bytes instead of {pixels}")
@@ -82,7 +85,7 @@ def raw_grey(unit: PictureUnit) -> np.ndarray:
 
 
 def cut(payload: bytes) -> PictureUnit:
-    """Find the picture and its metadata."""
+    """Return the undecoded frame and its metadata."""
     return PictureUnit(*decode(payload))
 
 

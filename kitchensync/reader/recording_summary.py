@@ -1,4 +1,4 @@
-"""An opened recording in words, for a terminal and for a notebook."""
+"""Summary of an opened recording, for a terminal and for a notebook."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD = ("stream", "values", "from s", "to s")
 
 
 def _rows(recording: RecordingSource) -> list[tuple[str, ...]]:
-    """Return a row a stream, without decoding any: packets of a headset, pictures of a film."""
+    """Return a row for each stream; none is decoded: a headset's streams are counted in packets."""
     bodies = [(name, f"of {recording.source_of(name)}", "", "") for name in recording.bodies]
     return [*(_row(recording, name) for name in recording.streams), *bodies]
 
@@ -23,7 +23,7 @@ def _rows(recording: RecordingSource) -> list[tuple[str, ...]]:
 def _row(recording: RecordingSource, name: str) -> tuple[str, ...]:
     camera, _, kind = name.rpartition("/")
     if camera in recording.films and kind != "video":
-        return name, "of the same film", "", ""
+        return name, "in the same file", "", ""
     stream = recording[name] if camera in recording.films else PacketStream(recording, name)
     try:
         count, times = f"{len(stream)} {stream.kind}", stream.times[np.isfinite(stream.times)]
@@ -34,9 +34,9 @@ def _row(recording: RecordingSource, name: str) -> tuple[str, ...]:
 
 
 def _summary(recording: RecordingSource) -> str:
-    films = f"films {recording.alignment.status.replace('_', ' ')}"
-    said = filter(None, (f"{recording.duration:.1f} s", films, recording.alignment.bounds))
-    return f"{recording.id}: {', '.join(said)}"
+    videos = f"videos {recording.alignment.status.replace('_', ' ')}"
+    facts = filter(None, (f"{recording.duration:.1f} s", videos, recording.alignment.bounds))
+    return f"{recording.id}: {', '.join(facts)}"
 
 
 def as_text(recording: RecordingSource) -> str:
@@ -50,7 +50,7 @@ def as_text(recording: RecordingSource) -> str:
 
 
 def as_html(recording: RecordingSource) -> str:
-    """Return the same as a piece of HTML."""
+    """Return summary and table as HTML."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in HEAD)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in _rows(recording)

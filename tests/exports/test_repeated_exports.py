@@ -1,4 +1,4 @@
-"""An export that is given again: what is whole stays as it is, what changed is not passed off as up to date."""
+"""A repeated export keeps complete files, and does not report files of other data as current."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def run(form: str, data: Path, *more: object) -> Result:
     )
 
 
-def said(form: str, data: Path, *more: object) -> dict[str, dict[str, Any]]:
+def reports(form: str, data: Path, *more: object) -> dict[str, dict[str, Any]]:
     done = run(form, data, "--json", *more)
     assert done.exit_code == 0, done.output
-    return {one["recording"]: one for one in json.loads(done.stdout)["recordings"]}
+    return {report["recording"]: report for report in json.loads(done.stdout)["recordings"]}
 
 
 def stamps(out: Path) -> dict[str, int]:
@@ -54,12 +54,12 @@ def destroy(place: Path) -> None:
 
 
 @EVERY
-def test_what_is_lacking_is_made_and_the_rest_is_left_alone(form: str, takes: Path) -> None:
+def test_only_missing_exports_are_written_again(form: str, takes: Path) -> None:
     out = takes.parent / "out"
-    first = said(form, takes)
+    first = reports(form, takes)
     before = stamps(out)
     destroy(out / MADE[form].format("other"))
-    again = said(form, takes)
+    again = reports(form, takes)
     assert again["one"] == first["one"] | {"was_there": True}
     assert {key for key in first["other"] if again["other"][key] != first["other"][key]} <= {"bytes"}
     kept = {name for name, at_ns in stamps(out).items() if before[name] == at_ns}
@@ -68,28 +68,28 @@ def test_what_is_lacking_is_made_and_the_rest_is_left_alone(form: str, takes: Pa
 
 
 @EVERY
-def test_a_withdrawal_finds_what_was_left_alone(form: str, takes: Path) -> None:
-    said(form, takes)
+def test_a_withdrawal_finds_exports_that_were_kept(form: str, takes: Path) -> None:
+    reports(form, takes)
     shutil.rmtree(takes / "_app")  # as a killed command may leave it
-    said(form, takes)
+    reports(form, takes)
     (line,) = read_derived(takes / "one")
     assert line["files"]
     assert "of" not in line
 
 
 @EVERY
-def test_what_people_thought_of_it_and_small_films_change_nothing(form: str, takes: Path) -> None:
-    said(form, takes)
+def test_decisions_and_review_videos_do_not_change_exports(form: str, takes: Path) -> None:
+    reports(form, takes)
     add_judged(takes / "one", "decisions", {"items": [], "answers": [], "figures": {}})
     (takes / "one/sync/review").mkdir()
-    (takes / "one/sync/review/gopro_360p.mp4").write_bytes(b"a small film")
-    assert all(one["was_there"] for one in said(form, takes).values())
+    (takes / "one/sync/review/gopro_360p.mp4").write_bytes(b"a small video")
+    assert all(report["was_there"] for report in reports(form, takes).values())
 
 
 @EVERY
 @pytest.mark.parametrize("what", ["options", "recording", "damaged"])
-def test_what_was_made_of_anything_else_is_never_passed_off(form: str, takes: Path, what: str) -> None:
-    said(form, takes)
+def test_exports_of_other_data_are_not_reported_as_current(form: str, takes: Path, what: str) -> None:
+    reports(form, takes)
     out, more = takes.parent / "out", ["--from", 3] if what == "options" else []
     before = stamps(out)
     if what == "recording":
@@ -101,9 +101,9 @@ def test_what_was_made_of_anything_else_is_never_passed_off(form: str, takes: Pa
         place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
         before = stamps(out)
     refused = run(form, takes, *more)
-    assert refused.exit_code == (1 if what == "options" else 0), "the other one goes on"
-    assert "exists and is not written over" in refused.stderr
+    assert refused.exit_code == (1 if what == "options" else 0), "the other recording is exported"
+    assert "exists and is not overwritten" in refused.stderr
     assert ("one left out" in refused.stderr) == (what != "options")
     assert "other left out" not in refused.stderr
     assert stamps(out) == before
-    assert "was_there" not in said(form, takes, "--force", *more)["one"]
+    assert "was_there" not in reports(form, takes, "--force", *more)["one"]

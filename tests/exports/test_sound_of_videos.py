@@ -1,4 +1,4 @@
-"""Sound of films that begins late, has holes or lies beside pictures of unequal length, in all that shows it."""
+"""Readers and exports keep sound in sync if it starts late, has gaps or belongs to frames of unequal length."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ KINDS = ("uneven", "late", "early", "hole")
 
 @pytest.fixture(scope="module")
 def films(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """One film and three copies whose sound is stored otherwise."""
+    """A video, and three copies with late, early and missing sound."""
     folder = tmp_path_factory.mktemp("sounds")
     uneven = write_uneven(folder / "uneven.MP4")
     return {
@@ -63,30 +63,32 @@ def films(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def true_tones(kind: str) -> NDArray[np.float64]:
-    """Where the tones are by how the film was made: the edit list of the late one is in whole milliseconds."""
+    """Return the true times of the tones; edit lists have whole milliseconds, so the late ones are at 0.4994 s."""
     seconds = np.arange(1, SECONDS)
     return {"late": seconds + 0.4994, "early": seconds - 0.5}.get(kind, seconds.astype(float))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_film_is_what_it_is_meant_to_be(films: dict[str, Path], kind: str) -> None:
+def test_the_videos_have_the_intended_sound(films: dict[str, Path], kind: str) -> None:
     np.testing.assert_allclose(tones_of_file(films[kind]), true_tones(kind), atol=WITHIN_S)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sound_is_read_and_compared_where_the_file_puts_it(films: dict[str, Path], kind: str) -> None:
+def test_sound_is_read_at_the_times_of_the_file(films: dict[str, Path], kind: str) -> None:
     clip = open_clip(films[kind])
     blocks = CameraStream("gopro/audio", clip).sound()
     tones = onsets((block.t_s, block.samples[0], block.rate_hz) for block in blocks)
     np.testing.assert_allclose(tones, true_tones(kind), atol=WITHIN_S)
     heard = camera_sound(films[kind])
     assert heard is not None
-    tones = onsets((heard.start_s + k / heard.hz, np.array([one]), 1) for k, one in enumerate(heard.samples))
+    tones = onsets(
+        (heard.start_s + k / heard.hz, np.array([sample]), 1) for k, sample in enumerate(heard.samples)
+    )
     np.testing.assert_allclose(tones, true_tones(kind), atol=WITHIN_S)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_small_film_keeps_pictures_and_sound_together(
+def test_a_small_video_keeps_frames_and_sound_in_sync(
     films: dict[str, Path], kind: str, tmp_path: Path
 ) -> None:
     made = write_small_film(open_clip(films[kind]), tmp_path / "small.mp4", height=180)
@@ -101,7 +103,7 @@ def test_a_small_film_keeps_pictures_and_sound_together(
     np.testing.assert_allclose(tones_of_file(tmp_path / "small.mp4"), heard[heard >= 0], atol=WITHIN_S)
 
 
-def test_chapters_are_heard_where_their_pictures_are(films: dict[str, Path], tmp_path: Path) -> None:
+def test_sound_of_chapters_is_in_sync(films: dict[str, Path], tmp_path: Path) -> None:
     for number, kind in enumerate(("uneven", "late"), 1):
         shutil.copy(films[kind], tmp_path / f"GX0{number}0001.MP4")
     clip = open_clip(tmp_path / "GX010001.MP4", tmp_path / "GX020001.MP4")
@@ -115,7 +117,7 @@ def test_chapters_are_heard_where_their_pictures_are(films: dict[str, Path], tmp
 
 @pytest.mark.parametrize("kinds", [("uneven",) * 3, ("hole",) * 3, ("uneven", "late", "uneven"), ("late",) * 2,
                                    ("late", "uneven", "late"), ("early", "uneven", "late")])  # fmt: skip
-def test_joined_chapters_are_heard_where_their_pictures_are(
+def test_sound_of_joined_chapters_is_in_sync(
     films: dict[str, Path], tmp_path: Path, kinds: tuple[str, ...]
 ) -> None:
     stored = films | {"uneven": stored_again(films["uneven"], tmp_path / "uneven.MP4")}
@@ -133,7 +135,7 @@ def recorded(
     cooked: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[str, Path]:
-    """The aligned recording of all exports, its film exchanged for one of ours."""
+    """The aligned recording with one of these videos instead of its own."""
     take = copied(cooked.parent, f"sound-{request.param}")
     take = Path(shutil.move(take, tmp_path_factory.mktemp("recorded") / take.name))
     (film,) = (take / "gopro").glob("*.MP4")
@@ -142,12 +144,12 @@ def recorded(
 
 
 def session_of_media(take: Path, media_s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By the samples of the certificate: session seconds of media seconds."""
+    """Return session seconds of media seconds, by the samples of the alignment."""
     (path,) = (take / "sync" / "alignment").rglob("*.json")
     rows = np.array(json.loads(path.read_text())["samples"], np.float64)
     with ks.open(take) as rec:
         streams = [rec.stored[name] for name in rec.stored.streams if name.startswith("hololens/")]
-        zero_ticks = min(int(one.index["device_ticks"][0]) for one in streams if len(one))
+        zero_ticks = min(int(stream.index["device_ticks"][0]) for stream in streams if len(stream))
     (slope, at_zero) = np.polyfit(rows[:, 0], rows[:, 1] - zero_ticks, 1)
     return np.asarray((at_zero + slope * media_s) / 1e7)
 
@@ -160,16 +162,16 @@ def test_sound_is_on_session_time_within_its_own_bound(recorded: tuple[str, Path
         tones = onsets((at, sound[k][0], sound.rate_hz) for k, at in enumerate(sound.times))
         np.testing.assert_allclose(tones, true_s, atol=WITHIN_S)
         beyond_s = sound.bound_at(6.0) - rec.gopro.bound_at(6.0)
-        told = 1024 / 48000 if kind == "late" else 0.0
-        assert beyond_s == pytest.approx(told, abs=0.0006)
+        own_bound_s = 1024 / 48000 if kind == "late" else 0.0
+        assert beyond_s == pytest.approx(own_bound_s, abs=0.0006)
 
 
-def test_mcap_and_lerobot_put_sound_where_reading_does(recorded: tuple[str, Path], tmp_path: Path) -> None:
+def test_sound_in_mcap_and_lerobot_agrees_with_reading(recorded: tuple[str, Path], tmp_path: Path) -> None:
     kind, take = recorded
     true_s = session_of_media(take, true_tones(kind))
     for name, more in (("mcap", ()), ("lerobot", ("--width", 320, "--streams", "gopro/video,gopro/audio"))):
-        words = ["export", name, take, "--out", tmp_path / name, *more]
-        done = CliRunner().invoke(main, [str(word) for word in words])
+        args = ["export", name, take, "--out", tmp_path / name, *more]
+        done = CliRunner().invoke(main, [str(arg) for arg in args])
         assert done.exit_code == 0, done.output
     blocks = [
         (at, np.frombuffer(sound.data, "<i2") / 32767, sound.sample_rate)
@@ -202,7 +204,7 @@ def test_the_headset_s_bound_has_the_delay_of_its_encoder(
         assert rec.microphone.bound_at(5.0) == pytest.approx(rec.pv.bound_at(5.0) + delay_s)
 
 
-def test_sound_of_a_pause_is_destroyed_where_it_is_heard(recorded: tuple[str, Path], tmp_path: Path) -> None:
+def test_sound_of_a_pause_is_destroyed(recorded: tuple[str, Path], tmp_path: Path) -> None:
     _, take = recorded
     take = Path(shutil.copytree(take, tmp_path / take.name))
     (film,) = (take / "gopro").glob("*.MP4")
@@ -217,6 +219,6 @@ def test_sound_of_a_pause_is_destroyed_where_it_is_heard(recorded: tuple[str, Pa
         runs = hidden_samples(recording, film)["soun"]
     gone = {number for first, last in runs for number in range(first, last + 1)}
     with av.open(str(film)) as source:
-        at_s = [float(one.pts * one.time_base) for one in source.demux(audio=0) if one.size]
+        at_s = [float(packet.pts * packet.time_base) for packet in source.demux(audio=0) if packet.size]
     assert gone >= {number for number, at in enumerate(at_s) if 3.0 <= at < 6.0}
     assert gone <= {number for number, at in enumerate(at_s) if 2.7 <= at < 6.3}
