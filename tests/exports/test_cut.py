@@ -48,7 +48,7 @@ def write_aligned(folder: Path) -> Path:
     kitchen = write_cooked(folder)
     for name in (PV, "hololens/gyroscope", "hololens/depth_ahat"):
         reseal(folder / "take1", name, kitchen)
-    assert run("sync", folder / "take1", "--workers", "1")["recordings"][0]["status"] == "aligned"
+    assert run("sync", folder / "take1", "--jobs", "1")["recordings"][0]["status"] == "aligned"
     return folder / "take1"
 
 

@@ -253,7 +253,7 @@ def test_the_rest_of_a_redacted_video_is_exported(cooked: Path, tmp_path: Path, 
     span = [] if is_paused else ["--from", "10", "--to", "12"]
     done = CliRunner().invoke(main, ["redact", str(take), "--reason", "a visitor", *span])
     assert done.exit_code == 0, done.output
-    assert CliRunner().invoke(main, ["sync", str(take), "--workers", "1"]).exit_code == 0
+    assert CliRunner().invoke(main, ["sync", str(take), "--jobs", "1"]).exit_code == 0
     with ks.open(take) as rec:
         assert np.array_equal(rec.gopro[-1], whole)
         if not is_paused:

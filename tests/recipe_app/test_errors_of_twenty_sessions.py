@@ -282,7 +282,7 @@ def recorded(kitchen: Any) -> VirtualKitchen:
     world = write_numbered(data, "take_0")
     with edit_manifest(data / "take_0") as manifest:
         manifest["consent_scopes"] = ["annotate", "release_raw"]
-    answer("sync", data / "take_0", "--workers", "1")
+    answer("sync", data / "take_0", "--jobs", "1")
     for number in range(1, BY_HTTP + BY_TOUCH):
         path = data / f"take_{number}"
         shutil.copytree(data / "take_0", path)

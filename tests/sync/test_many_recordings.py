@@ -94,7 +94,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(root):
 def test_runs_that_are_killed_at_any_time_end_with_the_same_files(root, tmp_path):
     shutil.copytree(root, tmp_path / "other")
     synchronize_all([root], workers=1)
-    command = [COMMAND, "sync", tmp_path / "other", "--workers", "2", "--json"]
+    command = [COMMAND, "sync", tmp_path / "other", "--jobs", "2", "--json"]
     for killed_after_s in (0.7, 1.6, 2.4, 3.3):
         with subprocess.Popen(command, stdout=-3, stderr=-3, start_new_session=True) as child:
             with suppress(subprocess.TimeoutExpired):
@@ -174,7 +174,7 @@ def test_a_fault_in_one_recording_is_its_own(root, monkeypatch):
 
 
 def test_the_command_writes_a_summary_worst_first(root):
-    result = CliRunner().invoke(main, ["sync", str(root), "--workers", "1", "--json"])
+    result = CliRunner().invoke(main, ["sync", str(root), "--jobs", "1", "--json"])
     assert result.exit_code == 1
     json.loads(result.stdout)
     assert re.search(r"^\d/\d  \w+  take-0$", result.stderr, re.MULTILINE)
@@ -186,7 +186,7 @@ def test_the_command_writes_a_summary_worst_first(root):
 def test_batch_synchronizes_and_reports_as_the_commands_do(root, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     shutil.copytree(root, tmp_path / "other")
-    alone = CliRunner().invoke(main, ["sync", str(root), "--workers", "1", "--json"])
+    alone = CliRunner().invoke(main, ["sync", str(root), "--jobs", "1", "--json"])
     done = CliRunner().invoke(main, ["batch", "sync", str(tmp_path / "other"), "--jobs", "2", "--json"])
     rows = {row["recording"]: row for row in json.loads(done.stdout)["recordings"]}
     assert done.exit_code == alone.exit_code == 1

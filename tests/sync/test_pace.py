@@ -96,7 +96,7 @@ def test_it_is_never_aligned_with_a_headset(
     assert any(NAMED in line for line in imported["evidence"])
     (mine,) = (take / "gopro").glob("*.MP4")
     shutil.copy(path, mine)
-    done = CliRunner().invoke(main, ["sync", str(take), "--json", "--again", "--workers", "1"])
+    done = CliRunner().invoke(main, ["sync", str(take), "--json", "--again", "--jobs", "1"])
     (answer,) = json.loads(done.stdout)["recordings"]
     (pair,) = answer["pairs"]
     assert pair["status"] == ("check" if lapse is encoded_anew else "not_aligned")

@@ -34,7 +34,7 @@ NEAR_S = 0.06
 def synced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
     root = tmp_path_factory.mktemp("numbered")
     kitchen = write_numbered(root)
-    done = CliRunner().invoke(main, ["sync", str(root / "take1"), "--workers", "1"])
+    done = CliRunner().invoke(main, ["sync", str(root / "take1"), "--jobs", "1"])
     assert done.exit_code == 0, done.output
     return root / "take1", kitchen
 

@@ -50,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Kitchen, Path]:
         body = {"node": node, "device": "t"}
         at_ns = HOST0_NS + round(at_s * 1e9)
         log.append("done", host_ns=at_ns, uncertainty_ns=0, body=body, op_id=f"op{node}")
-    run("sync", take, "--workers", "1")
+    run("sync", take, "--jobs", "1")
     return kitchen, root
 
 

@@ -54,7 +54,7 @@ def kitchen_and_data(tmp_path_factory: pytest.TempPathFactory) -> tuple[Kitchen,
     root = tmp_path_factory.mktemp("own")
     kitchen = write_numbered(root)
     logged(root / "take1")
-    assert run("sync", root / "take1", "--workers", "1").get("status") is None
+    assert run("sync", root / "take1", "--jobs", "1").get("status") is None
     return kitchen, root
 
 
@@ -313,7 +313,7 @@ def test_without_a_headset_the_shutter_tells_where_a_step_is_with_its_doubt(tmp_
     with edit_manifest(recording) as manifest:
         manifest |= {"uuid": "alone", "consent": "form-1", "consent_scopes": ["release_raw"]}
     logged(recording)
-    assert "failed" not in run("sync", recording, "--workers", "1")
+    assert "failed" not in run("sync", recording, "--jobs", "1")
     said = released(tmp_path / "data", "--media", "360p,hololens")
     assert said["status"] == "PASS", said
     (one,) = said["recordings"]

@@ -63,7 +63,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
     write_tables(data / "take1", "pv", pv_constants(VideoFormat(WIDTH, HEIGHT, 30)))
     take2 = copied(data, "take2", without_depth)
     shutil.rmtree(take2 / "hololens/depth_ahat")
-    run("sync", take2, "--workers", "1")
+    run("sync", take2, "--jobs", "1")
     said = run("release", "captaincook4d", data, "--media", "360p,hololens", "--out", root / "out")
     assert said["status"] == "PASS"
     return root, kitchen

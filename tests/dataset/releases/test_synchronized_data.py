@@ -42,7 +42,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Kitchen]:
     """A synchronized recording."""
     root = tmp_path_factory.mktemp("numbered")
     kitchen = write_numbered(root)
-    result = CliRunner().invoke(main, ["sync", str(root / "take1"), "--workers", "1"])
+    result = CliRunner().invoke(main, ["sync", str(root / "take1"), "--jobs", "1"])
     assert result.exit_code == 0, result.output
     return root / "take1", kitchen
 
@@ -192,7 +192,7 @@ def lost(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with edit_manifest(path) as manifest:
         manifest["streams"]["hololens/eye_tracking"] = {"device": "hololens", "format": {}}
     add_faults(path, kitchen, f"lost_tracking:@{LOST_S[0]}+{LOST_S[1] - LOST_S[0]:g}")
-    result = CliRunner().invoke(main, ["sync", str(path), "--workers", "1"])
+    result = CliRunner().invoke(main, ["sync", str(path), "--jobs", "1"])
     assert result.exit_code == 0, result.output
     write(path, root / "out", ("hololens",))
     return root / "out"
@@ -435,9 +435,7 @@ def test_frames_of_the_camera_carry_the_bound_of_its_alignment(
     made: tuple[Path, Kitchen], tmp_path: Path
 ) -> None:
     shutil.copytree(made[0], tmp_path / "take1")
-    result = CliRunner().invoke(
-        main, ["sync", str(tmp_path / "take1"), "--master", "gopro", "--workers", "1"]
-    )
+    result = CliRunner().invoke(main, ["sync", str(tmp_path / "take1"), "--master", "gopro", "--jobs", "1"])
     assert result.exit_code == 0, result.output
     write(tmp_path / "take1", tmp_path / "out", ("hololens",))
     table = arrays(tmp_path / "out", "metadata/1_1_frames.npz")

@@ -40,7 +40,7 @@ ROWS: dict[str, list[str]] = {
     "redact": [RECORDING, "--reason", "a visitor"],
     "withdraw": [RECORDING],
     "consent": [RECORDING, "--reference", "form", "--scopes", "annotate", "--by", "op"],
-    "sync": [RECORDING, "--workers", "1"],
+    "sync": [RECORDING, "--jobs", "1"],
     "sync-camera": [FILE],
     "side-by-side": [RECORDING, "--out", "WRITTEN/out.mp4", "--to", "0.4"],
     "align": ["--hololens", FILE, "--gopro", FILE],

@@ -32,7 +32,7 @@ COMMANDS: dict[str, list[str]] = {
     "archive": [TAKE],
     "move": [TAKE, "--to", "store"],
     "upload": [TAKE, "file://PLACE/cloud"],
-    "sync": [TAKE, "--workers", "1"],
+    "sync": [TAKE, "--jobs", "1"],
     "side-by-side": [TAKE, "--out", "out.mp4", "--to", "0.4"],
     "report": [TAKE],
     "calibrate rig": [TAKE],

@@ -41,7 +41,7 @@ def write_cooked(root: Path) -> Kitchen:
             log.append("error", host_ns=at_ns - 10**8, uncertainty_ns=0, body=error, op_id="e1")
         body = {"node": node, "device": "t"}
         log.append("done", host_ns=at_ns, uncertainty_ns=0, body=body, op_id=f"op{node}")
-    done = CliRunner().invoke(main, ["sync", str(root / "take1"), "--workers", "1"])
+    done = CliRunner().invoke(main, ["sync", str(root / "take1"), "--jobs", "1"])
     assert done.exit_code == 0, done.output
     return kitchen
 

@@ -24,7 +24,7 @@ def cook_on_film(kitchen: Any, done_s: Iterable[float] = DONE_S, **choice: Any) 
     folder = kitchen.data / "take1"
     with edit_manifest(folder) as manifest:
         manifest["consent_scopes"] = ["annotate", "release_raw"]
-    assert CliRunner().invoke(main, ["sync", str(folder), "--workers", "1"]).exit_code == 0
+    assert CliRunner().invoke(main, ["sync", str(folder), "--jobs", "1"]).exit_code == 0
     kitchen.tools.records.give_folder(recording, "take1", actor="")
     order = kitchen.tools.records.state(recording)["recording"]["order"]
     for node, at_s in zip(order, done_s, strict=False):

@@ -27,7 +27,7 @@ def make_lives(made: Path) -> None:
     take = made / "data" / "take"
     _halve(take, "hololens/pv")
     _halve(take, "hololens/gyroscope")
-    subprocess.run([COMMAND, "sync", take, "--workers", "1"], check=False, capture_output=True)
+    subprocess.run([COMMAND, "sync", take, "--jobs", "1"], check=False, capture_output=True)
     subprocess.run([COMMAND, "report", take], check=True, capture_output=True)
     shutil.copy(take / "gopro" / "GX010001.MP4", made / "card.MP4")
     for life in (*Life, AWAY):
