@@ -22,7 +22,7 @@ from scipy.stats import norm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from kitchensync.calibration.estimate.board import Board, BoardView, Detector
+from kitchensync.calibration.estimate.board import Board, BoardDetection, Detector
 from kitchensync.calibration.estimate.intrinsics import LENSES, Intrinsics, estimate
 from kitchensync.calibration.estimate.joint_cameras import BoardPair, from_board
 from kitchensync.storage.geometry.camera_models import Pinhole
@@ -67,7 +67,7 @@ def trial(kind: str, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     optics, detector = drawn_optics(kind, rng), Detector(BOARD)
     camera, front = boards.BoardCamera(optics, PRINT), boards.BoardCamera(FRONT, PRINT)
-    views: list[BoardView] = []
+    views: list[BoardDetection] = []
     for index in range(VIEWS):
         seen = detector.find(camera.see(drawn_pose(optics, rng, 0.2, 0.45, 0.1), rng=rng), f"view {index}")
         views += [seen] if seen is not None else []

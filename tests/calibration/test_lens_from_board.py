@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 import pytest
 
-from kitchensync.calibration.estimate.board import Board, BoardView, Detector
+from kitchensync.calibration.estimate.board import Board, BoardDetection, Detector
 from kitchensync.calibration.estimate.choice import CandidateFrame, choose
 from kitchensync.calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
 from kitchensync.calibration.estimate.lens_quality import DETECTOR_PX, detector_error
@@ -39,7 +39,7 @@ def aimed(
 
 
 @pytest.fixture(scope="module", params=OPTICS)
-def filmed(request) -> tuple[Optics, list[BoardView]]:
+def filmed(request) -> tuple[Optics, list[BoardDetection]]:
     """Return the optics of a lens and the views of ten boards rendered with it."""
     optics, rng = OPTICS[request.param], np.random.default_rng(11)
     camera, detector = boards.BoardCamera(optics, PRINT), Detector(BOARD)
@@ -52,7 +52,7 @@ def filmed(request) -> tuple[Optics, list[BoardView]]:
     return optics, views
 
 
-def second_opinion(optics: Optics, views: list[BoardView]) -> np.ndarray:
+def second_opinion(optics: Optics, views: list[BoardDetection]) -> np.ndarray:
     """Return OpenCV's calibration from the same corners."""
     objects = [BOARD.corners_m[view.ids].astype(np.float32)[:, None] for view in views]
     pixels = [view.pixels.astype(np.float32)[:, None] for view in views]
@@ -176,12 +176,12 @@ def facing(pose: np.ndarray) -> np.ndarray:
     return pose
 
 
-def points_of(optics: Optics, pose: np.ndarray, name: str) -> BoardView:
+def points_of(optics: Optics, pose: np.ndarray, name: str) -> BoardDetection:
     """Return a view with exact corners, without an image."""
     at = BOARD.corners_m @ pose[:3, :3].T + pose[:3, 3]
     pixels = optics.pixels(at) + np.random.default_rng(len(name)).normal(0, 0.03, (len(at), 2))
     kept = np.all((pixels > 2) & (pixels < [optics.width - 3, optics.height - 3]), axis=1)
-    return BoardView(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
+    return BoardDetection(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
 
 
 def test_mirrored_foreign_and_missing_boards_are_distinguished():
@@ -231,7 +231,7 @@ def test_the_published_calibration_of_opencvs_sample_pictures_is_reproduced():
         ends = (cv2.TERM_CRITERIA_EPS + cv2.TERM_CRITERIA_COUNT, 30, 0.1)
         corners = cv2.cornerSubPix(grey, corners, (11, 11), (-1, -1), ends)
         views.append(
-            BoardView(path.name, np.arange(54), corners.reshape(-1, 2).astype(float), (640, 480), 0.7)
+            BoardDetection(path.name, np.arange(54), corners.reshape(-1, 2).astype(float), (640, 480), 0.7)
         )
     published = cv2.FileStorage(str(folder / "left_intrinsics.yml"), cv2.FILE_STORAGE_READ)
     matrix, k = published.getNode("camera_matrix").mat(), published.getNode("distortion_coefficients").mat()

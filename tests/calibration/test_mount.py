@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.estimate.board import Board, BoardView
+from kitchensync.calibration.estimate.board import Board, BoardDetection
 from kitchensync.calibration.estimate.intrinsics import Intrinsics
 from kitchensync.calibration.estimate.joint_cameras import BoardPair, from_board
 from kitchensync.calibration.estimate.lens_quality import DETECTOR_PX, detector_error
@@ -33,11 +33,11 @@ def mount() -> np.ndarray:
     return pose
 
 
-def view_of(optics: Optics, pose: np.ndarray, name: str, rng: np.random.Generator) -> BoardView:
+def view_of(optics: Optics, pose: np.ndarray, name: str, rng: np.random.Generator) -> BoardDetection:
     at = PRINT.corners() @ pose[:3, :3].T + pose[:3, 3]
     pixels = optics.pixels(at) + rng.normal(0, 0.1, (len(at), 2))
     kept = np.all((pixels > 5) & (pixels < [optics.width - 5, optics.height - 5]), axis=1) & (at[:, 2] > 0.05)
-    return BoardView(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
+    return BoardDetection(name, np.flatnonzero(kept), pixels[kept], (optics.width, optics.height), 0.7)
 
 
 def pairs_of(count: int, gopro_from_pv: np.ndarray, seed: int = 1) -> list[BoardPair]:

@@ -149,7 +149,7 @@ def test_dot_is_not_read(tmp_path: Path, name: str) -> None:
     for verb in ("check", "orders", "convert"):
         refused = CliRunner().invoke(main, ["graph", verb, str(tmp_path / name)])
         assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
-        assert f"{name}: DOT is written but not read" in refused.stderr
+        assert f"{name}: DOT cannot be read; give the graph as JSON" in refused.stderr
 
 
 def test_repeated_texts_are_numbered_and_prompts_need_no_ids(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ class Board:
 
 
 @dataclass(frozen=True)
-class BoardView:
+class BoardDetection:
     """Detected corners of the board in one frame."""
 
     name: str
@@ -118,7 +118,7 @@ class BoardView:
 COLLINEAR = "its corners lie on one line"
 
 
-def is_collinear(view: BoardView, board: Board) -> bool:
+def is_collinear(view: BoardDetection, board: Board) -> bool:
     """Return whether all detected corners are on one line, which does not determine a pose."""
     flat = board.corners_m[view.ids, :2]
     return bool(np.linalg.matrix_rank(flat - flat.mean(0), tol=board.square_m / 2) < 2)
@@ -136,7 +136,7 @@ class Detector:
         }
         self._markers = cv2.aruco.ArucoDetector(board.markers)
 
-    def find(self, grey: UInt8, name: str) -> BoardView | None:
+    def find(self, grey: UInt8, name: str) -> BoardDetection | None:
         """Return the board's corners in a frame (height, width) uint8, None if fewer than four are detected."""
         shrink = max(1, -(-grey.shape[1] // MAX_SEARCH_WIDTH_PX))
         size = (grey.shape[1] // shrink, grey.shape[0] // shrink)
@@ -156,7 +156,7 @@ class Detector:
             return None
         full = (grey.shape[1], grey.shape[0])
         edge_px = edge_width_px(grey, self.board, corner_ids, pixels)
-        return BoardView(name, corner_ids, pixels, full, edge_px)
+        return BoardDetection(name, corner_ids, pixels, full, edge_px)
 
     def _layout_in(self, grey: Any) -> str:
         """Return the layout in which the markers are on a plane, "" if that is not clear."""

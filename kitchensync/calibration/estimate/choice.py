@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from kitchensync.calibration.estimate.board import Board, BoardView, Detector
+from kitchensync.calibration.estimate.board import Board, BoardDetection, Detector
 from kitchensync.shell.array_types import Floats, UInt8
 
 MAX_MOTION_PX = 1.5
@@ -27,19 +27,19 @@ Nearly equal views are not independent, and would make the estimated uncertainty
 class CandidateFrame:
     """The board in one frame and its motion."""
 
-    view: BoardView
+    view: BoardDetection
     motion_px: float
     "Median motion of the corners to the next frame, pixels; NaN if the next frame shows no board."
 
 
 def choose(
     candidates: Sequence[CandidateFrame], board: Board, most: int = MAX_VIEWS
-) -> tuple[list[BoardView], dict[str, str]]:
+) -> tuple[list[BoardDetection], dict[str, str]]:
     """Return at most `most` views, and for each of the others the reason why it was left out.
 
     The views are selected by farthest-point sampling in a space of position, size and slant of the board.
     """
-    good: list[BoardView] = []
+    good: list[BoardDetection] = []
     left_out: dict[str, str] = {}
     for candidate in candidates:
         why = _why_not(candidate)
@@ -71,7 +71,7 @@ def _why_not(candidate: CandidateFrame) -> str:
     return ""
 
 
-def _feature(view: BoardView, board: Board) -> Floats:
+def _feature(view: BoardDetection, board: Board) -> Floats:
     """Return position (-1 to 1), size (log) and slant (shear and stretch of the affine map) of the board."""
     flat = board.corners_m[view.ids, :2]
     flat = flat - flat.mean(0)
@@ -99,7 +99,7 @@ class SampledFrame(Generic[Frame]):
     frame: Frame
     at_s: float
     grey: UInt8
-    view: BoardView | None
+    view: BoardDetection | None
     "The board; None if none was detected."
     motion_px: float
     "Median motion of its corners to the next frame; NaN if one of both frames shows no board."
@@ -125,7 +125,7 @@ def sample_frames(
                 yield pending
 
 
-def motion_px(before: BoardView, after: BoardView | None) -> float:
+def motion_px(before: BoardDetection, after: BoardDetection | None) -> float:
     """Return the median motion of the corners detected in both frames; NaN if there are fewer than four."""
     if after is None:
         return float("nan")

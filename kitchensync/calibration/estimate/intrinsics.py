@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 from kitchensync.calibration.estimate.adjust import Adjusted, adjust
-from kitchensync.calibration.estimate.board import COLLINEAR, Board, BoardView, is_collinear
+from kitchensync.calibration.estimate.board import COLLINEAR, Board, BoardDetection, is_collinear
 from kitchensync.calibration.estimate.freedom import UncertaintyPart, stated_sigma
 from kitchensync.calibration.estimate.lens_quality import (
     check_spread,
@@ -70,7 +70,12 @@ class Intrinsics:
 
 
 def estimate(
-    views: Sequence[BoardView], board: Board, kind: str, *, square_pixels: bool = False, robust: bool = True
+    views: Sequence[BoardDetection],
+    board: Board,
+    kind: str,
+    *,
+    square_pixels: bool = False,
+    robust: bool = True,
 ) -> Intrinsics:
     """Estimate a lens of a kind ("pinhole" or "fisheye") from views of a board.
 
@@ -121,7 +126,7 @@ def estimate(
     )  # fmt: skip
 
 
-def estimate_best(views: Sequence[BoardView], board: Board) -> Intrinsics:
+def estimate_best(views: Sequence[BoardDetection], board: Board) -> Intrinsics:
     """Estimate with both lens models and return the one that predicts held-out views better."""
     results, refusals = [], []
     for kind in LENSES:
@@ -135,8 +140,8 @@ def estimate_best(views: Sequence[BoardView], board: Board) -> Intrinsics:
 
 
 def _checked(
-    views: Sequence[BoardView], board: Board
-) -> tuple[tuple[int, int], list[BoardView], dict[str, str]]:
+    views: Sequence[BoardDetection], board: Board
+) -> tuple[tuple[int, int], list[BoardDetection], dict[str, str]]:
     sizes = {view.size for view in views}
     if len(sizes) > 1:
         listed = ", ".join(f"{width} x {height}" for width, height in sorted(sizes))
@@ -170,7 +175,7 @@ class _Fit:
     square_pixels: bool
     robust: bool
 
-    def run(self, lens: Lens, poses: Floats, views: Sequence[BoardView]) -> Adjusted:
+    def run(self, lens: Lens, poses: Floats, views: Sequence[BoardDetection]) -> Adjusted:
         """Fit the lens and the poses; `shared` and `covariance` of the result are those of the lens parameters."""
         points = np.concatenate([self.board.corners_m[view.ids] for view in views])
         pixels = np.concatenate([view.pixels for view in views])
@@ -195,7 +200,9 @@ class _Fit:
         )
 
 
-def _initial_lens(fit: _Fit, views: Sequence[BoardView], blank: Lens) -> tuple[Pinhole | Fisheye, Floats]:
+def _initial_lens(
+    fit: _Fit, views: Sequence[BoardDetection], blank: Lens
+) -> tuple[Pinhole | Fisheye, Floats]:
     """Fit few views from several focal lengths without distortion; return the best lens and its poses."""
     few = list(views[:: max(1, len(views) // 12)])
     best: tuple[float, Lens] | None = None
@@ -211,7 +218,7 @@ def _initial_lens(fit: _Fit, views: Sequence[BoardView], blank: Lens) -> tuple[P
     return best[1], board_poses(best[1], views, fit.board)
 
 
-def board_poses(lens: Lens, views: Sequence[BoardView], board: Board) -> Floats:
+def board_poses(lens: Lens, views: Sequence[BoardDetection], board: Board) -> Floats:
     """Return camera from board (v, 4, 4) of each view for a known lens, by PnP on the rays of its corners."""
     poses = np.tile(np.eye(4), (len(views), 1, 1))
     for index, view in enumerate(views):
@@ -229,7 +236,7 @@ def board_poses(lens: Lens, views: Sequence[BoardView], board: Board) -> Floats:
     return poses
 
 
-def _outliers(residuals: Floats, views: Sequence[BoardView], width: int) -> dict[int, str]:
+def _outliers(residuals: Floats, views: Sequence[BoardDetection], width: int) -> dict[int, str]:
     """Return the indices of views that fit far worse than the others, with the reasons."""
     counts = np.array([len(view.ids) for view in views])
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
@@ -238,7 +245,7 @@ def _outliers(residuals: Floats, views: Sequence[BoardView], width: int) -> dict
     return {int(i): f"{each[i]:.1f} px off where {limit:.1f} are usual" for i in np.flatnonzero(each > limit)}
 
 
-def _held_out(fit: _Fit, lens: Lens, poses: Floats, views: Sequence[BoardView]) -> float:
+def _held_out(fit: _Fit, lens: Lens, poses: Floats, views: Sequence[BoardDetection]) -> float:
     """Return the RMS in pixels of held-out views with a lens from the other views; only their poses are fitted."""
     folds = min(FOLDS, len(views))
     squares, count = 0.0, 0
@@ -252,7 +259,7 @@ def _held_out(fit: _Fit, lens: Lens, poses: Floats, views: Sequence[BoardView]) 
     return float(np.sqrt(squares / count))
 
 
-def reprojection(lens: Lens, pose: Floats, view: BoardView, board: Board) -> Floats:
+def reprojection(lens: Lens, pose: Floats, view: BoardDetection, board: Board) -> Floats:
     """Return pixels observed less predicted (n, 2) of a view after fitting only its pose."""
     points = board.corners_m[view.ids]
 

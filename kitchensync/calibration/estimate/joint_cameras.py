@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from kitchensync.calibration.estimate.adjust import Adjusted, adjust
-from kitchensync.calibration.estimate.board import COLLINEAR, Board, BoardView, is_collinear
+from kitchensync.calibration.estimate.board import COLLINEAR, Board, BoardDetection, is_collinear
 from kitchensync.calibration.estimate.freedom import UncertaintyPart, stated_sigma
 from kitchensync.calibration.estimate.intrinsics import Intrinsics, board_poses
 from kitchensync.calibration.estimate.lens_quality import detector_error
@@ -34,8 +34,8 @@ MAX_PAIR_RATIO = 4.0
 class BoardPair:
     """The board in the frames of both cameras at one instant."""
 
-    in_a: BoardView
-    in_b: BoardView
+    in_a: BoardDetection
+    in_b: BoardDetection
     lens_a: Lens
     "Lens of camera a at that instant; with autofocus it differs between frames."
 

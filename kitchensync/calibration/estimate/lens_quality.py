@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kitchensync.calibration.estimate.board import BoardView
+from kitchensync.calibration.estimate.board import BoardDetection
 from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.camera_models import Lens
 from kitchensync.storage.geometry.errors import Refused
@@ -20,7 +20,7 @@ DETECTOR_PX = 0.01
 proportional to the distance from the centre; measured on rendered boards (decision 0015)."""
 
 
-def check_spread(views: Sequence[BoardView], poses: Floats, size: tuple[int, int]) -> None:
+def check_spread(views: Sequence[BoardDetection], poses: Floats, size: tuple[int, int]) -> None:
     """Check that tilt and coverage of the views determine the lens. Raises Refused."""
     tilt = np.degrees(np.arccos(np.clip(np.abs(poses[:, 2, 2]), 0, 1)))
     if np.percentile(tilt, 80) < MIN_TILT_DEG:
@@ -37,7 +37,7 @@ def check_spread(views: Sequence[BoardView], poses: Floats, size: tuple[int, int
         )
 
 
-def coverage(views: Sequence[BoardView], size: tuple[int, int]) -> float:
+def coverage(views: Sequence[BoardDetection], size: tuple[int, int]) -> float:
     """Return the share of the frame's 8 x 6 cells that contain a corner."""
     pixels = np.concatenate([view.pixels for view in views])
     edges = [np.linspace(-0.5, size[1] - 0.5, 7), np.linspace(-0.5, size[0] - 0.5, 9)]

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.calibration.estimate.board import BoardView
+from kitchensync.calibration.estimate.board import BoardDetection
 from kitchensync.calibration.estimate.intrinsics import Intrinsics
 from kitchensync.calibration.estimate.joint_cameras import RigPose
 from kitchensync.shell.array_types import Floats, UInt8
@@ -22,7 +22,7 @@ ARROWS = 100.0
 "Factor by which residuals are enlarged."
 
 
-def coverage_picture(intrinsics: Intrinsics, views: Sequence[BoardView]) -> UInt8:
+def coverage_picture(intrinsics: Intrinsics, views: Sequence[BoardDetection]) -> UInt8:
     """Draw the corners with their residuals (left) and the sigma of the lens over the frame (right)."""
     by_name = {view.name: view for view in views}
     corners = [
@@ -98,7 +98,7 @@ def _titled(picture: UInt8, title: str) -> UInt8:
     return np.vstack([bar, picture])
 
 
-def example_picture(grey: npt.NDArray[np.uint8], reason: str, view: BoardView | None) -> UInt8:
+def example_picture(grey: npt.NDArray[np.uint8], reason: str, view: BoardDetection | None) -> UInt8:
     """Draw a refused frame with the reason and the detected corners."""
     scale = _WIDTH / grey.shape[1]
     small = cv2.resize(grey, (_WIDTH, round(grey.shape[0] * scale)), interpolation=cv2.INTER_AREA)

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from kitchensync.calibration.estimate.board import Board, BoardView, Detector
+from kitchensync.calibration.estimate.board import Board, BoardDetection, Detector
 from kitchensync.calibration.estimate.choice import motion_px, sample_frames
 from kitchensync.calibration.estimate.intrinsics import Intrinsics
 from kitchensync.calibration.estimate.joint_cameras import BoardPair, RigPose, from_board, worst_axes
@@ -152,7 +152,7 @@ def _pairs(
 ) -> Iterator[BoardPair]:
     """Yield the instants at which both cameras see the board and the front camera is nearly still."""
     stream = recording[f"{alignment.headset}/{FRONT_CAMERA}"]
-    taken: list[BoardView] = []
+    taken: list[BoardDetection] = []
     with PictureReader(media) as reader:
         for frame, in_pv in _still_views(recording, stream.name, detector, progress):
             media_s = float(alignment.media_of(np.array([frame.device_ticks]))[0]) - alignment.picture_late_s
@@ -168,7 +168,7 @@ def _pairs(
 
 def _still_views(
     recording: Recording, stream: str, detector: Detector, progress: Progress | None
-) -> Iterator[tuple[Frame, BoardView]]:
+) -> Iterator[tuple[Frame, BoardDetection]]:
     """Yield front-camera frames, at most five a second, in which the board hardly moves until the next frame."""
     source = recording[stream]
     start = int(source.index["device_ticks"][0]) if len(source) else 0
@@ -185,7 +185,7 @@ def _still_views(
 
 def _board_at(
     reader: PictureReader, media: GoProMedia, media_s: float, detector: Detector, name: str
-) -> BoardView | None:
+) -> BoardDetection | None:
     """Return the board in the camera, interpolated between the frames around an instant; None if it moved too far."""
     times = media.frame_times_s
     index = index_at(times, media_s)
@@ -200,4 +200,4 @@ def _board_at(
     ids, in_before, in_after = np.intersect1d(before.ids, after.ids, return_indices=True)
     part = (media_s - times[index]) / (times[index + 1] - times[index])
     pixels = before.pixels[in_before] * (1 - part) + after.pixels[in_after] * part
-    return BoardView(name, ids, pixels, before.size, before.edge_px)
+    return BoardDetection(name, ids, pixels, before.size, before.edge_px)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.calibration.estimate.board import Board, BoardView, Detector
+from kitchensync.calibration.estimate.board import Board, BoardDetection, Detector
 from kitchensync.calibration.estimate.choice import choose
 from kitchensync.calibration.estimate.intrinsics import Intrinsics, estimate, estimate_best
 from kitchensync.calibration.jobs.board_films import BoardFilm, grey_frames, search_board
@@ -78,7 +78,9 @@ def _no_board(films: Sequence[BoardFilm]) -> str:
     return f"the board is in none of the pictures: {why or 'the films are empty'}"
 
 
-def _estimate(views: Sequence[BoardView], board: Board, kind: str, left_out: dict[str, str]) -> Intrinsics:
+def _estimate(
+    views: Sequence[BoardDetection], board: Board, kind: str, left_out: dict[str, str]
+) -> Intrinsics:
     try:
         return estimate_best(views, board) if kind == "auto" else estimate(views, board, kind)
     except Refused as refusal:
@@ -111,7 +113,7 @@ def _with_picture(refusal: Refused, films: Sequence[BoardFilm], detector: Detect
 
 def _save(
     intrinsics: Intrinsics,
-    views: Sequence[BoardView],
+    views: Sequence[BoardDetection],
     left_out: dict[str, str],
     films: Sequence[BoardFilm],
     detector: Detector,
