@@ -310,7 +310,7 @@ def test_missing_inputs_are_reported_in_one_line(take, tmp_path):
 def test_a_mesh_of_nothing_is_refused(take, tmp_path, open3d):
     path, _ = take
     code, output = run(mesh, path, "--start", 99, "--out", tmp_path / "no.ply")
-    assert (code, "no picture with a pose there" in output) == (1, True)
+    assert (code, "no frame with a pose in this span" in output) == (1, True)
     assert not list(tmp_path.iterdir())
 
 

@@ -197,7 +197,7 @@ def test_depth_is_placed_in_the_room_and_missing_constants_affect_nothing_else(t
     (recording / "hololens" / "calibration" / "depth_ahat.h5").unlink()
     done = CliRunner().invoke(view, [*arguments, "--force"])
     assert done.exit_code == 0
-    assert "holds no constants of hololens/depth_ahat" in done.output
+    assert "has no readable constants of hololens/depth_ahat" in done.output
 
 
 @pytest.mark.skipif(find_spec("rerun") is not None, reason="Rerun is installed here")

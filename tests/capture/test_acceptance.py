@@ -74,7 +74,7 @@ def test_measurements_are_shown_beside_promises_without_serial_numbers(tmp_path:
     assert {name: by_name[name] for name in untried} == dict.fromkeys(untried, "look")
     assert (code, answer["schema"], answer["status"]) == (0, "doctor/1", "look")
     assert "0.7 of 20 minutes" in page
-    assert "2 of 2 films, bound 0.30 ms" in page
+    assert "2 of 2 videos, bound 0.30 ms" in page
     assert SERIAL not in page + json.dumps(answer)
 
 

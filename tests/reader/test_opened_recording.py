@@ -277,7 +277,7 @@ def test_repr_and_reading_write_nothing(cooked: tuple[Path, Kitchen]) -> None:
         assert "videos aligned, gyroscopes within" in repr(rec)
         assert f"hololens/pv             {len(PV_S)} packets" in repr(rec)
         assert rec._repr_html_().count("<tr>") == 1 + len(rec.streams) + len(rec.bodies)
-        assert "pictures" in repr(rec.pv)
+        assert "frames" in repr(rec.pv)
         true_utc = np.datetime64(UTC0_NS + 5 * 10**9, "ns")
         assert abs(rec.utc(float(session_s(cooked[1], 5.0)[0])) - true_utc) < np.timedelta64(2, "ms")
         assert abs(rec.pv.utc[0] - np.datetime64(UTC0_NS + 10**7, "ns")) < np.timedelta64(2, "ms")
@@ -355,7 +355,7 @@ def test_a_gyroscope_of_unknown_unit_names_the_command_to_run(tmp_path: Path) ->
     write_numbered(tmp_path)
     with (
         ks.open(tmp_path / "take1") as rec,
-        pytest.raises(NotKnown, match="not known; run `kitchensync sync`"),
+        pytest.raises(NotKnown, match="its unit is unknown; run `kitchensync sync`"),
     ):
         rec.gyroscope.read(0)
     shutil.rmtree(tmp_path / "take1" / "gopro")

@@ -153,7 +153,7 @@ def test_a_damaged_video_leaves_other_streams_readable(take: Path) -> None:
 def test_a_recording_without_sync_is_exported_in_part(tmp_path: Path) -> None:
     write_numbered(tmp_path)
     report = exported(tmp_path / "take1", "tables")
-    assert "unit is not known" in report["left_out"]["hololens/gyroscope"]
+    assert "unit is unknown" in report["left_out"]["hololens/gyroscope"]
     assert "kitchensync sync" in report["left_out"]["gopro/video"]
     assert report["tables"]["hololens/head"]["rows"] > 700
     assert (tmp_path / "out.tables" / "take1" / "about.json").exists()
