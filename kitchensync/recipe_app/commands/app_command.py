@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from kitchensync.recipe_app.commands.app_options import DATABASE_VARIABLE
 from kitchensync.storage.options.data_folder import RULE
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder
@@ -55,10 +54,7 @@ class ProxyAddress(click.ParamType):
     help="Folder of task-graph files [default: our own].",
 )
 @click.option(
-    "--database",
-    metavar="URL",
-    envvar=DATABASE_VARIABLE,
-    help="postgresql://... instead of a file in the data folder  [default: KITCHENSYNC_DATABASE]",
+    "--database", metavar="URL", help="postgresql://... instead of the app's own file in the data folder."
 )
 @click.option(
     "--rig",
@@ -93,6 +89,4 @@ def app(demo: bool, **options: Any) -> None:
     """
     from kitchensync.recipe_app.web.serve import Setup, serve
 
-    if demo:
-        options["database"] = None  # the tour leaves nothing behind
     serve(Setup(**options, demo=demo), say=click.echo)

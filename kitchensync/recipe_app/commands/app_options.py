@@ -6,11 +6,5 @@ import click
 
 from kitchensync.storage.options.data_folder import data_option
 
-DATABASE_VARIABLE = "KITCHENSYNC_DATABASE"
 DATA = data_option("As for `app`.")
-DATABASE = click.option(
-    "--database",
-    metavar="URL",
-    envvar=DATABASE_VARIABLE,
-    help=f"As for `app`: postgresql://...  [default: {DATABASE_VARIABLE}]",
-)
+DATABASE = click.option("--database", metavar="URL", help="As for `app`: postgresql://...")

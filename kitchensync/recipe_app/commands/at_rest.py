@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kitchensync.recipe_app.commands.app_options import DATABASE_VARIABLE
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.exchange import app_withdrawals
 from kitchensync.recipe_app.store.app_records import AppRecords
@@ -26,13 +24,13 @@ if TYPE_CHECKING:
     from kitchensync.recipe_app.cooking.collaborators import Collaborators
 
 
-def place_of(data: Path, database: str | None = None) -> Path | str:
-    """Return where the app over this data folder keeps its data: a PostgreSQL address, or a file of its own."""
-    return database or os.environ.get(DATABASE_VARIABLE) or data / APP_FOLDER / "app.db"
+def place_of(data: Path, database: str | None) -> Path | str:
+    """Return where the app over this data folder keeps its memory."""
+    return database or data / APP_FOLDER / "app.db"
 
 
 @contextlib.contextmanager
-def memory(data: Path, database: str | None = None) -> Iterator[Collaborators]:
+def memory(data: Path, database: str | None) -> Iterator[Collaborators]:
     """Open the memory of an app that this user started here before.
 
     One that came with recordings from elsewhere would name folders to destroy. Raises BadSetup, BadInstallation.

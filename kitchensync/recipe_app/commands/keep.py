@@ -94,19 +94,20 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
 @click.command("take-dump")
 @click.argument("files", nargs=-1, required=True, type=given_path(exists=True, dir_okay=False))
 @DATA
+@DATABASE
 @answers("take-dump/1")
-def take_dump(files: tuple[Path, ...], data: Path) -> Answer:
+def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answer:
     """Import entries a tablet saved to a file while the server was unreachable. A second import changes nothing.
 
     \b
     Example: kitchensync take-dump kitchensync-dump.json --data recordings
     """
-    outcome = _taken(files, data)
+    outcome = _taken(files, data, database)
     words = "{new} operations are new, {known} were here already, {sounds} voice notes".format(**outcome)
     return Answer(outcome, lambda _: click.echo(words), [f"refused: {why}" for why in outcome["refused"]])
 
 
-def _taken(files: tuple[Path, ...], data: Path) -> dict[str, Any]:
+def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[str, Any]:
     from kitchensync.recipe_app.commands.at_rest import memory
     from kitchensync.recipe_app.exchange.dumps import MOST_BYTES, read_dump, take_in
     from kitchensync.task_graphs.formats.graph_files import read_bytes
@@ -114,7 +115,7 @@ def _taken(files: tuple[Path, ...], data: Path) -> dict[str, Any]:
     contents = [(read_bytes(path, most_bytes=2 * MOST_BYTES), path.name) for path in files]
     dumps = [read_dump(content.decode(errors="replace"), name) for content, name in contents]
     total: dict[str, Any] = {"operations": 0, "new": 0, "known": 0, "sounds": 0, "refused": []}
-    with memory(data) as tools:
+    with memory(data, database) as tools:
         for dump in dumps:
             taken = take_in(dump, tools.records, tools.intake, actor="", corrects=True)
             for key, value in asdict(taken).items():
@@ -134,8 +135,9 @@ def collection_commands() -> None:
 @collection_commands.command("import")
 @click.argument("folder", type=given_path(exists=True, file_okay=False))
 @DATA
+@DATABASE
 @answers("annotations-import/1")
-def import_folder(folder: Path, data: Path) -> Answer:
+def import_folder(folder: Path, data: Path, database: str | None) -> Answer:
     """Import FOLDER, in the form of CaptainCook4D, into the app: its recordings appear in the desk's list.
 
     \b
@@ -145,7 +147,7 @@ def import_folder(folder: Path, data: Path) -> Answer:
     from kitchensync.recipe_app.exchange import published
     from kitchensync.recipe_app.exchange.published_graphs import shelve_graphs
 
-    with memory(data) as tools:
+    with memory(data, database) as tools:
         files = published.files_of(folder)
         name = folder.name.encode(errors="replace").decode()[:40]  # on the disk it need not be UTF-8
         taken = published.take_in(files, name, tools.records, actor="")
@@ -159,8 +161,9 @@ def import_folder(folder: Path, data: Path) -> Answer:
 @click.option("--collection", help="Its id, as the import printed it [default: the only one].")
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder to write into.")
 @DATA
+@DATABASE
 @answers("annotations-export/1")
-def export_folder(collection: str | None, out: Path, force: bool, data: Path) -> Answer:
+def export_folder(collection: str | None, out: Path, force: bool, data: Path, database: str | None) -> Answer:
     """Write a folder of annotations from the app's log: byte for byte as it came, but for what the desk corrected.
 
     \b
@@ -169,7 +172,7 @@ def export_folder(collection: str | None, out: Path, force: bool, data: Path) ->
     from kitchensync.recipe_app.commands.at_rest import memory
     from kitchensync.recipe_app.exchange import published
 
-    with memory(data) as tools:
+    with memory(data, database) as tools:
         known = list(published.collections(tools.records))
         only = known[0] if len(known) == 1 else ""
         given = published.give_back(collection or only, tools.records)
@@ -180,9 +183,7 @@ def export_folder(collection: str | None, out: Path, force: bool, data: Path) ->
 
 
 def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
-    from kitchensync.recipe_app.commands.at_rest import place_of
-
-    return place_of(data, database), data / APP_FOLDER / "recipes"
+    return database or data / APP_FOLDER / "app.db", data / APP_FOLDER / "recipes"
 
 
 def _answer(schema: str, file: Path, manifest: dict[str, Any], warnings: Sequence[str] = ()) -> Answer:

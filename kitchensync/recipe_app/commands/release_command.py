@@ -15,6 +15,7 @@ from kitchensync.dataset.commands.release_split import split
 from kitchensync.dataset.commands.release_stats import stats
 from kitchensync.dataset.data_set_cards.about import About, parse_about
 from kitchensync.dataset.source.numbering import Numbering, parse_numbering
+from kitchensync.recipe_app.commands.app_options import DATABASE
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar, byte_bar
 from kitchensync.shell.workforce_options import JOBS
@@ -70,6 +71,7 @@ for command in (split, stats, push):
     help="Data folder of the app: what was stated at its desk of recipes and participants is counted, what was "
     "corrected in a published folder counts  [default: around the recordings]",
 )
+@DATABASE
 @click.option(
     "--about",
     type=given_path(exists=True, dir_okay=False),
@@ -87,6 +89,7 @@ def captaincook4d(
     numbering: Path | None,
     media: str,
     data: Path | None,
+    database: str | None,
     about: Path | None,
     strict: bool,
     jobs: int | None,
@@ -109,10 +112,10 @@ def captaincook4d(
     kinds, words = _media(media), _about(about)
     _check_apart(out)
     if published := published_among(paths):
-        said = _again(published, out, words, data, force=force)
+        said = _again(published, out, words, data, database, force=force)
     else:
         table = numbering or out.with_name(f"{out.name}.numbering.json")
-        stated = _stated(paths, data)
+        stated = _stated(paths, data, database)
         order = MediaOrder(out.absolute(), kinds, force, without_consent)
         said = _own(paths, order, words, table, stated, Workforce(workers=jobs))
     if about is None:
@@ -154,28 +157,26 @@ def _own(
     return {**_said(made, []), "no_splits": made.no_splits, "notes": notes}
 
 
-def _stated(paths: tuple[Path, ...], data: Path | None) -> Stated:
+def _stated(paths: tuple[Path, ...], data: Path | None, database: str | None) -> Stated:
     """Return who knows what was stated at the desk: the app over the folder of the recordings, if it was started."""
     from kitchensync.recipe_app.commands.at_rest import memory, place_of
     from kitchensync.recipe_app.exchange.stated_facts import stated_of
 
     around = [data] if data else [folder for path in paths for folder in (path, path.parent)]
-    places = [folder for folder in around if data or _is_kept(place_of(folder))]
+    places = [folder for folder in around if data or database or Path(place_of(folder, None)).is_file()]
 
     def stated(recipes: list[tuple[str, str]], people: list[str]) -> list[dict[str, Any]]:
         if not places:
             return []
-        with memory(places[0]) as tools:
+        with memory(places[0], database) as tools:
             return stated_of(tools.records, recipes, people)
 
     return stated
 
 
-def _is_kept(place: Path | str) -> bool:
-    return isinstance(place, str) or place.is_file()
-
-
-def _again(folder: Path, out: Path, about: About, data: Path | None, *, force: bool) -> dict[str, Any]:
+def _again(
+    folder: Path, out: Path, about: About, data: Path | None, database: str | None, *, force: bool
+) -> dict[str, Any]:
     """Release a published folder, with the corrections of the app that took it in, if one did."""
     from kitchensync.dataset.release.release import other_files, release_again
     from kitchensync.recipe_app.commands.at_rest import memory, place_of
@@ -184,8 +185,9 @@ def _again(folder: Path, out: Path, about: About, data: Path | None, *, force: b
     files = published.files_of(folder)
     corrected: list[str] = []
     warnings: list[str] = []
-    if data is not None or _is_kept(place_of(default_data())):
-        with memory(data or default_data()) as tools:
+    place = place_of(data or default_data(), database)
+    if data is not None or not isinstance(place, Path) or place.is_file():
+        with memory(data or default_data(), database) as tools:
             collection = published.collection_of(files)
             if collection in published.collections(tools.records):
                 given = published.give_back(collection, tools.records)
