@@ -92,7 +92,7 @@ def run(case: Case, keep: Path | None = None) -> Figure:
         write_rig(folder / "rig.toml", case, host)
         kitchen = simulator(case, host, folder / "sim")
         try:
-            answer, watch = record_once(case, folder)
+            answer, watch = _record_once(case, folder)
             kitchen.wait(LONGEST_S)
         finally:
             kitchen.kill()
@@ -101,7 +101,7 @@ def run(case: Case, keep: Path | None = None) -> Figure:
         return _figure(case, folder / "data" / "take", answer, truth, watch)
 
 
-def record_once(case: Case, folder: Path) -> tuple[dict[str, Any], Watch]:
+def _record_once(case: Case, folder: Path) -> tuple[dict[str, Any], Watch]:
     """Record a case into `folder`; return the recorder's answer, and what was seen of its processes."""
     command = [COMMAND, "record", "take", "--data", str(folder / "data"), "--json"]
     command += ["--rig", str(folder / "rig.toml"), "--start-timeout", "120"]
@@ -125,7 +125,7 @@ def record_once(case: Case, folder: Path) -> tuple[dict[str, Any], Watch]:
 def _figure(
     case: Case, recording: Path, answer: dict[str, Any], truth: dict[str, Any], watch: Watch
 ) -> Figure:
-    first_ns, last_ns, sealed_ns = recorded_times(recording, case.streams)
+    first_ns, last_ns, sealed_ns = _recorded_times(recording, case.streams)
     ended_ns = max(_ended_ns(recording), last_ns)
     names = [f"hololens/{short}" for short in case.streams]
     sent, stored = truth["streams"], answer["streams"]
@@ -153,7 +153,7 @@ def _lost(truth: dict[str, Any], stored: dict[str, Any]) -> int:
     return int(truth["scheduled"]) - int(stored["stored"])
 
 
-def recorded_times(recording: Path, streams: tuple[str, ...]) -> tuple[int, int, int]:
+def _recorded_times(recording: Path, streams: tuple[str, ...]) -> tuple[int, int, int]:
     """Return when the first and the last packet arrived and when the last file was on the disk, host_ns."""
     arrivals, sealed = [], []
     for short in streams:

@@ -155,7 +155,7 @@ class RecordingSource(ABC):
         """Without a headset: the videos that others were aligned with; their media time is session time."""
         return {pair.master for pair in self._aligned_on_cameras}
 
-    @property
+    @cached_property
     def _aligned_on_cameras(self) -> list[Alignment]:
         pairs = [read_alignment(path) for path in alignment_files(self.path)]
         return [pair for pair in pairs if pair.is_on_camera and pair.is_placed]

@@ -53,19 +53,19 @@ def test_the_graph_has_the_edges_that_were_asked_for_and_nothing_dangles(
 @given(edges)
 def test_what_the_edges_make_of_it_is_what_all_orders_say(wanted: set[Edge]) -> None:
     graph = graph_of(wanted)
-    told = order_facts(graph)
+    facts = order_facts(graph)
     valid = {
         order
         for order in itertools.permutations(range(1, SIZE + 1))
         if all(order.index(u) < order.index(v) for u, v in wanted)
     }
-    assert (told.total or 0) == len(valid)
+    assert (facts.total or 0) == len(valid)
     if not valid:
-        assert told.cycle[0] == told.cycle[-1]
-        assert all(edge in wanted for edge in itertools.pairwise(told.cycle))
+        assert facts.cycle[0] == facts.cycle[-1]
+        assert all(edge in wanted for edge in itertools.pairwise(facts.cycle))
         return
-    assert set(told.orders) <= valid
-    assert len(set(told.orders)) == min(3, len(valid))
+    assert set(facts.orders) <= valid
+    assert len(set(facts.orders)) == min(3, len(valid))
     for edge in wanted:  # redundant: the same orders without it
         without = wanted - {edge}
         same = all(
@@ -73,7 +73,7 @@ def test_what_the_edges_make_of_it_is_what_all_orders_say(wanted: set[Edge]) -> 
             for order in itertools.permutations(range(1, SIZE + 1))
             if all(order.index(u) < order.index(v) for u, v in without)
         )
-        assert (edge in told.redundant) == same
+        assert (edge in facts.redundant) == same
 
 
 @given(edges)

@@ -243,13 +243,13 @@ def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, 
     from kitchensync.capture.camera.fetch import fetch_pending, pending_in
 
     chosen = [camera for camera in pending_in(path) if camera.is_open or (proxies and not pending)]
-    takes = []
+    takes, urls = [], dict(addresses)
     with ByteMeter() as meter:
         for camera in chosen:
             name = f"{camera.recording.name}/{camera.device}"
             meter.begin(name)
-            address = dict(addresses).get(camera.device)
-            take = fetch_pending(camera, address, proxies=proxies, print_line=meter.say, meter=meter.update)
+            url = urls.get(camera.device)
+            take = fetch_pending(camera, url, proxies=proxies, print_line=meter.say, meter=meter.update)
             if take is None:
                 meter.say(f"{name}: being recorded now, skipped")
             else:

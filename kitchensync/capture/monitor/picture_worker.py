@@ -181,12 +181,9 @@ class NewestPictures:
 def _is_hidden(stream: StoredStream, packets: Sequence[Packet], host_ns: int) -> bool:
     """Return whether the frame that arrived at `host_ns` may show a privacy pause, or is not among `packets`."""
     rows = [
-        (
-            *(packet.seq, packet.epoch_ms, packet.device_ticks, packet.host_ns),
-            *(0, len(packet.payload), 0, packet.connection),
-        )
-        for packet in packets
-        if packet.host_ns == host_ns
+        (p.seq, p.epoch_ms, p.device_ticks, p.host_ns, 0, len(p.payload), 0, p.connection)
+        for p in packets
+        if p.host_ns == host_ns
     ]
     return not rows or (stream.hides is not None and bool(stream.hides(np.array(rows, INDEX)).any()))
 

@@ -79,12 +79,12 @@ def write_recipe(tools: Tools, visitor: Asking, body: WrittenRecipe) -> JsonObje
 def check_order(request: Request, tools: Tools, recipe: str, body: OrderEdges) -> JsonObject:
     """Report what these edges would make of a recipe, and where to draw its steps; nothing is kept."""
     graph = with_inner_edges(_edited(tools, recipe, body).graph, body.edges)
-    told = order_facts(graph)
+    facts = order_facts(graph)
     return {
-        "cycle": told.cycle,
-        "redundant": told.redundant,
-        "count": "" if told.total is None else words_of(request)("choose.orders", count=told.total),
-        "orders": told.orders,
+        "cycle": facts.cycle,
+        "redundant": facts.redundant,
+        "count": "" if facts.total is None else words_of(request)("choose.orders", count=facts.total),
+        "orders": facts.orders,
         **draw(graph).as_json(),
     }
 
