@@ -63,7 +63,7 @@ def asked(*words: object) -> None:
 READ_SETS = (
     *("captaincook4d", "check", "split", "stats", "push"),
     *("localization", "seconds", "frames", "features", "steps", "windows", "promqa", "coherence", "prompts"),
-    *("keysteps", "evidence", "score", "orders", "import"),
+    *("keysteps", "score", "orders", "import"),
 )
 SETS = {name: row for name, row in ROWS.items() if name.split()[-1] in READ_SETS} | {
     "release stats": [FOLDER, "--html", "WRITTEN/stats.html", "--csv", "WRITTEN/tables"],

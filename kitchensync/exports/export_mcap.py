@@ -23,11 +23,6 @@ from kitchensync.storage.options.output_options import OutputFolder, output
 @click.argument("paths", metavar="PATH...", type=GivenRecording(usable=True), nargs=-1, required=True)
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the files.")
 @click.option(
-    "--depth-per-second",
-    type=click.FloatRange(min=0.01, max=1000),
-    help="Most depth frames per second; all of them are 20 MB per second  [default: all].",
-)
-@click.option(
     "--depth-as-stored",
     is_flag=True,
     help="Export depth that is stored as video without decoding it: fast and small, for programs that know its "
@@ -36,7 +31,7 @@ from kitchensync.storage.options.output_options import OutputFolder, output
 @choice_options
 @answers("export-mcap/1")
 def mcap(
-    paths: tuple[Path, ...], out: Path, force: bool, depth_per_second: float | None, depth_as_stored: bool,
+    paths: tuple[Path, ...], out: Path, force: bool, depth_as_stored: bool,
     start: float | None, end: float | None, step: int | None, streams: str | None,
 ) -> Answer:  # fmt: skip
     """Write each recording as one MCAP file, `<recording>.mcap`, with Foxglove's schemas.
@@ -54,17 +49,14 @@ def mcap(
       kitchensync export mcap data/take-1 --out mcap --step 3
     """
     from kitchensync.exports.mcap_file import write_mcap
-    from kitchensync.exports.mcap_pieces import DepthChoice
 
-    if depth_as_stored and depth_per_second:
-        raise click.UsageError(
-            "--depth-per-second decodes depth, --depth-as-stored does not; give one of them"
-        )
-    choice, depth = choice_of(start, end, step, streams), DepthChoice(depth_per_second, depth_as_stored)
+    choice = choice_of(start, end, step, streams)
     with Bar("export mcap", unit="s") as bar:
         made, without = each_recording(
             paths,
-            lambda rec: write_mcap(rec, out / f"{rec.id}.mcap", choice, depth, bar.show, force=force),
+            lambda rec: write_mcap(
+                rec, out / f"{rec.id}.mcap", choice, depth_as_stored, bar.show, force=force
+            ),
         )
     count, size = sum(sum(file["messages"].values()) for file in made), sum(file["bytes"] for file in made)
     status = export_status(made, without)

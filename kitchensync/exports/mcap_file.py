@@ -16,7 +16,6 @@ import numpy as np
 from kitchensync.exports.export_state import keep_existing, source_digest
 from kitchensync.exports.exported_span import NOTHING_HERE, ExportChoice, ExportedSpan, Progress
 from kitchensync.exports.mcap_pieces import (
-    DepthChoice,
     McapChannels,
     Piece,
     camera_pieces,
@@ -55,7 +54,7 @@ def write_mcap(
     recording: OpenedRecording,
     out: Path,
     choice: ExportChoice,
-    depth: DepthChoice,
+    depth_as_stored: bool,
     tell: Progress,
     *,
     force: bool = False,
@@ -71,7 +70,7 @@ def write_mcap(
     # It would log each failed message; below one error is raised for the file.
     foxglove.set_log_level("CRITICAL")
     span, names = choice.span(recording), choice.names(recording)
-    source = source_digest(recording, choice, depth)
+    source = source_digest(recording, choice, depth_as_stored)
     if not force and (before := keep_existing(_stored(out, source), out, exists=out.is_file())):
         return before | {"file": str(out), "bytes": out.stat().st_size}
     check_output(out, force=force)
@@ -86,7 +85,7 @@ def write_mcap(
         foxglove.open_mcap(part, context=context, writer_options=options) as file,
     ):
         file.write_metadata("kitchensync", _about(recording, span))
-        pieces = _logged(recording, names, span, channels, depth, without, tell)
+        pieces = _logged(recording, names, span, channels, depth_as_stored, without, tell)
         for number, (name, count) in enumerate(pieces):
             counts[name] = counts.get(name, 0) + count
             if number % PIECES == 0:  # on a full disk the writer would go on, with an error for each message
@@ -186,11 +185,11 @@ def _utc(recording: OpenedRecording) -> dict[str, str]:
 
 
 def _logged(
-    recording: OpenedRecording, names: list[str], span: ExportedSpan, channels: McapChannels, depth: DepthChoice,
+    recording: OpenedRecording, names: list[str], span: ExportedSpan, channels: McapChannels, depth_as_stored: bool,
     without: dict[str, str], tell: Progress,
 ) -> Iterator[tuple[str, int]]:  # fmt: skip
     """Log the pieces of all streams in order of time; yield the name and the number of messages of each."""
-    all_pieces = _named_pieces(recording, names, span, channels, depth)
+    all_pieces = _named_pieces(recording, names, span, channels, depth_as_stored)
     streams = [_guarded(name, pieces, without) for name, pieces in all_pieces]
     zero_ns, end = int(host_ns_of(recording, np.zeros(1, np.int64))[0]), min(span.end, recording.duration)
     for at_ns, name, log in heapq.merge(*streams, key=lambda piece: piece[0]):
@@ -211,14 +210,14 @@ def _named_pieces(
     names: list[str],
     span: ExportedSpan,
     channels: McapChannels,
-    depth: DepthChoice,
+    depth_as_stored: bool,
 ) -> Iterator[tuple[str, Callable[[], Iterator[Piece]]]]:
     """Yield the name and the pieces of all exported data; body records are exported as head, hands and gaze."""
     for name in names:
         if _is_body(recording, name):
             continue
         kind = recording.kind_of(name)
-        yield name, partial(_pieces, recording, name, pieces_of, span, channels, depth)
+        yield name, partial(_pieces, recording, name, pieces_of, span, channels, depth_as_stored)
         if issubclass(kind, PosedStream):
             yield f"{name} poses", partial(_pieces, recording, name, camera_pieces, span, channels)
         if issubclass(kind, PictureStream):

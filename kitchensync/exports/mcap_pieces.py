@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -91,13 +91,6 @@ class McapChannels:
         return self.by_topic[topic]
 
 
-class DepthChoice(NamedTuple):
-    """Format of depth: millimetres, at most `hz` frames per second, or encoded depth as it was stored."""
-
-    hz: float | None = None
-    as_stored: bool = False
-
-
 def timestamp(host_ns: int) -> Any:
     """Return a time as a message field."""
     from foxglove.messages import Timestamp
@@ -111,15 +104,15 @@ def host_ns_of(recording: RecordingSource, session_ns: Int64) -> Int64:
 
 
 def pieces_of(
-    stream: TimedStream, span: ExportedSpan, channels: McapChannels, depth: DepthChoice
+    stream: TimedStream, span: ExportedSpan, channels: McapChannels, depth_as_stored: bool
 ) -> Iterator[Piece]:
     """Return the pieces of a stream in a span. Raises NoPlainVideo, NotKnown, Refused."""
     if isinstance(stream, MotionStream):
         return _motion(stream, span, channels)
     if isinstance(stream, DepthStream):
-        if depth.as_stored and stream.stored.format.get("codec") in CODECS:
+        if depth_as_stored and stream.stored.format.get("codec") in CODECS:
             return _video(stream, span, channels, packing=str(stream.stored.format.get("packing")))
-        return _depth(stream, span, channels, depth.hz)
+        return _depth(stream, span, channels)
     if isinstance(stream, PictureStream):
         if stream.stored.format.get("codec") in CODECS:
             return _video(stream, span, channels)
@@ -246,18 +239,12 @@ def _log_image(channel: Any, frame_id: str, ns: int, encoding: str, read: Callab
     return 1
 
 
-def _depth(
-    stream: DepthStream, span: ExportedSpan, channels: McapChannels, hz: float | None
-) -> Iterator[Piece]:
-    """Yield depth in millimetres along each pixel's ray: all frames, or at most `hz` per second."""
+def _depth(stream: DepthStream, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
+    """Yield depth in millimetres along each pixel's ray."""
     numbers, at_ns = _numbers(stream, span)
     channel = channels.foxglove("RawImage", f"/{stream.name}", unit="mm along the ray, 0 = none")
-    step_ns, due_ns = NS / hz if hz else 0.0, 0.0
     for number in numbers:
         ns = int(at_ns[number])
-        if ns < due_ns:
-            continue
-        due_ns = max(due_ns + step_ns, ns + step_ns / 2) if hz else 0.0
         yield (
             ns,
             partial(_log_image, channel, stream.name, ns, "16UC1", partial(_millimetres, stream, number)),

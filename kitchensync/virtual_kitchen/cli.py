@@ -92,13 +92,6 @@ class _StartUtc(click.ParamType):
     help="Begin a new file after so long, as a camera does at 12 GB.",
 )
 @click.option(
-    "--gopro-size",
-    type=click.Choice(["640x360", "1280x720", "1920x1080", "3840x2160"]),
-    default="640x360",
-    show_default=True,
-    help="Size of the camera's pictures; real time needs the smallest on a small computer.",
-)
-@click.option(
     "--gyroscope-unit",
     type=click.Choice(["deg_per_s", "rad_per_s"]),
     default="deg_per_s",
@@ -167,8 +160,7 @@ def simulate(
     if joined is not None:
         joined["check_place"](out)
         more["shows_people"] = more["replay"] is not None and joined["shows_people"](Path(more["replay"]))
-    width, height = map(int, more.pop("gopro_size").split("x"))
     start_utc_ns = more.pop("start_utc")
-    more |= {"faults": plan, "start_utc_ns": start_utc_ns, "gopro_size": (width, height)}
+    more |= {"faults": plan, "start_utc_ns": start_utc_ns}
     options = Options(seed, out, seconds or None, **more)
     run(options)

@@ -79,7 +79,6 @@ class Options:
     gopro_ports: tuple[int, ...] = (8080,)
     gopro_model: str = "hero12"
     gopro_chapter_seconds: float | None = None
-    gopro_size: tuple[int, int] = (640, 360)
     gyroscope_unit: str = "deg_per_s"
     start_utc_ns: int | None = None
     replay: str | None = None
@@ -204,7 +203,6 @@ def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
     replay = read_replay(options.replay, options.seed) if options.replay else None
     motion = replay.motion if replay else simulated_motion(options.seed)
     kitchen = Kitchen(options.seed, motion, Truth(options.out, options.seed), options.speed or 1.0)
-    kitchen.gopro_size = options.gopro_size
     if options.start_utc_ns is not None:
         kitchen.utc_minus_host_ns = options.start_utc_ns - time.monotonic_ns()
     assert kitchen.scene is not None

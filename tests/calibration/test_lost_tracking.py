@@ -173,16 +173,7 @@ def viewed(path: Path, tmp_path: Path) -> tuple[dict[str, list[tuple[int, bool]]
     from rerun.chunk import RrdReader
 
     file = tmp_path / f"{path.name}.rrd"
-    arguments = [
-        "view",
-        str(path),
-        "--save",
-        str(file),
-        "--pictures-per-second",
-        "60",
-        "--clouds-per-second",
-        "60",
-    ]
+    arguments = ["view", str(path), "--save", str(file), "--pictures-per-second", "300"]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output
     shown: dict[str, list[tuple[int, bool]]] = {}

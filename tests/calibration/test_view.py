@@ -114,7 +114,7 @@ def test_a_part_can_be_selected_and_a_bad_path_is_reported_in_one_line(take, tmp
     from rerun.chunk import RrdReader
 
     file = tmp_path / "part.rrd"
-    arguments = [str(take), "--save", str(file), "--from-s", "5", "--to-s", "7", "--pictures-per-second", "1"]
+    arguments = [str(take), "--save", str(file), "--from", "5", "--to", "7", "--pictures-per-second", "1"]
     assert CliRunner().invoke(view, arguments).exit_code == 0
     chunks = [c for c in RrdReader(file).stream().to_chunks() if str(c.entity_path) == "/gopro"]
     assert sum(chunk.num_rows for chunk in chunks) == 2
@@ -182,7 +182,7 @@ def test_depth_is_placed_in_the_room_and_missing_constants_affect_nothing_else(t
 
     kitchen = near_room.write_near(recording := tmp_path / "near")
     file = tmp_path / "near.rrd"
-    arguments = [str(recording), "--save", str(file), "--clouds-per-second", "10"]
+    arguments = [str(recording), "--save", str(file), "--pictures-per-second", "50"]
     done = CliRunner().invoke(view, arguments)
     assert done.exit_code == 0, done.output + repr(done.exception)
     chunks = [c for c in RrdReader(file).stream().to_chunks() if str(c.entity_path) == "/world/depth"]

@@ -150,7 +150,6 @@ def test_encoded_depth_can_be_exported_as_video(cooked: Path, tmp_path: Path) ->
     assert run(take, tmp_path / "out", *options).exit_code == 0, "the existing file is kept"
     decoded = run(take, tmp_path / "out", "--streams", "depth_ahat")
     assert decoded.exit_code == 1, "decoded depth would be another file"
-    assert run(take, tmp_path / "more", *options, "--depth-per-second", "2").exit_code == 2
 
 
 def test_steps_errors_and_left_out_streams_are_in_the_file(made: Any, cooked: Path) -> None:

@@ -70,7 +70,7 @@ ELSEWHERE = {
 WRITES_NO_RECORDING = {
     *("record", "stop", "recover", "rig check", "rig init", "doctor", "list", "verify", "archive", "consent"),
     *("sync", "align", "app", "restore", "annotations import", "mark", "card", "pause", "resume"),
-    *("graph agree", "graph check", "graph convert", "graph evidence", "graph hints", "graph orders"),
+    *("graph agree", "graph check", "graph convert", "graph hints", "graph orders"),
     *("graph score", "graph script", "annotate read", "annotate agree", "measure coherence", "measure spans"),
     *("release check", "release split", "release stats", "export assembly"),
     *("calibrate board", "calibrate check", "calibrate imu", "calibrate rig"),

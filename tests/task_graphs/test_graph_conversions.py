@@ -19,7 +19,7 @@ from kitchensync.cli import main
 from kitchensync.task_graphs.errors import BadGraph, NotFound
 from kitchensync.task_graphs.formats import assembly
 from kitchensync.task_graphs.formats.by_name import kind_of
-from kitchensync.task_graphs.formats.dot import format_dot, format_dot_texts
+from kitchensync.task_graphs.formats.dot import format_dot
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.formats.graph_json import (
     EDGE_KINDS,
@@ -134,13 +134,6 @@ def test_dot_has_every_step_and_every_edge(graph: Graph) -> None:
         step.node for step in graph.nodes
     }
     assert [(int(a), int(b)) for a, b, label in by_id if b] == list(graph.edges)
-    by_text = STATEMENT.findall(format_dot_texts(graph))
-    names = [node for node, after, _ in by_text if not after]
-    assert len(set(names)) == len(names) == len(graph.nodes)
-    places = {step.node: place for place, step in enumerate(graph.nodes)}
-    assert [(names.index(a), names.index(b)) for a, b, _ in by_text if b] == [
-        (places[before], places[after]) for before, after in graph.edges
-    ]
 
 
 @pytest.mark.parametrize("name", ["mine.dot", "mine.GV"])
@@ -150,19 +143,6 @@ def test_dot_is_not_read(tmp_path: Path, name: str) -> None:
         refused = CliRunner().invoke(main, ["graph", verb, str(tmp_path / name)])
         assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
         assert f"{name}: DOT cannot be read; give the graph as JSON" in refused.stderr
-
-
-def test_repeated_texts_are_numbered_and_prompts_need_no_ids(tmp_path: Path) -> None:
-    steps = {"0": "START", "1": "Stir-Stir", "2": 'Say-Say "yes"', "3": "Stir-Stir", "4": "END"}
-    document = {"steps": steps, "edges": [[0, 1], [1, 2], [2, 3], [3, 4]]}
-    (tmp_path / "tea.json").write_text(json.dumps(document))
-    args = ["graph", "convert", str(tmp_path / "tea.json"), "--style", "text"]
-    done = CliRunner().invoke(main, [*args, "--to", "dot"])
-    assert done.exit_code == 0, done.output
-    assert '"Say-Say \\"yes\\"" -> "Stir-Stir (2)";' in done.stdout
-    assert "dot cannot hold ids" in done.stderr
-    refused = CliRunner().invoke(main, [*args, "--to", "graph"])
-    assert (refused.exit_code, "--style text goes with --to dot" in refused.stderr) == (2, True)
 
 
 GOOD = {
@@ -219,20 +199,6 @@ def test_texts_can_be_switched_to_another_language_and_back() -> None:
     assert other.content_hash != graph.content_hash
     with pytest.raises(NotFound, match="no language 'fr'; tea.json has en, de"):
         graph.in_language("fr")
-
-
-def test_the_command_writes_another_language(tmp_path: Path) -> None:
-    german = Wording("de", ((1, "Koche-Koche Wasser"), (2, "B")))
-    graph = Graph(
-        "tea.json", (Step(1, "Boil-Boil water"), Step(2, "B")), ((1, 2),), language="en", wordings=(german,)
-    )
-    path = tmp_path / "tea.json"
-    path.write_text(format_graph_json(graph))
-    arguments = ["convert", str(path), "--to", "captaincook4d", "--language"]
-    written = CliRunner().invoke(main, ["graph", *arguments, "de"])
-    assert json.loads(written.stdout)["steps"]["1"] == "Koche-Koche Wasser"
-    refused = CliRunner().invoke(main, ["graph", *arguments, "fr"])
-    assert (refused.exit_code, len(refused.stderr.splitlines())) == (1, 1)
 
 
 def toys(ids: tuple[str, ...] = ("0", "1", "2", "100")) -> dict[str, Any]:

@@ -134,18 +134,19 @@ def test_protected_steps_keep_their_place_among_all_others(tea: Any) -> None:
                 assert place[u] < place[v]
 
 
-def test_distance_counts_reversed_pairs_and_is_respected(tea: Any) -> None:
+def test_distance_counts_reversed_pairs(tea: Any) -> None:
     for seed in range(20):
-        script = draw_script(tea, ScriptRequest(flips=1, distance=(3, 6)), seed=seed)
+        script = draw_script(tea, ScriptRequest(flips=1), seed=seed)
         pairs = certificate.late_pairs([s.node for s in tea.steps], tea.inner_edges, script.order)
-        assert 3 <= len(pairs) == script.distance <= 6
+        assert len(pairs) == script.distance
 
 
 def test_reparable_means_nothing_was_built_on_the_error(tea: Any) -> None:
     steps, edges = [s.node for s in tea.steps], tea.inner_edges
     needs = certificate.reachable(steps, edges)
-    for seed, reparable in itertools.product(range(20), (True, False)):
-        script = draw_script(tea, ScriptRequest(missing=1, flips=1, reparable=reparable), seed=seed)
+    answers = set()
+    for seed in range(40):
+        script = draw_script(tea, ScriptRequest(missing=1, flips=1), seed=seed)
         place = {node: index for index, node in enumerate(script.order)}
         built_on = [
             user
@@ -154,7 +155,9 @@ def test_reparable_means_nothing_was_built_on_the_error(tea: Any) -> None:
             if (v, user) in needs and place.get(user, 99) < place[u]
         ]
         needed = [user for node in script.missing for user in script.order if (node, user) in needs]
-        assert script.reparable == reparable == (not built_on and not needed)
+        assert script.reparable == (not built_on and not needed)
+        answers.add(script.reparable)
+    assert answers == {True, False}
 
 
 def test_the_unmet_prerequisites_are_named(tea: Any) -> None:
@@ -188,7 +191,6 @@ def test_a_wide_graph_uses_the_perfect_sampler_with_a_note() -> None:
         (ScriptRequest(skip=frozenset({77})), "there is no step 77"),
         (ScriptRequest(skip=frozenset({1}), protected=frozenset({1})), "step 1 is protected"),
         (ScriptRequest(flip=frozenset({(1, 11)})), "no script"),
-        (ScriptRequest(flips=1, distance=(900, None)), "distances from"),
     ],
 )
 def test_impossible_scripts_are_refused_with_the_reason(tea: Any, wish: ScriptRequest, why: str) -> None:

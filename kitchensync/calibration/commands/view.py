@@ -19,30 +19,14 @@ from kitchensync.storage.options.output_options import output_file
     metavar="FILE.rrd",
     help="Write FILE.rrd instead of opening the viewer, on a computer without a screen.",
 )
-@click.option(
-    "--from-s", type=click.FloatRange(min=0), default=0.0, help="Show the session from this second on."
-)
-@click.option("--to-s", type=click.FloatRange(min=0), help="Show the session up to this second.")
+@click.option("--from", "from_s", type=click.FloatRange(min=0), default=0.0, help="First session second.")
+@click.option("--to", "to_s", type=click.FloatRange(min=0), help="Last session second.")
 @click.option(
     "--pictures-per-second",
     type=click.FloatRange(min=0.1),
     default=5.0,
     show_default=True,
-    help="Number of frames of each camera shown per second.",
-)
-@click.option(
-    "--width",
-    type=click.IntRange(min=64),
-    default=640,
-    show_default=True,
-    help="Width of the shown frames in pixels.",
-)
-@click.option(
-    "--clouds-per-second",
-    type=click.FloatRange(min=0.1),
-    default=1.0,
-    show_default=True,
-    help="Number of depth clouds shown per second.",
+    help="Frames of each camera shown per second; a depth cloud is shown at every fifth.",
 )
 def view(
     recording: Path,
@@ -51,8 +35,6 @@ def view(
     from_s: float,
     to_s: float | None,
     pictures_per_second: float,
-    width: int,
-    clouds_per_second: float,
 ) -> None:
     """Open a recording in Rerun: video, depth, poses, hands, gaze, sensors and events on one timeline.
 
@@ -67,9 +49,7 @@ def view(
     from kitchensync.calibration.space.recording_view import view_recording
     from kitchensync.calibration.space.view_parts import ViewOptions
 
-    options = ViewOptions(
-        pictures_per_second, width, clouds_per_second, from_s, float("inf") if to_s is None else to_s
-    )
+    options = ViewOptions(pictures_per_second, from_s, float("inf") if to_s is None else to_s)
     with Bar(unit="s sent") as bar:
         left_out = view_recording(
             recording, save, options, lambda name, seconds: bar.show(seconds, words=name), force=force

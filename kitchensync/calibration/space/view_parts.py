@@ -35,6 +35,8 @@ MAX_DEPTH_M = 4.0
 GAZE_M = 1.0
 JOINT_M = 0.008
 JPEG_QUALITY = 80
+WIDTH = 640
+"""Width of the shown frames in pixels."""
 NO_POSE: Floats = np.full((4, 4), np.nan)
 """A pose of NaN: Rerun draws nothing below it; without a pose, or with one of zeros, it draws at the origin."""
 FRONT = "world/pv"
@@ -45,11 +47,9 @@ MEDIA_TYPES = {"jpeg": "image/jpeg", "png": "image/png"}
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """Rates and sizes of the shown frames, and the shown seconds of the session."""
+    """Rate of the shown frames, and the shown seconds of the session."""
 
     pictures_per_s: float = 5.0
-    width: int = 640
-    clouds_per_s: float = 1.0
     from_s: float = 0.0
     to_s: float = float("inf")
 
@@ -187,7 +187,7 @@ def _blocks(rows: Int64) -> Iterator[Int64]:
 def show_cloud(depth: DepthStream, options: ViewOptions, sink: ViewerSink) -> None:
     """Send depth as points in world coordinates, coloured by distance. Raises Refused without constants."""
     sink.hide("world/depth", depth.session_ns, np.isnan(depth.world_from_camera[:, 0, 3]))
-    for number in options.chosen(depth.session_ns, options.clouds_per_s):
+    for number in options.chosen(depth.session_ns, options.pictures_per_s / 5):
         try:
             points = depth.points(number)[::CLOUD_STEP]
         except Unreadable:
@@ -212,7 +212,7 @@ def show_front_camera(camera: PictureStream, options: ViewOptions, sink: ViewerS
             continue
         if not lost[number]:
             sink.place(at[number], FRONT, camera.world_from_camera[number])
-        small, scale = _small(frame.rgb(), options.width)
+        small, scale = _small(frame.rgb(), WIDTH)
         if frame.intrinsics is not None:
             sink.optics(at[number], FRONT, scale * np.array(frame.intrinsics), small)
         sink.picture(at[number], FRONT, small)
@@ -230,7 +230,7 @@ def show_film(film: FilmStream, options: ViewOptions, sink: ViewerSink) -> None:
     is_placed = bool(chosen) and _is_placed(film, chosen[0])
     for number in chosen:
         try:
-            picture = film.small(number, options.width)
+            picture = film.small(number, WIDTH)
         except Unreadable:
             continue
         at = film.session_ns[number]

@@ -11,7 +11,6 @@ import click
 from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
 from kitchensync.dataset.commands.options import SHOW_REQUESTS, asked, named_server, shown
 from kitchensync.dataset.measures.cases import MOST_BYTES
-from kitchensync.dataset.measures.coherence import StopRule
 from kitchensync.dataset.measures.span_agreement import answered, overlapping
 from kitchensync.dataset.measures.span_agreement import summary as means
 from kitchensync.dataset.promqa.answer_judge import cases_of, judge_prompt, judged, score, verdicts_of
@@ -67,18 +66,11 @@ def spans(cases: Path, summary: bool) -> Answer:
     help="An answer whose probability is nearer than this to one half counts as none.",
 )
 @click.option(
-    "--stop",
-    callback=lambda _context, _parameter, text: _stop_rule(text),
-    metavar="DELTA,EPSILON",
-    help="Add `iterations`: after how many turns (10 at most) the dialog ends, the probability having changed by "
-    "less than DELTA twice, or being below EPSILON or above 1 - EPSILON.",
-)
-@click.option(
     "--corrected", is_flag=True, help="Measure as in the paper [default: as the published code, WARN]."
 )
 @SUMMARY
 @answers("measure-coherence/1", is_bare=True)
-def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bool, summary: bool) -> Answer:
+def coherence(dialogs: Path, unsure: float, corrected: bool, summary: bool) -> Answer:
     """Measure dialogs that decide whether a step was done without a mistake; print them again with their measures.
 
     DIALOGS is a list of {label: 1 for a mistake, turns: [{p_yes, p_no, prev_p_yes, prev_p_no, answer, vqa}..],
@@ -93,7 +85,7 @@ def coherence(dialogs: Path, unsure: float, stop: StopRule | None, corrected: bo
     from kitchensync.dataset.measures.coherence import answered, differ_from_paper, proven_by
     from kitchensync.dataset.measures.coherence import summary as means
 
-    found = answered(_read(dialogs), dialogs.name, unsure, corrected=corrected, stop=stop)
+    found = answered(_read(dialogs), dialogs.name, unsure, corrected=corrected)
     first = "an unsure turn counts 0 and is the largest, as in the published code; --corrected leaves it out"
     second = "verifiability is negative, as in the published code; --corrected takes 0"
     counts = {first: differ_from_paper(found, unsure), second: sum(value < 0 for value in proven_by(found))}
@@ -180,15 +172,3 @@ def _read(path: Path) -> bytes:
 def _answer(said: Any, warnings: list[str]) -> Answer:
     lines = [f"WARN: {line}" for line in warnings]
     return Answer(said, lambda found: click.echo(json.dumps(found, indent=1, ensure_ascii=False)), lines)
-
-
-def _stop_rule(text: str | None) -> StopRule | None:
-    if text is None:
-        return None
-    try:
-        delta, epsilon = map(float, text.split(","))
-    except ValueError as error:
-        raise click.BadParameter(
-            f"{text!r}: not two numbers such as 0.05,0.1", param_hint="--stop"
-        ) from error
-    return StopRule(delta, epsilon)

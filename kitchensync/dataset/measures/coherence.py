@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict, cast
 
 from kitchensync.dataset.measures.cases import CaseReader
@@ -40,25 +39,6 @@ def best_question(candidates: Sequence[Mapping[str, float]]) -> int | None:
         for one in candidates
     ]
     return max(range(len(values)), key=values.__getitem__) if values else None
-
-
-@dataclass(frozen=True, slots=True)
-class StopRule:
-    """A dialog ends after ten turns, or two changes below `delta` in a row, or within `epsilon` of certainty."""
-
-    delta: float
-    epsilon: float
-    most: int = 10
-
-    def iterations(self, success: Sequence[float]) -> int:
-        """Return after how many turns a dialog with these probabilities of success ends."""
-        small, before = 0, None
-        for turn, p in enumerate(success[: self.most], start=1):
-            small = small + 1 if before is not None and abs(p - before) < self.delta else 0
-            if small == 2 or p < self.epsilon or p > 1 - self.epsilon:
-                return turn
-            before = p
-        return min(len(success), self.most)
 
 
 def best_threshold(decided: Sequence[tuple[float, int]], *, by_accuracy: bool = False) -> float | None:
@@ -108,7 +88,6 @@ class Measures(TypedDict):
     decision: int
     decision_error: float
     best_questions: NotRequired[list[int | None]]
-    iterations: NotRequired[int]
 
 
 class Dialog(TypedDict):
@@ -176,11 +155,10 @@ def answered(
     unsure: float = UNSURE,
     *,
     corrected: bool = False,
-    stop: StopRule | None = None,
 ) -> list[Dialog]:
     """Return the dialogs of a file with `measures` at each. Raises BadGraph.
 
-    A turn that has `candidates` gets the place of the best of them in `best_questions`; a stop rule, `iterations`.
+    A turn that has `candidates` gets the place of the best of them in `best_questions`.
     """
     read = CaseReader(name)
     dialogs = [_checked(read, one, f"[{number}]") for number, one in enumerate(read.cases(content))]
@@ -189,8 +167,6 @@ def answered(
         found = measures(turns, success, dialog["label"], unsure, corrected=corrected)
         if any("candidates" in turn for turn in turns):
             found["best_questions"] = [best_question(turn.get("candidates", [])) for turn in turns]
-        if stop is not None:
-            found["iterations"] = stop.iterations(success)
         dialog["measures"] = found
     return dialogs
 
@@ -238,7 +214,6 @@ def summary(dialogs: list[Dialog], *, corrected: bool = False) -> dict[str, floa
     right = [dialog["measures"]["decision"] == dialog["label"] for dialog in dialogs]
     sound = [one["example_relevance"] * ok for one, ok in zip(found, right, strict=True)]
     proven = [max(0.0, value) if corrected else value for value in proven_by(dialogs)]
-    stopped = [one["iterations"] for one in found if "iterations" in one]
     return {
         "dialogs": len(found),
         "example_relevance": _mean([one["example_relevance"] for one in found]),
@@ -251,7 +226,6 @@ def summary(dialogs: list[Dialog], *, corrected: bool = False) -> dict[str, floa
         "best_threshold": best_threshold(
             [(1 - one["success"][-1], one["label"]) for one in dialogs], by_accuracy=corrected
         ),
-        **({"iterations": _mean(stopped)} if stopped else {}),
     }
 
 

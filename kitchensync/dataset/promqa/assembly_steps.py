@@ -202,16 +202,3 @@ def sample(rows: Iterable[AssemblyRow], seed: int, most: int = MOST_OF_KIND) -> 
         kept = sorted(drawn[:most], key=lambda row: (row["sequence"], row["end"]))
         found += [{**row, "kind": kind} for row in kept]
     return found
-
-
-def shifted(rows: Iterable[AssemblyRow], most_s: float, seed: int) -> list[AssemblyRow]:
-    """Return rows whose film ends up to `most_s` later, never within the next step; the same for one seed.
-
-    Rows have `free_s`: how long nothing new begins after their end, None at the end of a film.
-    """
-    found: list[AssemblyRow] = []
-    for row in rows:
-        free_s = most_s if row["free_s"] is None else min(most_s, row["free_s"])
-        chance = random.Random(f"{seed} {row['sequence']} {row['end']}")
-        found.append({**row, "end": row["end"] + chance.uniform(0, max(0.0, free_s))})
-    return found

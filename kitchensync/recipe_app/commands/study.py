@@ -14,8 +14,8 @@ from kitchensync.dataset.commands.options import SEED
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import given_path
-from kitchensync.storage.options.output_options import OutputPath, output_file
-from kitchensync.storage.options.outputs import check_output, write_output
+from kitchensync.storage.options.output_options import output_file
+from kitchensync.storage.options.outputs import write_output
 
 if TYPE_CHECKING:
     from kitchensync.recipe_app.study.wanted import Study
@@ -51,8 +51,6 @@ def study() -> None:
     metavar="DATE",
     help="First day of new sessions [default: now; none is planned earlier].",
 )
-@click.option("--ics", type=OutputPath(), help="Calendar file to write.")
-@click.option("--weeks", type=OutputPath(), help="Page to print, a table a week.")
 @SEED
 @answers("study-plan/1")
 def plan(
@@ -62,27 +60,21 @@ def plan(
     keep: Path | None,
     data: Path | None,
     since: datetime | None,
-    ics: Path | None,
-    weeks: Path | None,
     seed: int,
 ) -> Answer:
     """Plan the sessions of a study: as many goals as fit without conflicts, and the reason for each that does not.
 
     \b
     Example:
-      kitchensync study plan study.toml --out plan.json --ics plan.ics --weeks plan.html
+      kitchensync study plan study.toml --out plan.json
     """
     from kitchensync.recipe_app.study.already_cooked import cooked_below
     from kitchensync.recipe_app.study.as_cooked import as_cooked
-    from kitchensync.recipe_app.study.calendar_file import calendar, weeks_page
     from kitchensync.recipe_app.study.make_plan import make_plan
-    from kitchensync.recipe_app.study.plan_file import PlanEntry, graphs_of, read_locked
+    from kitchensync.recipe_app.study.plan_file import graphs_of, read_locked
     from kitchensync.recipe_app.study.study_file import read_study
     from kitchensync.recipe_app.study.study_progress import LATE, not_recorded
 
-    for place in (ics, weeks):
-        if place is not None:
-            check_output(place, force=force)
     wanted, recipes = read_study(file)
     first = datetime.combine(since.date(), time(0), wanted.zone) if since is not None else _now()
     wanted = replace(wanted, not_before=max(first, _now()))
@@ -97,13 +89,8 @@ def plan(
         for one in lost
     ]
     said |= {"left_out": left_out, "study": file.read_text(encoding="utf-8")}
-    entries = [PlanEntry.model_validate(one) for one in said["sessions"]]
     text = json.dumps({"schema": "study-plan/1", **said}, indent=1, ensure_ascii=False)
     write_output(out, f"{text}\n".encode(), force=force)
-    if ics is not None:
-        write_output(ics, calendar(entries).encode(), force=force)
-    if weeks is not None:
-        write_output(weeks, weeks_page(entries, wanted.zone, file.stem).encode(), force=force)
     return Answer(said, lambda found: _show(found, wanted, out))
 
 
@@ -124,7 +111,6 @@ def plan(
     help="Plan whose sessions to come count as planned.",
 )
 @output_file("table", "--csv", metavar="FILE.csv", help="Table to write.")
-@click.option("--svg", type=OutputPath(), help="Picture to write: a bar for each row.")
 @answers("study-coverage/1")
 def show_coverage(
     file: Path,
@@ -133,7 +119,6 @@ def show_coverage(
     planned: Path | None,
     table: Path | None,
     force: bool,
-    svg: Path | None,
 ) -> Answer:
     """Count the sessions of a study: wanted, planned, recorded, verified, aligned, annotated, consented, releasable.
 
@@ -149,16 +134,12 @@ def show_coverage(
     names = [name.strip() for name in by.split(",")]
     if not names or not set(names) <= set(progress.DIMENSIONS):
         raise click.BadParameter(f"{by!r}: not some of {', '.join(progress.DIMENSIONS)}", param_hint="--by")
-    if svg is not None:
-        check_output(svg, force=force)
     wanted, now = read_study(file)[0], _now()
     cooked, left_out = cooked_below(data)
     coming = progress.to_come(read_plan(planned) if planned else [], cooked, now)
     rows = progress.coverage(wanted, cooked, coming, names).rows
     if table is not None:
         write_output(table, progress.as_csv(rows, names).encode(), force=force)
-    if svg is not None:
-        write_output(svg, progress.as_picture(rows).encode(), force=force)
     said = {
         "by": names,
         "rows": [

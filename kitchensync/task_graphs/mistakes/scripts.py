@@ -39,8 +39,7 @@ BUDGET = 20_000
 class ScriptRequest:
     """Requested errors of a script: steps to `skip` and edges to `flip`, and numbers of further random ones.
 
-    `protected` steps are neither left out nor moved relative to others. `distance` is the allowed range of the number
-    of ordered pairs of steps, direct or not, in the wrong order. `reparable` None allows both.
+    `protected` steps are neither left out nor moved relative to others.
     """
 
     missing: int = 0
@@ -48,13 +47,14 @@ class ScriptRequest:
     skip: frozenset[int] = frozenset()
     flip: frozenset[Edge] = frozenset()
     protected: frozenset[int] = frozenset()
-    distance: tuple[int, int | None] = (0, None)
-    reparable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """An order with stated errors; `unmet` are the edges with a missing first step and a second step that is done."""
+    """An order with stated errors; `unmet` are the edges with a missing first step and a second step that is done.
+
+    `distance` is the number of ordered pairs of steps, direct or not, in the wrong order.
+    """
 
     order: tuple[int, ...]
     missing: tuple[int, ...]
@@ -72,7 +72,6 @@ def draw_script(graph: Graph, wish: ScriptRequest, *, seed: int) -> Script:
     order = relation(graph)
     _check_wish(graph, wish, order)
     rng = random.Random(f"script {seed}")
-    near_misses: list[int] = []
     for missing in _choices_of_missing(graph, wish, rng):
         stay = [node for node in order.items if node not in missing]
         flipped = _flipped(graph, wish, restricted(order, set(stay)), rng)
@@ -81,13 +80,11 @@ def draw_script(graph: Graph, wish: ScriptRequest, *, seed: int) -> Script:
         broken, turned = flipped
         drawn, sampler = draw_one(turned, rng, name=graph.name, budget=BUDGET)
         script = _script(graph, order, drawn, broken, sampler, seed)
-        least, most = wish.distance
-        in_range = least <= script.distance and (most is None or script.distance <= most)
-        if in_range and wish.reparable in (None, script.reparable):
-            _verify(graph, script)
-            return script
-        near_misses.append(script.distance)
-    raise NoSuchScript(graph.name, _why_not(wish, near_misses))
+        _verify(graph, script)
+        return script
+    errors = f"{len(wish.skip) + wish.missing} missing steps and {len(wish.flip) + wish.flips} broken edges"
+    why = f"no script with {errors} was found in {TRIES} tries; request fewer, or protect fewer steps"
+    raise NoSuchScript(graph.name, why)
 
 
 def _check_wish(graph: Graph, wish: ScriptRequest, order: Relation) -> None:
@@ -217,16 +214,6 @@ def _verify(graph: Graph, script: Script) -> None:
     )
     if faults:
         raise NoSuchScript(graph.name, f"the script did not pass its check: {'; '.join(faults)}")
-
-
-def _why_not(wish: ScriptRequest, distances: list[int]) -> str:
-    errors = f"{len(wish.skip) + wish.missing} missing steps and {len(wish.flip) + wish.flips} broken edges"
-    if not distances:
-        return f"no script with {errors} was found in {TRIES} tries; request fewer, or protect fewer steps"
-    return (
-        f"scripts with {errors} have distances from {min(distances)} to {max(distances)}, but none has the requested "
-        "distance and reparability; request a wider range"
-    )
 
 
 def script_sentences(graph: Graph, script: Script) -> list[str]:

@@ -48,7 +48,6 @@ ROWS: dict[str, list[str]] = {
     "graph agree": [FILE, GRAPH],
     "graph check": [FILE],
     "graph convert": [FILE, "--to", "dot"],
-    "graph evidence": [FOLDER],
     "graph hints": [FILE, "--step", "1"],
     "graph orders": [FILE],
     "graph score": [FOLDER],

@@ -38,9 +38,6 @@ TOY = re.compile(r"(?:^|[_-])([a-z][0-9]{2}[a-z]?)(?=[_.-]|$)")
 @click.option(
     "--sample", "sampled", is_flag=True, help="Draw rows by kind of question [default: all moments]."
 )
-@click.option(
-    "--shift", type=click.FloatRange(0), default=0.0, help="End each film up to this many seconds later."
-)
 @DRAW_SEED
 @STRICT
 @answers("export-assembly/1")
@@ -51,7 +48,6 @@ def assembly(
     force: bool,
     fine: Path | None,
     sampled: bool,
-    shift: float,
     seed: int,
     strict: bool,
 ) -> Answer:
@@ -68,7 +64,7 @@ def assembly(
     Example:
       kitchensync export assembly graph/all.json annots --out assembly.json
     """
-    from kitchensync.dataset.promqa.assembly_steps import assembly_rows, parse_steps, sample, shifted
+    from kitchensync.dataset.promqa.assembly_steps import assembly_rows, parse_steps, sample
 
     toys = {
         graph.recipe.recipe: graph for graph in parse_assembly(read_text(graphs), name=graphs.name).graphs
@@ -92,7 +88,6 @@ def assembly(
         raise click.UsageError(f"{mistakes} has no CSV file of a toy in {graphs.name}")
     moments = len(rows)
     rows = sample(rows, seed) if sampled else rows
-    rows = shifted(rows, shift, seed) if shift else rows
     write_list(out, rows, force=force)
     said: dict[str, object] = {
         "sequences": sequences,

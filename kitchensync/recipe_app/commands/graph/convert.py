@@ -17,7 +17,6 @@ from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.annotation_files import format_annotations
 from kitchensync.task_graphs.formats.assembly import equal_ticks
 from kitchensync.task_graphs.formats.by_name import format_graph, kind_of, parse_graph, written_back
-from kitchensync.task_graphs.formats.dot import format_dot_texts
 from kitchensync.task_graphs.formats.graph_files import (
     read_annotations,
     read_graph,
@@ -41,14 +40,6 @@ READ = ("captaincook4d", "graph", "assembly", "cooklang", "jsonld", "text")
 @click.option("--from", "source", type=click.Choice(READ), help="Format to read [default: seen from FILE].")
 @output("out", "--out", help="File to write, a folder for a folder [default: standard output].")
 @click.option("--toy", default="", help="Which graph, when FILE holds several (ProMQA-Assembly).")
-@click.option(
-    "--style",
-    type=click.Choice(["ids", "text"]),
-    default="ids",
-    show_default=True,
-    help="With --to dot: nodes are ids with labels, or the texts of the steps alone, as prompts show them.",
-)
-@click.option("--language", default="", help="Write the texts of this language version.")
 @click.option("--accept", is_flag=True, help="Take every suggested edge as an edge.")
 @answers("convert/1")
 def convert(
@@ -58,8 +49,6 @@ def convert(
     out: Path | None,
     force: bool,
     toy: str,
-    style: str,
-    language: str,
     accept: bool,
 ) -> Answer:
     """Convert the graph or recipe in FILE to another format; list what the new format cannot hold.
@@ -72,8 +61,6 @@ def convert(
     Example: kitchensync graph convert kitchensync/examples/recipes/tea_and_toast.json --to dot
     Example: kitchensync graph convert pancakes.cook --out pancakes.graph.json
     """
-    if style == "text" and target != "dot":
-        raise click.UsageError("--style text goes with --to dot")
     if file.is_dir():
         answer = convert_folder(file, out, force=force)
     else:
@@ -83,10 +70,8 @@ def convert(
             source=source,
             out=out,
             toy=toy,
-            language=language,
             accept_all=accept,
             force=force,
-            only_texts=style == "text",
         )
     lost = [f"note: {file.name}: {target} cannot hold {one}" for one in answer["lost"]]
     return Answer(answer, _print_converted, lost)
@@ -106,23 +91,16 @@ def convert_file(
     source: str | None,
     out: Path | None,
     toy: str,
-    language: str,
     accept_all: bool,
     force: bool = False,
-    only_texts: bool = False,
 ) -> dict[str, Any]:
-    """Build the `convert/1` object of one graph, and write the file; `only_texts` is DOT without ids."""
+    """Build the `convert/1` object of one graph, and write the file."""
     text = read_text(file)
     kind = source or kind_of(file.name, text)
     graph = parse_graph(text, name=file.name, kind=kind, toy=toy)
     if accept_all:
         graph = accept(graph)
-    if language:
-        graph = graph.in_language(language)
-    if only_texts:
-        made = format_dot_texts(graph)
-    else:
-        made = (written_back(text, kind, graph) if kind == target else None) or format_graph(graph, target)
+    made = (written_back(text, kind, graph) if kind == target else None) or format_graph(graph, target)
     answer: dict[str, Any] = {
         "schema": "convert/1",
         "file": file.name,
@@ -130,7 +108,7 @@ def convert_file(
         "to": target,
         "graph_hash": graph.content_hash,
         "suggested": len(graph.suggested),
-        "lost": ["ids", *lost_in(graph, "captaincook4d")] if only_texts else lost_in(graph, target),
+        "lost": lost_in(graph, target),
     }
     if out is None:
         return {**answer, "text": made}

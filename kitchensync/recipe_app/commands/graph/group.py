@@ -6,7 +6,7 @@ import click
 
 from kitchensync.recipe_app.commands.graph.check_and_orders import check, orders
 from kitchensync.recipe_app.commands.graph.convert import agree, convert
-from kitchensync.recipe_app.commands.graph.score_and_evidence import evidence, score
+from kitchensync.recipe_app.commands.graph.score import score
 from kitchensync.recipe_app.commands.graph.scripts_and_hints import hints, script
 
 
@@ -19,5 +19,5 @@ def graph() -> None:
     """
 
 
-for command in (check, orders, script, hints, score, evidence, agree, convert):
+for command in (check, orders, script, hints, score, agree, convert):
     graph.add_command(command)

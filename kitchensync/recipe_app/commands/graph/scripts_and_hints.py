@@ -72,18 +72,6 @@ def edges_of(
 )
 @click.option("--safe", is_flag=True, help="Protect the steps that keep people safe (heat off, raw meat).")
 @click.option(
-    "--min-distance", type=click.IntRange(0), default=0, help="At least so many ordered pairs come reversed."
-)
-@click.option(
-    "--max-distance",
-    type=click.IntRange(0),
-    default=None,
-    help="At most so many ordered pairs come reversed.",
-)
-@click.option(
-    "--reparable/--irreparable", default=None, help="Only errors that can (cannot) be put right afterwards."
-)
-@click.option(
     "--induce",
     type=click.IntRange(0),
     default=0,
@@ -121,8 +109,6 @@ def _wish(graph: Graph, knobs: dict[str, Any]) -> ScriptRequest:
         skip=frozenset(knobs["skip"]),
         flip=knobs["broken"],
         protected=frozenset(knobs["protect"]) | kept_safe,
-        distance=(knobs["min_distance"], knobs["max_distance"]),
-        reparable=knobs["reparable"],
     )
 
 
