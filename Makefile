@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Where it is set, each of the tests' thousand processes would compile anew all that it imports.
 
 .DEFAULT_GOAL := help
-.PHONY: help install system demo demo-dataset clean test test-all test-quick check format docs site notebooks pictures lock fuzz attack rehearse kills flips histories redactions matrix verdicts clean-runs soak bench-path bench-hololens bench-sync bench-calibration bench-live bench-tap tasks phrases label-studio
+.PHONY: help install system demo demo-dataset clean test test-all test-quick check format docs site notebooks pictures lock fuzz attack rehearse kills flips histories redactions matrix verdicts clean-runs soak bench-path bench-sync bench-calibration bench-tap tasks phrases label-studio
 
 help:  ## show this list
 	@awk '/^##@/ {print "\n" substr($$0, 5)} /^[a-z-]+:.*##/ {split($$0, part, ":.*## "); printf "  %-18s%s\n", part[1], part[2]}' $(MAKEFILE_LIST)
@@ -151,20 +151,12 @@ soak: $(VENV)/.core  ## record a rig at real rates for long: no process may grow
 bench-path: $(VENV)/.dev  ## the whole path of a packet, held to its budgets, beside its parts and MCAP (ROUNDS=3)
 	@$(BIN)/python -P benchmarks/packet_path --rounds $(ROUNDS)
 
-bench-hololens: $(VENV)/.core  ## CPU time per packet of every headset stream
-	@$(BIN)/python -P benchmarks/recorder/hololens.py
-
-bench-sync: $(VENV)/.core  ## trials of the synchronization (a quarter of an hour); 15 minutes and 40 recordings timed
+bench-sync: $(VENV)/.core  ## trials of the synchronization (a quarter of an hour); 15 minutes timed
 	@$(BIN)/python -P benchmarks/alignment/sync_trials.py --workers $(WORKERS)
 	@$(BIN)/python -P benchmarks/finished_recordings/sync_recordings.py
-	@$(BIN)/python -P benchmarks/finished_recordings/batch_verbs.py --verbs sync --count 40 --seconds 60
 
-bench-calibration: $(VENV)/.all  ## lens and mount through known optics (half an hour); clouds compared with Open3D
+bench-calibration: $(VENV)/.all  ## lens and mount through known optics (half an hour)
 	@OMP_NUM_THREADS=1 $(BIN)/python -P benchmarks/optics/calibration_trials.py --trials 50 --workers $(WORKERS)
-	@$(BIN)/python -P benchmarks/optics/clouds.py
-
-bench-live: $(VENV)/.core  ## how soon each fault is said while recording: page, terminal, tablet, metrics (three minutes)
-	@$(BIN)/python -P benchmarks/app/live_faults.py
 
 bench-tap: $(VENV)/.dev  ## from a touch to the picture, without network, on a browser four times slower
 	@$(BIN)/python -P benchmarks/app/tap_to_paint.py
