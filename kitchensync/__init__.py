@@ -16,8 +16,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kitchensync.task_graphs.categories import TAG_OF_COLUMN
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -28,8 +26,19 @@ if TYPE_CHECKING:
 
 __all__ = ["ERROR_KINDS", "align", "errors", "list_recordings", "open", "steps", "synchronize", "verify"]
 
-ERROR_KINDS = tuple(TAG_OF_COLUMN)
-"""Columns of `rec.steps` that say of which kind an error is; one that is of none of them has only `error`."""
+ERROR_KINDS: tuple[str, ...]
+"""Columns of `rec.steps` that state the category of an error; an error of no category has only `error`."""
+
+# Hidden from type checkers: to them every misspelt name would be one of this function's.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> tuple[str, ...]:
+        """Import the table of categories only where it is read: it would make `import kitchensync` slower."""
+        if name != "ERROR_KINDS":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from kitchensync.task_graphs.categories import TAG_OF_COLUMN
+
+        return tuple(TAG_OF_COLUMN)
 
 
 def open(path: str | os.PathLike[str], *, with_pauses: bool = False) -> OpenedRecording:
