@@ -16,7 +16,7 @@ from rehearsal.breaking import children_of
 from rehearsal.scenarios import STREAMS
 from rehearsal.stage import record_command, recorder, status_in
 
-from kitchensync.capture.monitor.process_use import process_use
+from kitchensync.capture.monitor.monitor import process_use
 from kitchensync.capture.served_kitchen import KitchenFailed, free_host, process, run, simulator
 from kitchensync.capture.session.control import MAX_REQUEST_BYTES
 from kitchensync.virtual_kitchen.faults import HOSTILE

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -9,12 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from kitchensync.session_cards.provisional import PROXIES, provisional_alignment
+from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.gopro.files.card_names import proxy_name
 from kitchensync.shell.files_on_disk import matching
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.storage.copies.store_states import store_states
+from kitchensync.storage.errors import StorageError
 from kitchensync.storage.events import read_events
 from kitchensync.storage.manifest import read_manifest
+from kitchensync.storage.names import MANIFEST, MEDIA, WORK
+from kitchensync.storage.reading.shutter_openings import read_media
 from kitchensync.storage.recording_files.kept_session_card import (
     FINAL,
     FIRST,
@@ -26,6 +33,7 @@ from kitchensync.storage.recording_files.kept_session_card import (
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.verify import FAIL, PASS, WARN, verify
 from kitchensync.sync.answers import RecordingAnswer
+from kitchensync.sync.errors import SyncError
 from kitchensync.sync.synchronize import synchronize
 
 AGREES_MS = 50.0
@@ -178,3 +186,60 @@ def _to_repeat(
             "let the participant turn the head quickly left and right and clap, both cameras on, then stop again"
         )
     return said or (["record again"] if any("damaged" in reason for reason in reasons) else [])
+
+
+PROXIES = "proxies"
+KEPT_APART = ("sync", "annotations")
+
+
+def provisional_alignment(recording: Path) -> RecordingAnswer | None:
+    """Align with small copies in the place of films; None where there is none.
+
+    They hold the pictures at the same times, the same sound and the same motion as the film.
+    """
+    small = _small_copies(recording)
+    if not small:
+        return None
+    work = recording.parent / WORK  # on the same disk, where a file can have a second name
+    work.mkdir(mode=0o700, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="card-", dir=work) as folder:
+        stand_in = Path(folder) / recording.name
+        _stand_in(recording, stand_in, small)
+        try:
+            return synchronize(stand_in)
+        except (SyncError, StorageError, SensorError, OSError) as error:
+            return {"status": "not_aligned", "reasons": [str(error)]}
+
+
+def _small_copies(recording: Path) -> dict[Path, str]:
+    """Return the small copies by path, with the names of their films."""
+    found = {}
+    for media in sorted(recording.glob(f"*/{MEDIA}")):
+        for entry in read_media(recording, media.parent.name).get("small") or []:
+            path = media.parent / PROXIES / (proxy_name(str(entry)) or "")
+            if path.is_file():
+                found[path] = str(entry)
+    return found
+
+
+def _stand_in(recording: Path, folder: Path, small: dict[Path, str]) -> None:
+    """Make a folder that is the recording, but for its films."""
+    folder.mkdir()
+    cameras = {path.parent.parent for path in small}
+    for path in recording.iterdir():
+        if path.is_dir() and path.name not in KEPT_APART and path not in cameras:
+            shutil.copytree(path, folder / path.name, copy_function=_name_again)
+    shutil.copyfile(recording / MANIFEST, folder / MANIFEST)
+    for camera in cameras:
+        (folder / camera.name).mkdir()
+        shutil.copyfile(camera / MEDIA, folder / camera.name / MEDIA)
+    for path, film in small.items():
+        _name_again(path, folder / path.parent.parent.name / film)
+
+
+def _name_again(path: str | Path, target: str | Path) -> None:
+    """Give a file a second name; where the disk has no such names it is copied."""
+    try:
+        os.link(path, target)
+    except OSError:
+        shutil.copyfile(path, target)

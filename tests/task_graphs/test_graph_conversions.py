@@ -18,8 +18,7 @@ from property_runs import examples
 from kitchensync.cli import main
 from kitchensync.task_graphs.errors import BadGraph, NotFound
 from kitchensync.task_graphs.formats import assembly
-from kitchensync.task_graphs.formats.by_name import kind_of
-from kitchensync.task_graphs.formats.dot import format_dot
+from kitchensync.task_graphs.formats.by_name import format_dot, kind_of
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.formats.graph_json import (
     EDGE_KINDS,

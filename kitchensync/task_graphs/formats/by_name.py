@@ -11,7 +11,6 @@ from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats import assembly, captaincook4d
 from kitchensync.task_graphs.formats.assembly import AssemblyFile, format_assembly, parse_assembly
 from kitchensync.task_graphs.formats.captaincook4d import format_captaincook4d, parse_captaincook4d
-from kitchensync.task_graphs.formats.dot import format_dot
 from kitchensync.task_graphs.formats.graph_json import format_graph_json, parse_graph_json
 from kitchensync.task_graphs.formats.recipe_sources import (
     select_cooklang,
@@ -142,3 +141,16 @@ def given_back(graph: Graph) -> str:
     if layout not in captaincook4d.LAYOUTS:
         return format_graph_json(graph)
     return format_captaincook4d(graph, layout=layout)
+
+
+def format_dot(graph: Graph) -> str:
+    """Write a graph as DOT, nodes and edges in their order: a node is a step's id with its label."""
+    nodes = (f"{step.node} [label={_quoted(step.label)}]" for step in graph.nodes)
+    edges = (f"{before} -> {after}" for before, after in graph.edges)
+    lines = [f"digraph {_quoted(graph.name.rpartition('.')[0] or graph.name)} {{"]
+    lines += [f"  {statement};" for statement in (*nodes, *edges)]
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

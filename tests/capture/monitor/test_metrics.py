@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kitchensync.capture.monitor.metrics import METRICS, MetricsServer, metrics_text
-from kitchensync.capture.monitor.process_use import CpuMeter, process_use
+from kitchensync.capture.monitor.monitor import CpuMeter, process_use
 
 SAMPLE = re.compile(
     r'(?P<name>[a-z_]+)\{(?P<labels>[a-z]+="(?:[^"\\]|\\.)*"(?:,[a-z]+="(?:[^"\\]|\\.)*")*)\} (?P<value>\S+)'
@@ -137,11 +137,11 @@ def test_cpu_share_is_measured_since_the_previous_call(monkeypatch):
     looks = iter([(2.0, 10.0), (3.0, 12.0), None])
 
     def look(_pid: int) -> Any:
-        from kitchensync.capture.monitor.process_use import ProcessUse
+        from kitchensync.capture.monitor.monitor import ProcessUse
 
         use = next(looks)
         return use and ProcessUse(*use, memory_bytes=5)
 
-    monkeypatch.setattr("kitchensync.capture.monitor.process_use.process_use", look)
+    monkeypatch.setattr("kitchensync.capture.monitor.monitor.process_use", look)
     meter = CpuMeter()
     assert [meter.use_of(7)["cpu_share"] for _ in range(3)] == [0.2, 0.5, None]
