@@ -5,10 +5,15 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import socket
+import subprocess
+import sys
+import textwrap
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 import h5py
@@ -20,7 +25,13 @@ from kitchensync.storage.recording import open_recording
 
 pytestmark = pytest.mark.system
 
-SCALE = Path(__file__).resolve().parents[2] / "examples" / "plugins" / "scale.py"
+ROOT = Path(__file__).resolve().parents[2]
+SCALE = ROOT / "examples" / "plugins" / "scale.py"
+PAGE = (ROOT / "docs" / "how-to" / "add-a-sensor.md").read_text(encoding="utf-8")
+PACKAGE, RIG, _, READ = (
+    textwrap.dedent(block) for block in re.findall(r"\n\n((?: {8}.*\n|\n(?= {8}))+)", PAGE)
+)
+"""The indented blocks of the page: `pyproject.toml`, `rig.toml`, commands, Python."""
 ODD, COUNT = 7, 100
 
 
@@ -39,11 +50,13 @@ def serve(listener: socket.socket) -> None:
 
 
 def install(folder: Path) -> dict[str, str]:
-    """Put the one file where Python finds it, announced as a package would; return the environment for that."""
+    """Put the one file where Python finds it, announced as the page says; return the environment for that."""
+    project = tomllib.loads(PACKAGE)["project"]
+    (kind, place) = next(iter(project["entry-points"]["kitchensync.sensors"].items()))
     information = folder / "scale-1.0.dist-info"
     information.mkdir(parents=True)
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: scale\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text("[kitchensync.sensors]\nscale = scale:Scale\n")
+    (information / "entry_points.txt").write_text(f"[kitchensync.sensors]\n{kind} = {place}\n")
     shutil.copy(SCALE, folder)
     return {"PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
 
@@ -55,15 +68,15 @@ def take(runtime, tmp_path, monkeypatch) -> Path:
             patch.setenv(name, value)
         listener = socket.create_server(("127.0.0.1", 0))
         rig, port = tmp_path / "rig.toml", listener.getsockname()[1]
-        rig.write_text(f'[sensor.scale]\nkind = "scale"\naddress = "127.0.0.1:{port}"\n')
+        rig.write_text(RIG.replace("192.168.1.71:5000", f"127.0.0.1:{port}"))
         listener.settimeout(60)
         device = threading.Thread(target=serve, args=(listener,))
         device.start()
-        done = kitchensync("record", "take", "--data", tmp_path / "data", "--rig", rig, "--json")
+        done = kitchensync("record", "take-1", "--data", tmp_path / "data", "--rig", rig, "--json")
         device.join(30)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["ended"] == "ended_by_device"
-    return tmp_path / "data" / "take"
+    return tmp_path / "data" / "take-1"
 
 
 def told(*command: object) -> dict:
@@ -99,6 +112,14 @@ def test_a_sensor_in_one_file_does_all_that_the_headset_does(take, tmp_path, mon
         ([20.0], [0]),
         ([20.5], [1]),
     ]
+
+    # it is read as the page shows
+    opened, shown = READ.splitlines()
+    program = f"import kitchensync as ks\n{opened}\nprint(*map(len, ({shown})))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == [str(COUNT)] * 2
 
     said = told("info", take)["streams"]["scale/weight"]
     assert (said["packets"], said["codec"], said["nominal_hz"]) == (COUNT, "weights", 50.0)

@@ -52,7 +52,7 @@ def test_make_tasks_of_the_readme_exist():
 
 def test_the_first_session_runs_as_shown(kitchen, runtime, tmp_path):
     place = kitchen(seconds=12)
-    addresses = {"192.168.1.20": place.host, "http://172.27.111.51:8080": place.camera}
+    addresses = {"192.168.1.20": place.host, "usb:C3501325012789": place.camera}
     for line in SHOWN:
         words = [addresses.get(word, word) for word in shlex.split(line.partition("#")[0])]
         if words[0] != "kitchensync" or words[1] in ("app", "simulate"):
