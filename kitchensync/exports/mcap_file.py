@@ -11,7 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import foxglove
 import numpy as np
+from foxglove.mcap import MCAPCompression, MCAPWriteOptions
+from mcap.exceptions import McapError
+from mcap.reader import make_reader
 
 from kitchensync.exports.export_state import keep_existing, source_digest
 from kitchensync.exports.exported_span import NOTHING_HERE, ExportChoice, ExportedSpan, Progress
@@ -64,8 +68,6 @@ def write_mcap(
     One packet of each stream is in memory at a time, and all poses and hands. Raises OutputRefused, and the errors of
     reading.
     """
-    import foxglove
-    from foxglove.mcap import MCAPCompression, MCAPWriteOptions
 
     # It would log each failed message; below one error is raised for the file.
     foxglove.set_log_level("CRITICAL")
@@ -121,8 +123,6 @@ def _why_empty(recording: OpenedRecording, span: ExportedSpan) -> str:
 
 def _stored(path: Path, source: str) -> dict[str, Any] | None:
     """Return the answer that a file has stored, if its sources are the same; None otherwise."""
-    from mcap.exceptions import McapError
-    from mcap.reader import make_reader
 
     try:
         with path.open("rb") as file:

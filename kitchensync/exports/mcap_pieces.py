@@ -11,9 +11,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import foxglove.channels
 import numpy as np
+from foxglove import Channel, Context, Schema
+from foxglove.messages import (
+    CameraCalibration,
+    CompressedAudio,
+    CompressedVideo,
+    FrameTransform,
+    Log,
+    LogLevel,
+    Pose,
+    PoseInFrame,
+    PosesInFrame,
+    Quaternion,
+    RawAudio,
+    RawImage,
+    Timestamp,
+    Vector3,
+)
 
 from kitchensync.exports.exported_span import NOT_DECLARED, ExportedSpan
 from kitchensync.exports.motion_schema import SAMPLES_NAME, SAMPLES_SCHEMA, packed_samples
@@ -35,9 +53,6 @@ from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.timeline.pose_track import rotation_wxyz
 
-if TYPE_CHECKING:
-    from foxglove import Context
-
 Piece = tuple[int, Callable[[], int]]
 """Host ns of its first message, and a function that logs it and returns the number of messages."""
 NS = 1_000_000_000
@@ -58,9 +73,7 @@ class McapChannels:
     def foxglove(self, schema: str, topic: str, **metadata: str) -> Any:
         """Return the channel of a topic with one of Foxglove's schemas."""
         if topic not in self.by_topic:
-            from foxglove import channels
-
-            channel_type = getattr(channels, f"{schema}Channel")
+            channel_type = getattr(foxglove.channels, f"{schema}Channel")
             self.by_topic[topic] = channel_type(topic, context=self.context, metadata=metadata or None)
         return self.by_topic[topic]
 
@@ -82,8 +95,6 @@ class McapChannels:
         self, topic: str, name: str, encoding: str, data: bytes, metadata: dict[str, str] | None = None
     ) -> Any:
         if topic not in self.by_topic:
-            from foxglove import Channel, Schema
-
             schema = Schema(name=name, encoding=SCHEMA_ENCODINGS[encoding], data=data)
             self.by_topic[topic] = Channel(
                 topic, schema=schema, message_encoding=encoding, context=self.context, metadata=metadata
@@ -93,7 +104,6 @@ class McapChannels:
 
 def timestamp(host_ns: int) -> Any:
     """Return a time as a message field."""
-    from foxglove.messages import Timestamp
 
     return Timestamp(host_ns // NS, host_ns % NS)
 
@@ -208,7 +218,6 @@ def _film(stream: FilmStream, span: ExportedSpan, channels: McapChannels) -> Ite
 
 
 def _log_video(channel: Any, frame_id: str, codec: str, ns: int, unit: bytes) -> int:
-    from foxglove.messages import CompressedVideo
 
     message = CompressedVideo(timestamp=timestamp(ns), frame_id=frame_id, data=unit, format=codec)
     channel.log(message, log_time=ns)
@@ -224,7 +233,6 @@ def _raw_frames(stream: PictureStream, span: ExportedSpan, channels: McapChannel
 
 
 def _log_image(channel: Any, frame_id: str, ns: int, encoding: str, read: Callable[[], Any]) -> int:
-    from foxglove.messages import RawImage
 
     try:
         image = np.ascontiguousarray(read())
@@ -258,7 +266,6 @@ def _millimetres(stream: DepthStream, number: int) -> Any:
 
 def _sound(stream: SoundStream | CameraSound, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
     """Yield AAC of a headset without decoding it, and other sound as 16-bit samples."""
-    from foxglove.messages import CompressedAudio, RawAudio
 
     numbers, at_ns = _numbers(stream, span)
     is_aac = isinstance(stream, SoundStream) and stream.stored.format.get("codec") == "aac"
@@ -299,7 +306,6 @@ def _transforms(
     span: ExportedSpan,
     channels: McapChannels,
 ) -> Iterator[Piece]:
-    from foxglove.messages import FrameTransform, Quaternion, Vector3
 
     numbers, at_ns = _numbers(stream, span)
     channel = channels.foxglove("FrameTransform", f"/tf/{child}")
@@ -333,7 +339,6 @@ def lens_pieces(stream: PictureStream, span: ExportedSpan, channels: McapChannel
     channel = channels.foxglove("CameraCalibration", f"/{stream.name}/calibration")
 
     def log(number: int, ns: int) -> int:
-        from foxglove.messages import CameraCalibration
 
         lens = stream.lens(number)
         fx, fy, cx, cy = lens.fx, lens.fy, lens.cx, lens.cy
@@ -355,7 +360,6 @@ def lens_pieces(stream: PictureStream, span: ExportedSpan, channels: McapChannel
 
 
 def _hands(stream: HandStream, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
-    from foxglove.messages import Pose, PosesInFrame, Vector3
 
     numbers, at_ns = _numbers(stream, span)
     head, joints = stream.name.partition("/")[0], ",".join(stream.joints)
@@ -378,7 +382,6 @@ def _hands(stream: HandStream, span: ExportedSpan, channels: McapChannels) -> It
 
 def _gaze(stream: GazeStream, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
     """Yield each ray as a pose whose x axis points along it."""
-    from foxglove.messages import Pose, PoseInFrame, Quaternion, Vector3
 
     numbers, at_ns = _numbers(stream, span)
     topic = f"/{stream.name.partition('/')[0]}/gaze"
@@ -404,7 +407,6 @@ def _gaze(stream: GazeStream, span: ExportedSpan, channels: McapChannels) -> Ite
 
 def step_pieces(recording: OpenedRecording, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
     """Return log messages for the begin and the end of each step, the latter with its errors."""
-    from foxglove.messages import LogLevel
 
     lines: list[tuple[float, Any, str]] = []
     for step in recording.step_rows:
@@ -424,7 +426,6 @@ def error_pieces(recording: OpenedRecording, span: ExportedSpan, channels: McapC
 
     Its time is when it happened, else when it was entered, else the end of its step or the start of the recording.
     """
-    from foxglove.messages import LogLevel
 
     ends = {step["node"]: step["end"] for step in recording.step_rows if step["done"]}
     lines = []
@@ -437,7 +438,6 @@ def error_pieces(recording: OpenedRecording, span: ExportedSpan, channels: McapC
 
 def event_pieces(recording: OpenedRecording, span: ExportedSpan, channels: McapChannels) -> Iterator[Piece]:
     """Return a log message for each event."""
-    from foxglove.messages import LogLevel
 
     lines = [
         (at_s, LogLevel.Info, f"{kind} {json.dumps(body, ensure_ascii=False)}")
@@ -453,7 +453,6 @@ def _lines(
     topic: str,
     lines: list[tuple[float, Any, str]],
 ) -> Iterator[Piece]:
-    from foxglove.messages import Log
 
     def log(level: Any, text: str, ns: int) -> int:
         message = Log(timestamp=timestamp(ns), level=level, message=text, name=topic)
