@@ -185,9 +185,13 @@ def sync(
         write_summary(answer, target, force=force or summary is None)
     if as_json:
         click.echo(json.dumps(answer))
-    else:
+    elif target is None:
         for recording in answer["recordings"]:
             show_recording(recording)
+    else:
+        for recording in answer["recordings"]:
+            _show_line(recording)
+        click.echo(f"summary: {target}")
     if any("error" in recording for recording in answer["recordings"]):
         sys.exit(1)
     leave(worst([recording["status"] for recording in answer["recordings"]]), strict=strict)
@@ -245,6 +249,21 @@ def show_recording(answer: dict[str, Any]) -> None:
         click.echo(f"  - {reason}")
     for pair in answer["pairs"]:
         show_pair(pair["source"], pair, indent="  ")
+
+
+def _show_line(answer: dict[str, Any]) -> None:
+    """Print one of many recordings in one line: its verdict, and the first reason or the worst bounds."""
+    from kitchensync.storage.timeline.alignment import Alignment
+
+    pairs = [Alignment.from_object(pair) for pair in answer["pairs"]]
+    texts = [*answer.get("reasons", []), *answer.get("warnings", [])]
+    texts += [text for pair in pairs for text in (*pair.reasons, *pair.warnings)]
+    bounded = [pair for pair in pairs if pair.bound95_ms is not None]
+    if not texts and bounded:
+        texts = [max(bounded, key=lambda pair: pair.bound95_ms or 0.0).bounds_in_words]
+    more = f" (and {len(texts) - 1} more)" if len(texts) > 1 else ""
+    line = "  ".join([answer["status"], answer["recording"], *texts[:1]])
+    headline(line + more, MARKS[answer["status"]], bold=False)
 
 
 def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:

@@ -96,7 +96,7 @@ def _line(recording: RecordingAnswer, folder: Path) -> SummaryLine:
     page = path / "sync" / "report.html" if path else None
     has_page = page is not None and page.exists() and page.is_relative_to(folder)
     kept = (kept_verdict(path) if path else None) or {"status": UNCHECKED}
-    texts = kept.get("good_for") or kept.get("reasons", [])[:MOST_REASONS]
+    texts = [*kept.get("reasons", [])[:MOST_REASONS], *kept.get("good_for", [])]
     level, data_level = CLOCKS[recording["status"]][0], DATA[kept["status"]][0]
     return SummaryLine(
         name=str(recording["recording"]),

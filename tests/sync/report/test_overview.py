@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from kitchensync.cli import main
 from kitchensync.storage.timeline.clock_map import ClockMap
+from kitchensync.storage.verify import keep_verdict
 from kitchensync.sync.batch.batch import failed
 from kitchensync.sync.report.overview import PAGE, refresh_summary, summary_page
 
@@ -56,7 +57,7 @@ def test_every_pair_has_its_numbers_and_reasons(tmp_path, page_of):
         "0.10 ms",
         "12.3 ppm",
         "± 15.1 ms",
-        "nothing odd",
+        "no remarks",
     ):
         assert words in page.text
     assert page.text.index("two") < page.text.index("one ", page.text.index("two"))
@@ -97,6 +98,23 @@ def folder(desk, tmp_path):
     (tmp_path / "data" / "broken").mkdir()
     (tmp_path / "data" / "broken" / "recording.json").write_text("{")
     return tmp_path / "data"
+
+
+@pytest.mark.slow
+def test_sync_of_a_folder_prints_a_line_each_and_where_the_summary_is(folder):
+    lines = CliRunner().invoke(main, ["sync", str(folder)]).stdout.splitlines()
+    assert sorted(line.split()[1] for line in lines[:-1]) == ["broken", "take-1", "take-1"]
+    assert lines[-1] == f"summary: {folder / PAGE}"
+
+
+def test_the_reasons_of_a_warning_about_the_data_are_on_the_page(desk, tmp_path, page_of):
+    take = desk.make_recording(tmp_path / "data" / "a")
+    keep_verdict(
+        take, {"status": "WARN", "reasons": ["pv: 0.4 s missing"], "good_for": ["motion: all of it"]}
+    )
+    answer = {"recordings": [recording("a", "aligned", pair("aligned"), path=take)]}
+    text = page_of(summary_page(answer, take.parent)).text
+    assert text.index("pv: 0.4 s missing") < text.index("motion: all of it")
 
 
 @pytest.mark.slow
