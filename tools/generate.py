@@ -10,10 +10,11 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import click
+from answers import answers_page
 from architecture import architecture_drawing, architecture_page
 from dictionary import dictionary_page
 from limits import with_limits
@@ -254,6 +255,7 @@ BUILT = {
     "reference/live-rules.md": rule_page,
     "reference/headset-streams.md": stream_page,
     "reference/data-dictionary.md": dictionary_page,
+    "reference/answers.md": partial(answers_page, kitchensync),
     "reference/commands.md": command_page,
     "reference/python-api.md": api_page,
     "decisions/README.md": decision_page,

@@ -15,9 +15,22 @@ from kitchensync.storage.options.given_path import GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder
 from kitchensync.storage.options.outputs import check_recording_place, written_folder
 from kitchensync.storage.recording import open_recording
-from kitchensync.storage.redact.cut import write_cut
+from kitchensync.storage.redact.cut import CutContents, write_cut
 from kitchensync.storage.verify import keep_verdict, verify
 from kitchensync.storage.withdraw.made_of import origins_of
+
+
+class CutRecording(CutContents):
+    """The object `cut/1`."""
+
+    recording: str
+    path: str
+    of: str
+    "The recording that it is a part of."
+    span_s: list[float | None]
+    bytes: int
+    sync: str
+    verdict: str
 
 
 @click.command()
@@ -33,7 +46,7 @@ from kitchensync.storage.withdraw.made_of import origins_of
 def cut(
     path: Path, out: Path,
     start: float | None, end: float | None, step: int | None,
-) -> Answer:  # fmt: skip
+) -> Answer[CutRecording]:  # fmt: skip
     """Make a new recording from a span or a step of a recording, to share or for experiments.
 
     Clocks, session seconds, sequence numbers, events and consent are those of the original; data outside the span is
@@ -62,7 +75,7 @@ def cut(
     size = sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
     packets, videos = sum(contents["packets"].values()), len(contents["films"])
     summary = f"{packets:,} packets, {videos} videos, {size_words(size)}; {sync_status}, {verdict['status']}"
-    answer = {
+    answer: CutRecording = {
         "recording": out.name,
         "path": str(out.resolve()),
         "of": path.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -17,6 +18,18 @@ from kitchensync.shell.answer import Answer, answers, size_words
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder, output
+
+if TYPE_CHECKING:
+    from kitchensync.exports.mcap_file import McapExport
+
+
+class McapExports(TypedDict):
+    """The object `export-mcap/1`."""
+
+    status: str
+    recordings: list[McapExport]
+    left_out: dict[str, str]
+    "Recording: why it is not exported."
 
 
 @click.command()
@@ -33,7 +46,7 @@ from kitchensync.storage.options.output_options import OutputFolder, output
 def mcap(
     paths: tuple[Path, ...], out: Path, force: bool, depth_as_stored: bool,
     start: float | None, end: float | None, step: int | None, streams: str | None,
-) -> Answer:  # fmt: skip
+) -> Answer[McapExports]:  # fmt: skip
     """Write each recording as one MCAP file, `<recording>.mcap`, with Foxglove's schemas.
 
     A topic `/<device>/<stream>` has one message for each stored packet. Video is not decoded and begins at a key
@@ -61,5 +74,5 @@ def mcap(
     count, size = sum(sum(file["messages"].values()) for file in made), sum(file["bytes"] for file in made)
     status = export_status(made, without)
     summary = f"{status}  {count:,} messages, {size_words(size)}, in {out}"
-    answer = {"status": status, "recordings": made, "left_out": without}
+    answer: McapExports = {"status": status, "recordings": made, "left_out": without}
     return Answer(answer, lambda _: click.echo(summary), left_out_lines(made, without))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Literal, NotRequired, TypedDict, TypeVar
 
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.storage.copies.derived import keeps, stamps_of
@@ -18,6 +18,19 @@ NOT_READ = (
     *(f"{FOLDER}/{kind}-" for kind in JUDGED if kind != "errors"),
 )
 """Prefixes of paths in a recording that no export contains."""
+
+
+class ExportedRecording(TypedDict):
+    """What every export states of a recording."""
+
+    recording: str
+    left_out: dict[str, str]
+    "Stream: why it is not exported."
+    was_there: NotRequired[Literal[True]]
+    "An earlier export with the same sources is kept."
+
+
+Stored = TypeVar("Stored", bound=ExportedRecording)
 
 
 class MadeOfOther(OutputRefused):
@@ -35,14 +48,15 @@ def source_digest(recording: OpenedRecording, *options: object) -> str:
     return hashlib.sha256(repr((version("kitchensync"), options, sources)).encode()).hexdigest()
 
 
-def keep_existing(answer: dict[str, Any] | None, path: Path, *, exists: bool) -> dict[str, Any] | None:
+def keep_existing(answer: Stored | None, path: Path, *, exists: bool) -> Stored | None:
     """Keep an existing export with the same sources and return its answer, or None if there is no export.
 
     `answer` is the answer that the existing export has stored, None if its sources are others. Raises MadeOfOther.
     """
     if answer is not None:
         keeps(path)
-        return answer | {"was_there": True}
+        answer["was_there"] = True
+        return answer
     if exists:
         raise MadeOfOther(path)
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -18,6 +19,18 @@ from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder, output
 
+if TYPE_CHECKING:
+    from kitchensync.exports.recording_tables import TablesOfRecording
+
+
+class TableExports(TypedDict):
+    """The object `export-tables/1`."""
+
+    status: str
+    recordings: list[TablesOfRecording]
+    left_out: dict[str, str]
+    "Recording: why it is not exported."
+
 
 @click.command()
 @click.argument("paths", metavar="PATH...", type=GivenRecording(usable=True), nargs=-1, required=True)
@@ -28,7 +41,7 @@ from kitchensync.storage.options.output_options import OutputFolder, output
 def tables(
     paths: tuple[Path, ...], out: Path, force: bool, with_csv: bool,
     start: float | None, end: float | None, step: int | None, streams: str | None,
-) -> Answer:  # fmt: skip
+) -> Answer[TableExports]:  # fmt: skip
     """Write motion, poses, hands, gaze, declared records, steps, errors and events as Parquet, one file per stream.
 
     The files are `<recording>/<stream>.parquet`. Every row has session_s, host_ns (CLOCK_MONOTONIC of the capture
@@ -51,5 +64,5 @@ def tables(
     written = [table for export in made for table in export["tables"].values()]
     summary = f"{len(written)} tables, {sum(table['rows'] for table in written):,} rows, in {out}"
     status = export_status(made, without)
-    answer = {"status": status, "recordings": made, "left_out": without}
+    answer: TableExports = {"status": status, "recordings": made, "left_out": without}
     return Answer(answer, lambda _: click.echo(f"{status}  {summary}"), left_out_lines(made, without))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from kitchensync.exports.export_state import MadeOfOther
+from kitchensync.exports.export_state import ExportedRecording, MadeOfOther
 from kitchensync.reader.opened_recording import OpenedRecording
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.consent import Purpose
@@ -126,14 +126,14 @@ def recordings_of(paths: Iterable[Path]) -> list[Path]:
     return recordings
 
 
-def export_status(made: list[dict[str, Any]], without: dict[str, str]) -> str:
+def export_status(made: Sequence[ExportedRecording], without: dict[str, str]) -> str:
     """Return WARN if data is missing that the format could have held, else PASS."""
     reasons = [why for export in made for why in export["left_out"].values()]
     is_complete = all(why == NO_TABLE or why.startswith(NOTHING_HERE) for why in reasons)
     return "PASS" if is_complete and not without else "WARN"
 
 
-def left_out_lines(made: list[dict[str, Any]], without: dict[str, str]) -> list[str]:
+def left_out_lines(made: Sequence[ExportedRecording], without: dict[str, str]) -> list[str]:
     """Return a line for each stream that was left out, and for each recording that was left out."""
     lines = [
         f"{export['recording']} {name} left out: {why}"

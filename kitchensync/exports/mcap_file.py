@@ -17,8 +17,13 @@ from foxglove.mcap import MCAPCompression, MCAPWriteOptions
 from mcap.exceptions import McapError
 from mcap.reader import make_reader
 
-from kitchensync.exports.export_state import keep_existing, source_digest
-from kitchensync.exports.exported_span import NOTHING_HERE, ExportChoice, ExportedSpan, Progress
+from kitchensync.exports.export_state import ExportedRecording, keep_existing, source_digest
+from kitchensync.exports.exported_span import (
+    NOTHING_HERE,
+    ExportChoice,
+    ExportedSpan,
+    Progress,
+)
 from kitchensync.exports.mcap_pieces import (
     McapChannels,
     Piece,
@@ -54,6 +59,21 @@ BEYOND_NS = 60 * KNOTS_NS
 """Time that the clock conversion covers before and after the headset's packets, for videos and touches."""
 
 
+class McapContents(ExportedRecording):
+    """What a file states of itself."""
+
+    span_s: list[float | None]
+    messages: dict[str, int]
+    topics: list[str]
+
+
+class McapExport(McapContents):
+    """One file."""
+
+    file: str
+    bytes: int
+
+
 def write_mcap(
     recording: OpenedRecording,
     out: Path,
@@ -62,7 +82,7 @@ def write_mcap(
     tell: Progress,
     *,
     force: bool = False,
-) -> dict[str, Any]:
+) -> McapExport:
     """Write a recording as MCAP; return topics, messages and what was left out, with the reasons.
 
     One packet of each stream is in memory at a time, and all poses and hands. Raises OutputRefused, and the errors of
@@ -74,7 +94,7 @@ def write_mcap(
     span, names = choice.span(recording), choice.names(recording)
     source = source_digest(recording, choice, depth_as_stored)
     if not force and (before := keep_existing(_stored(out, source), out, exists=out.is_file())):
-        return before | {"file": str(out), "bytes": out.stat().st_size}
+        return {**before, "file": str(out), "bytes": out.stat().st_size}
     check_output(out, force=force)
     context = foxglove.Context()
     channels, counts, without = McapChannels(context), dict[str, int](), dict[str, str]()
@@ -98,7 +118,7 @@ def write_mcap(
         without |= dict.fromkeys(empty, _why_empty(recording, span))
         if without:
             file.write_metadata("left_out", without)
-        answer = {
+        answer: McapContents = {
             "recording": recording.id,
             "span_s": span.as_json,
             "messages": counts,
@@ -106,7 +126,7 @@ def write_mcap(
             "left_out": without,
         }
         file.write_metadata(EXPORT, {"made_of": source, "told": json.dumps(answer)})
-    return answer | {"file": str(out), "bytes": out.stat().st_size}
+    return {**answer, "file": str(out), "bytes": out.stat().st_size}
 
 
 def _why_empty(recording: OpenedRecording, span: ExportedSpan) -> str:
@@ -121,14 +141,14 @@ def _why_empty(recording: OpenedRecording, span: ExportedSpan) -> str:
     return why
 
 
-def _stored(path: Path, source: str) -> dict[str, Any] | None:
+def _stored(path: Path, source: str) -> McapContents | None:
     """Return the answer that a file has stored, if its sources are the same; None otherwise."""
 
     try:
         with path.open("rb") as file:
             records = {record.name: record.metadata for record in make_reader(file).iter_metadata()}
         stored = records[EXPORT]
-        answer: dict[str, Any] = json.loads(stored["told"])
+        answer: McapContents = json.loads(stored["told"])
         return answer if stored["made_of"] == source else None
     except (OSError, McapError, KeyError, ValueError, struct.error):
         return None

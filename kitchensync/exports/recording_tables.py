@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,14 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
-from kitchensync.exports.export_state import keep_existing, source_digest
-from kitchensync.exports.exported_span import NO_TABLE, NOT_DECLARED, ExportChoice, ExportedSpan, Progress
+from kitchensync.exports.export_state import ExportedRecording, keep_existing, source_digest
+from kitchensync.exports.exported_span import (
+    NO_TABLE,
+    NOT_DECLARED,
+    ExportChoice,
+    ExportedSpan,
+    Progress,
+)
 from kitchensync.operations.error_rows import ERROR_COLUMNS, time_of
 from kitchensync.reader.body_streams import GazeStream, HandStream, HeadStream
 from kitchensync.reader.film_streams import FilmStream
@@ -179,6 +185,24 @@ def _gaze(stream: GazeStream, rows: Int64) -> Columns:
     return origin | {f"direction_{axis}": stream.direction[rows, k] for k, axis in enumerate("xyz")}
 
 
+class ExportedTable(TypedDict):
+    """One table of a recording."""
+
+    rows: int
+    files: list[str]
+
+
+class TablesOfRecording(ExportedRecording):
+    """The file about.json."""
+
+    schema: str
+    made_of: str
+    "Hash of the recording and the options."
+    span_s: list[float | None]
+    tables: dict[str, ExportedTable]
+    bytes: dict[str, int]
+
+
 def write_tables(
     recording: OpenedRecording,
     out: Path,
@@ -187,7 +211,7 @@ def write_tables(
     tell: Progress,
     *,
     force: bool = False,
-) -> dict[str, Any]:
+) -> TablesOfRecording:
     """Write `<stream>.<form>` of each table into a new folder, and return its about.json.
 
     Raises OutputRefused, NoSuchSpan, UnknownStream, and the errors of reading.
@@ -200,7 +224,7 @@ def write_tables(
     event_tables = dict(_event_tables(recording, span, without))
     if not any(map(len, (*(table.numbers for table in tables), *event_tables.values()))):
         span.check_inside(recording)
-    written: dict[str, Any] = {}
+    written: dict[str, ExportedTable] = {}
     with written_folder(out, proof=ABOUT, force=force) as folder:
         for number, table in enumerate(tables):
             tell(number, len(tables), table.name)
@@ -208,7 +232,7 @@ def write_tables(
             written[table.name] = {"rows": len(table.numbers), "files": files}
         for name, rows in event_tables.items():
             written[name] = {"rows": len(rows), "files": _write(folder, name, partial(iter, [rows]), forms)}
-        about = {
+        about: TablesOfRecording = {
             "schema": SCHEMA,
             "recording": recording.id,
             "made_of": source,
@@ -221,10 +245,10 @@ def write_tables(
     return about
 
 
-def _stored(folder: Path, source: str) -> dict[str, Any] | None:
+def _stored(folder: Path, source: str) -> TablesOfRecording | None:
     """Return about.json of complete tables with the same sources; None otherwise."""
     try:
-        about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        about: TablesOfRecording = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         sizes = {path: size for path, (size, _) in stamps_of(folder).items() if path != ABOUT}
         return about if about["made_of"] == source and about["bytes"] == sizes else None
     except (OSError, ValueError, KeyError, TypeError):

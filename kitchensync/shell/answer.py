@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Generic
 
 import click
+from typing_extensions import TypeVar
 
 from kitchensync.shell.terminal import shown
 
@@ -17,13 +19,17 @@ SCHEMA = "schema"
 """Attribute of a command's function: what its JSON object is called."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a command found out."""
+Shape = TypeVar("Shape", default=Any)
+"""Type of a result: a TypedDict, dataclass or named tuple, from which `docs/reference/answers.md` is made."""
 
-    said: Mapping[str, Any]
-    "The JSON object."
-    show: Callable[[Any], object]
+
+@dataclass(frozen=True)
+class Answer(Generic[Shape]):
+    """The result of a command."""
+
+    said: Shape
+    "The JSON object, or a dataclass or named tuple whose fields are its keys."
+    show: Callable[[Shape], object]
     "Prints the same for people; it gets `said`."
     trouble: Sequence[str] = ()
     "A line each on stderr, with `--json` too."
@@ -43,7 +49,8 @@ def answers(schema: str, *, is_bare: bool = False) -> Callable[[Callable[..., An
         def answering(*arguments: Any, as_json: bool, **given: Any) -> None:
             answer = command(*arguments, **given)
             if as_json:
-                click.echo(json.dumps(answer.said if is_bare else {SCHEMA: schema, **answer.said}))
+                found = _plain(answer.said)
+                click.echo(json.dumps(found if is_bare else {SCHEMA: schema, **found}))
             else:
                 answer.show(answer.said)
             for line in answer.trouble:
@@ -56,6 +63,19 @@ def answers(schema: str, *, is_bare: bool = False) -> Callable[[Callable[..., An
         return click.option("--json", "as_json", is_flag=True, help=words)(answering)
 
     return declare
+
+
+def _plain(value: Any) -> Any:
+    """Return a result as JSON has it; paths become texts."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: _plain(item) for name, item in value._asdict().items()}
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 def say(line: str) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from rich.markup import escape
@@ -22,6 +21,32 @@ from kitchensync.storage.options.output_options import output_file
 
 if TYPE_CHECKING:
     import rich.table
+
+    from kitchensync.capture.camera.fetch import Fetched
+    from kitchensync.sensors.gopro.control.open_camera import AnnouncedCamera
+    from kitchensync.sensors.gopro.mp4.join import Joined
+
+
+class DiscoveredCameras(NamedTuple):
+    """The object `gopro-discover/1`."""
+
+    cameras: list[AnnouncedCamera]
+
+
+class RememberedCamera(NamedTuple):
+    """The object `gopro-remember/1`."""
+
+    camera: str
+    "Its address, `cohn:NAME`."
+    path: Path
+    "The private file."
+
+
+class FetchedVideos(NamedTuple):
+    """The object `gopro-fetch/1`."""
+
+    takes: list[Fetched]
+
 
 COMMANDS: Table = {
     "inspect": ("capture.commands.gopro:inspect_file", "Show what a camera file contains."),
@@ -76,7 +101,7 @@ def inspect_file(file: Path) -> Answer:
 @click.command("discover")
 @click.option("--seconds", default=5.0, show_default=True, help="How many seconds to listen.")
 @answers("gopro-discover/1")
-def discover_cameras(seconds: float) -> Answer:
+def discover_cameras(seconds: float) -> Answer[DiscoveredCameras]:
     """List the cameras that announce themselves on USB and on the network.
 
     \b
@@ -85,13 +110,13 @@ def discover_cameras(seconds: float) -> Answer:
     """
     from kitchensync.sensors.gopro.control.open_camera import discover
 
-    return Answer({"cameras": [camera._asdict() for camera in discover(seconds)]}, _show_cameras)
+    return Answer(DiscoveredCameras(discover(seconds)), _show_cameras)
 
 
-def _show_cameras(answer: dict[str, Any]) -> None:
-    for camera in answer["cameras"]:
-        click.echo(f"usb:{camera['serial']}  {camera['address']}:{camera['port']}")
-    if not answer["cameras"]:
+def _show_cameras(discovered: DiscoveredCameras) -> None:
+    for camera in discovered.cameras:
+        click.echo(f"usb:{camera.serial}  {camera.address}:{camera.port}")
+    if not discovered.cameras:
         click.echo("no camera was discovered; over USB give its serial number: usb:SERIAL")
 
 
@@ -107,7 +132,9 @@ def _show_cameras(answer: dict[str, Any]) -> None:
 )
 @click.option("--password", prompt=True, hide_input=True, help="Asked for when not given.")
 @answers("gopro-remember/1")
-def remember(name: str, address: str, username: str, certificate: Path, password: str) -> Answer:
+def remember(
+    name: str, address: str, username: str, certificate: Path, password: str
+) -> Answer[RememberedCamera]:
     """Store the address and password of a camera on the home network, as cohn:NAME, in a private file (0600).
 
     The camera gives address, name, password and certificate out when it joins the network (GoPro's app or SDK).
@@ -119,8 +146,9 @@ def remember(name: str, address: str, username: str, certificate: Path, password
     path = write_credentials(
         name, address=address, username=username, password=password, certificate=certificate.read_text()
     )
-    answer = {"camera": f"cohn:{name}", "path": str(path)}
-    return Answer(answer, lambda _: click.echo(f"cohn:{name} is stored in {path}"))
+    return Answer(
+        RememberedCamera(f"cohn:{name}", path), lambda _: click.echo(f"cohn:{name} is stored in {path}")
+    )
 
 
 def _show(file: Path, described: dict[str, Any]) -> None:
@@ -187,7 +215,7 @@ def _table(streams: dict[str, dict[str, Any]]) -> rich.table.Table:
 @output_file("target", "--out", "-o", required=True, help="The new MP4.")
 @click.option("--strip-location", is_flag=True, help="Leave no GPS record, place or serial number in it.")
 @answers("gopro-join/1")
-def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_location: bool) -> Answer:
+def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_location: bool) -> Answer[Joined]:
     """Join the chapters of one recording into one MP4 without re-encoding, keeping every track.
 
     One FILE means all its chapters in the same folder; several are joined in the order given.
@@ -205,15 +233,14 @@ def join_files(files: tuple[Path, ...], target: Path, force: bool, strip_locatio
         check_no_pauses_in(chapter.path)
     paths = [chapter.path for chapter in clip.chapters]
     will_write(target)
-    joined = join(paths, target, strip_location=strip_location, replace=force)
-    return Answer({**joined._asdict(), "path": str(joined.path)}, _show_joined)
+    return Answer(join(paths, target, strip_location=strip_location, replace=force), _show_joined)
 
 
-def _show_joined(joined: dict[str, Any]) -> None:
-    chapters = f"{len(joined['chapters'])} chapters, {joined['frames']} frames"
-    click.echo(f"{joined['path']}: {chapters}, {joined['bytes']} bytes")
-    if joined["stripped"]:
-        click.echo(f"removed: {', '.join(joined['stripped'])}")
+def _show_joined(joined: Joined) -> None:
+    chapters = f"{len(joined.chapters)} chapters, {joined.frames} frames"
+    click.echo(f"{joined.path}: {chapters}, {joined.bytes} bytes")
+    if joined.stripped:
+        click.echo(f"removed: {', '.join(joined.stripped)}")
 
 
 @click.command("fetch")
@@ -230,7 +257,9 @@ def _show_joined(joined: dict[str, Any]) -> None:
     help="Present address of a camera; may be repeated.",
 )
 @answers("gopro-fetch/1")
-def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, str], ...]) -> Answer:
+def fetch(
+    path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, str], ...]
+) -> Answer[FetchedVideos]:
     """Download from the cameras the files of the recording PATH, or of all recordings in the folder PATH.
 
     An interrupted download is resumed. A camera that is still recording is stopped first, unless it records for a
@@ -255,12 +284,12 @@ def fetch(path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, 
             else:
                 takes.append(take)
     failed = [f"{take.recording}/{take.device}: {take.problem}" for take in takes if take.problem]
-    return Answer({"takes": [asdict(take) for take in takes]}, _show_fetched, failed, failed=bool(failed))
+    return Answer(FetchedVideos(takes), _show_fetched, failed, failed=bool(failed))
 
 
-def _show_fetched(answer: dict[str, Any]) -> None:
-    for take in answer["takes"]:
-        files = ", ".join(take["files"] + take["proxies"]) or "nothing to fetch"
-        click.echo(f"{take['recording']}/{take['device']}: {'not fetched' if take['problem'] else files}")
-    if not answer["takes"]:
+def _show_fetched(fetched: FetchedVideos) -> None:
+    for take in fetched.takes:
+        files = ", ".join([*take.files, *take.proxies]) or "nothing to fetch"
+        click.echo(f"{take.recording}/{take.device}: {'not fetched' if take.problem else files}")
+    if not fetched.takes:
         click.echo("nothing is pending")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import click
 
@@ -48,10 +49,19 @@ FIELDS = {"node": WRONG, "categories": [4], "description": "torn bread"}
 """The error of technique in the log."""
 
 
+class MadeSample(NamedTuple):
+    """The object `sample/1`."""
+
+    recording: str
+    path: Path
+    seconds: float
+    bytes: int
+
+
 @click.command()
 @click.argument("out", metavar="DIR", type=OutputFolder())
 @answers("sample/1")
-def sample(out: Path) -> Answer:
+def sample(out: Path) -> Answer[MadeSample]:
     """Make a small recording of the virtual kitchen for trying things out: 20 seconds in about 5 MB.
 
     It has the front camera (424x240), gyroscope, head, hands and gaze of a headset, the video of a camera, and
@@ -65,8 +75,10 @@ def sample(out: Path) -> Answer:
     with written_folder(out, proof=MANIFEST) as part:
         _make(part, out.name)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
-    answer = {"recording": out.name, "path": str(out), "seconds": SECONDS, "bytes": size}
-    return Answer(answer, lambda _: click.echo(f"{out.name}: {SECONDS} s, {size_words(size)}, in {out}"))
+    return Answer(
+        MadeSample(out.name, out, SECONDS, size),
+        lambda _: click.echo(f"{out.name}: {SECONDS} s, {size_words(size)}, in {out}"),
+    )
 
 
 def _make(part: Path, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -18,6 +19,25 @@ MESSAGES = {
     "swap": "a battery or card is being changed: gaps from now on get the cause `device_swap`",
     "swapped": "the change is done",
 }
+
+
+class StoppedRecording(NamedTuple):
+    """The object `stop/1`."""
+
+    recording: str
+    path: Path
+    films_awaited: list[str]
+    "Cameras whose videos are still downloading."
+
+
+class SentEvent(NamedTuple):
+    """The object `mark/1`."""
+
+    recording: str
+    kind: str
+    "mark, pause, resume, swap or swapped."
+    host_ns: int
+    "Time of the event, CLOCK_MONOTONIC of the capture computer."
 
 
 only_in_data = click.option(
@@ -35,7 +55,9 @@ only_in_data = click.option(
     help="Do not wait for videos: they stay on the cards for `kitchensync gopro fetch --pending`.",
 )
 @answers("stop/1")
-def stop(recording: str | None, data: Path | None, abort: str | None, leave_films: bool) -> Answer:
+def stop(
+    recording: str | None, data: Path | None, abort: str | None, leave_films: bool
+) -> Answer[StoppedRecording]:
     """Stop the recording ID; return when every packet is accounted for.
 
     Without ID it asks for one on a terminal; without a terminal it lists the running recordings and stops none.
@@ -61,8 +83,7 @@ def stop(recording: str | None, data: Path | None, abort: str | None, leave_film
         ask(endpoint, "leave_films")
     cameras = state["cameras"].items()
     awaited = [camera for camera, facts in cameras if facts["state"] not in ("done", "pending")]
-    answer = {"recording": name, "path": str(path), "films_awaited": [] if leave_films else awaited}
-    return Answer(answer, _show_stopped)
+    return Answer(StoppedRecording(name, path, [] if leave_films else awaited), _show_stopped)
 
 
 def _ask_which(data: Path | None) -> str | None:
@@ -93,11 +114,10 @@ def _place_and_age(endpoint: Path) -> str:
     return f"{(ask(endpoint, 'state') or {}).get('path', 'it does not answer')}, for {minutes:.0f} min"
 
 
-def _show_stopped(answer: dict[str, object]) -> None:
-    cameras = answer["films_awaited"]
-    assert isinstance(cameras, list)
-    videos = f"; the videos of {', '.join(cameras)} are downloading" if cameras else ""
-    click.echo(f"{answer['recording']} is stopped and its ledger closed{videos}")
+def _show_stopped(stopped: StoppedRecording) -> None:
+    cameras = ", ".join(stopped.films_awaited)
+    videos = f"; the videos of {cameras} are downloading" if cameras else ""
+    click.echo(f"{stopped.recording} is stopped and its ledger closed{videos}")
 
 
 @click.command()
@@ -106,7 +126,7 @@ def _show_stopped(answer: dict[str, object]) -> None:
 @click.option("--swap", "kind", flag_value="swap", help="A battery or card is being changed from now on.")
 @click.option("--swapped", "kind", flag_value="swapped", help="The change is done.")
 @answers("mark/1")
-def mark(recording: str, text: str, kind: str | None) -> Answer:
+def mark(recording: str, text: str, kind: str | None) -> Answer[SentEvent]:
     """Mark this moment of the running recording ID, with an optional TEXT; it is kept in its events.
 
     \b
@@ -119,7 +139,7 @@ def mark(recording: str, text: str, kind: str | None) -> Answer:
 @click.command()
 @click.argument("recording", metavar="[ID]", required=False)
 @answers("mark/1")
-def pause(recording: str | None) -> Answer:
+def pause(recording: str | None) -> Answer[SentEvent]:
     """Begin a privacy pause of the recording ID, or of the only one that runs: nothing of it is shown.
 
     \b
@@ -132,7 +152,7 @@ def pause(recording: str | None) -> Answer:
 @click.command()
 @click.argument("recording", metavar="[ID]", required=False)
 @answers("mark/1")
-def resume(recording: str | None) -> Answer:
+def resume(recording: str | None) -> Answer[SentEvent]:
     """End the privacy pause of the recording ID, or of the only one that runs.
 
     \b
@@ -142,7 +162,7 @@ def resume(recording: str | None) -> Answer:
     return _send(recording, "resume")
 
 
-def _send(recording: str | None, kind: str, text: str = "") -> Answer:
+def _send(recording: str | None, kind: str, text: str = "") -> Answer[SentEvent]:
     """Send an event to a running recording. Raises NotRunning, click.UsageError."""
     from kitchensync.capture.session.control import MAX_TEXT_LENGTH, ask, find
 
@@ -152,5 +172,5 @@ def _send(recording: str | None, kind: str, text: str = "") -> Answer:
     state = ask(endpoint, kind, text)
     if state is None or state["stop_asked"]:
         raise NotRunning(name, [])
-    answer = {"recording": name, "kind": kind, "host_ns": state["host_ns"]}
-    return Answer(answer, lambda _: click.echo(f"{name}: {MESSAGES[kind]}"))
+    sent = SentEvent(name, kind, state["host_ns"])
+    return Answer(sent, lambda _: click.echo(f"{name}: {MESSAGES[kind]}"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 from uuid import uuid4
 
 import numpy as np
@@ -95,7 +95,14 @@ class _Part:
         return all_but(self.inside[0] - MOTION_NS, self.inside[1] + MOTION_NS)
 
 
-def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> dict[str, Any]:
+class CutContents(TypedDict):
+    """Packets by stream, and videos, of a part."""
+
+    packets: dict[str, int]
+    films: list[str]
+
+
+def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> CutContents:
     """Write a span of session seconds of a recording into an empty folder, as recording `as_id`.
 
     Infinite ends cut nothing off. What readers show of the span stays as it is, with the pictures it hangs on;
