@@ -169,7 +169,7 @@ class Station:
 
     def room(self) -> list[dict[str, Any]]:
         """Return the views of all recordings that run on this computer, in any folder."""
-        return self._monitor.views()
+        return [{**view} for view in self._monitor.views()]
 
     def report(self, recording: str) -> dict[str, Any]:
         """Return the state of a recording: `health`, `reasons`, `cook`, `alarm`, and its time `host_ns`.
@@ -211,7 +211,8 @@ class Station:
     def live(self, recording: str) -> dict[str, Any] | None:
         """Return the view of a recording as in `kitchensync top`, None if it does not run."""
         endpoint = self._endpoint(recording)
-        return self._monitor.view(endpoint) if endpoint.parent.exists() else None
+        view = self._monitor.view(endpoint) if endpoint.parent.exists() else None
+        return None if view is None else {**view}
 
     def _state(self, recording: str) -> dict[str, Any] | None:
         endpoint = self._endpoint(recording)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from rich.live import Live
@@ -21,8 +21,17 @@ from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.end_signals import ending_at_signals
 from kitchensync.shell.terminal import console, live
 
+if TYPE_CHECKING:
+    from kitchensync.capture.monitor.monitor import RecordingView
+
 LOOK_S = 0.5
 ONCE_MS = 3000
+
+
+class RunningRecordings(NamedTuple):
+    """The object `top/1`."""
+
+    recordings: list[RecordingView]
 
 
 @click.command()
@@ -36,7 +45,9 @@ ONCE_MS = 3000
     help="Also answer http://127.0.0.1:PORT/metrics for Prometheus; 0 takes a free port.",
 )
 @answers("top/1")
-def top(recording: str | None, data: Path | None, once: bool, metrics_port: int | None) -> Answer:
+def top(
+    recording: str | None, data: Path | None, once: bool, metrics_port: int | None
+) -> Answer[RunningRecordings]:
     """Show the state of running recordings: all of this user's, those of a data folder, or the recording ID.
 
     Problems come first, with what to do. A recording whose recorder has not answered for 3 s is `unknown`.
@@ -54,16 +65,16 @@ def top(recording: str | None, data: Path | None, once: bool, metrics_port: int 
         raise NotRunning(recording, [view["recording"] for view in monitor.views(data=data)])
     as_json = bool(click.get_current_context().params.get("as_json"))
     if once or as_json:
-        return Answer({"recordings": views}, _show_once)
+        return Answer(RunningRecordings(views), _show_once)
     _follow(partial(monitor.views, recording, data), metrics_port)
-    return Answer({"recordings": []}, lambda _: None)
+    return Answer(RunningRecordings([]), lambda _: None)
 
 
-def _show_once(answer: dict[str, Any]) -> None:
-    console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(answer["recordings"]))
+def _show_once(running: RunningRecordings) -> None:
+    console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(running.recordings))
 
 
-def _follow(look: Callable[[], list[dict[str, Any]]], metrics_port: int | None) -> None:
+def _follow(look: Callable[[], list[RecordingView]], metrics_port: int | None) -> None:
     ending, newest = threading.Event(), look()
     display = Live(screen(newest), console=console(), auto_refresh=False)
     with (
@@ -77,7 +88,7 @@ def _follow(look: Callable[[], list[dict[str, Any]]], metrics_port: int | None) 
 
 
 @contextlib.contextmanager
-def _metrics(port: int | None, newest: Callable[[], list[dict[str, Any]]]) -> Iterator[None]:
+def _metrics(port: int | None, newest: Callable[[], list[RecordingView]]) -> Iterator[None]:
     """Serve /metrics while the block runs, if a port was given."""
     if port is None:
         yield

@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from kitchensync.capture.monitor.monitor import RecordingView
 
 LOOPBACK = "127.0.0.1"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -51,7 +54,7 @@ _STREAM = {
 }
 
 
-def metrics_text(recordings: list[dict[str, Any]]) -> str:
+def metrics_text(recordings: list[RecordingView]) -> str:
     """Return the recordings of `RecordingMonitor.views` as Prometheus text format 0.0.4."""
     samples = [sample for recording in recordings for sample in _samples(recording)]
     lines = []
@@ -61,7 +64,7 @@ def metrics_text(recordings: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _samples(view: dict[str, Any]) -> Iterator[Sample]:
+def _samples(view: RecordingView) -> Iterator[Sample]:
     """Yield the samples of one recording; unknown values are absent."""
     recording = {"recording": str(view["recording"])}
     yield "healthy", recording, float(view["health"] == "recording")
@@ -72,15 +75,15 @@ def _samples(view: dict[str, Any]) -> Iterator[Sample]:
             yield name, recording | labels, float(value)
 
 
-def _values(view: dict[str, Any]) -> Iterator[tuple[str, dict[str, str], Any]]:
+def _values(view: RecordingView) -> Iterator[tuple[str, dict[str, str], Any]]:
     yield "news_age_seconds", {}, view["news_s"]
     yield "restarts_total", {}, view.get("restarts")
     for stream, facts in view.get("streams", {}).items():
         for name, key in _STREAM.items():
-            yield name, {"stream": stream}, facts[key]
-    for camera, facts in view.get("cameras", {}).items():
-        yield "camera_battery_percent", {"camera": camera}, facts["battery_percent"]
-        yield "camera_minutes_left", {"camera": camera}, facts["minutes_left"]
+            yield name, {"stream": stream}, cast("dict[str, Any]", facts)[key]
+    for camera, status in view.get("cameras", {}).items():
+        yield "camera_battery_percent", {"camera": camera}, status["battery_percent"]
+        yield "camera_minutes_left", {"camera": camera}, status["minutes_left"]
     disk = view.get("disk", {})
     yield "disk_free_bytes", {}, disk.get("free_bytes")
     yield "disk_minutes_left", {}, disk.get("minutes_left")
@@ -88,10 +91,10 @@ def _values(view: dict[str, Any]) -> Iterator[tuple[str, dict[str, str], Any]]:
         labels = {"store": store["target"]}
         yield "store_files_left", labels, store["files"] - store["files_done"]
         yield "store_bytes_left", labels, store["bytes"] - store["bytes_safe"]
-    for process, facts in view.get("processes", {}).items():
-        yield "clock_probes_total", {"process": process}, facts.get("probes")
-        yield "process_cpu_share", {"process": process}, facts["cpu_share"]
-        yield "process_memory_bytes", {"process": process}, facts["memory_bytes"]
+    for process, use in view.get("processes", {}).items():
+        yield "clock_probes_total", {"process": process}, use["probes"]
+        yield "process_cpu_share", {"process": process}, use["cpu_share"]
+        yield "process_memory_bytes", {"process": process}, use["memory_bytes"]
 
 
 def _line(name: str, labels: dict[str, str], value: float) -> str:

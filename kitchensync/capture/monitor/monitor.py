@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from kitchensync.capture.monitor.live_findings import UNKNOWN, findings_in, health_of, stream_facts
 from kitchensync.capture.plan import is_running, runtime_root
@@ -39,14 +39,22 @@ def process_use(pid: int, proc: Path = Path("/proc")) -> ProcessUse | None:
     return ProcessUse(cpu_s, up_s - int(fields[_START]) / TICK_HZ, int(fields[_PAGES]) * PAGE_BYTES)
 
 
+class CpuUse(TypedDict):
+    """Use of a process."""
+
+    cpu_share: float | None
+    "1.0 is one core."
+    memory_bytes: int | None
+
+
 class CpuMeter:
     """Measures the share of a core that processes use, since the last call, at first since their start."""
 
     def __init__(self) -> None:
         self._before: dict[int, ProcessUse] = {}
 
-    def use_of(self, pid: int) -> dict[str, float | int | None]:
-        """Return `cpu_share` (1.0 is one core) and `memory_bytes` of a process; both None if it has ended."""
+    def use_of(self, pid: int) -> CpuUse:
+        """Return the use of a process; both values are None if it has ended."""
         now = process_use(pid)
         if now is None:
             self._before.pop(pid, None)
@@ -69,6 +77,54 @@ STREAM_KEYS = (
 """Facts of each stream in a view."""
 
 
+class StreamView(TypedDict):
+    """One stream of a running recording."""
+
+    state: str | None
+    received: int | None
+    stored: int | None
+    waiting: int
+    "Packets that are not on disk yet."
+    bytes: int | None
+    rate_hz: float
+    nominal_hz: float | None
+    adaptive: bool | None
+    silent_s: float
+    connections: int | None
+    losses: int | None
+    flagged: str | None
+    problem: str
+    rates_hz: list[float]
+
+
+class ProcessView(CpuUse):
+    """One process of a recorder."""
+
+    pid: int
+    probes: int | None
+    "Clock probes that a device answered."
+
+
+class RecordingView(TypedDict):
+    """One running recording; without an answer of its recorder only the first keys."""
+
+    recording: str
+    health: str
+    host_ns: int
+    news_s: float | None
+    "Age of the state."
+    findings: list[dict[str, str]]
+    path: NotRequired[str]
+    waiting_for: NotRequired[list[str]]
+    ledger_closed: NotRequired[bool]
+    streams: NotRequired[dict[str, StreamView]]
+    cameras: NotRequired[dict[str, dict[str, Any]]]
+    disk: NotRequired[dict[str, Any]]
+    stores: NotRequired[list[dict[str, Any]]]
+    processes: NotRequired[dict[str, ProcessView]]
+    restarts: NotRequired[int]
+
+
 class RecordingMonitor:
     """Views of the running recordings; remembers earlier states, rates and CPU times."""
 
@@ -76,12 +132,12 @@ class RecordingMonitor:
         self._cpu = CpuMeter()
         self._states: dict[Path, dict[str, Any]] = {}
         self._rates: dict[tuple[Path, str], deque[float]] = {}
-        self._views: dict[Path, dict[str, Any]] = {}
+        self._views: dict[Path, RecordingView] = {}
         self._lock = threading.Lock()
 
     def views(
         self, recording: str | None = None, data: Path | None = None, *, wait_ms: int = ASK_MS
-    ) -> list[dict[str, Any]]:
+    ) -> list[RecordingView]:
         """Return the views of all running recordings, of those in a data folder, or of the named one.
 
         Each is given `wait_ms` to answer; without an answer its last state is judged again.
@@ -92,7 +148,7 @@ class RecordingMonitor:
             views = [view for view in views if "path" in view and is_in(view["path"], data)]
         return [view for view in views if recording in (None, view["recording"])]
 
-    def view(self, endpoint: Path, *, wait_ms: int = ASK_MS) -> dict[str, Any] | None:
+    def view(self, endpoint: Path, *, wait_ms: int = ASK_MS) -> RecordingView | None:
         """Return the view of the recording with this control socket, None if it does not run. Thread-safe."""
         with self._lock:
             view = self._views.get(endpoint)
@@ -111,7 +167,7 @@ class RecordingMonitor:
             self._views[endpoint] = self._view(endpoint, name, last)
             return self._views[endpoint]
 
-    def _view(self, endpoint: Path, name: str, state: dict[str, Any] | None) -> dict[str, Any]:
+    def _view(self, endpoint: Path, name: str, state: dict[str, Any] | None) -> RecordingView:
         """Return the view of one recording as in `top/1`; `health` is unknown without a state of the last 3 s."""
         now_ns = host_ns()
         if state is None:
@@ -140,16 +196,14 @@ class RecordingMonitor:
             "restarts": len(state["restarts"]),
         }
 
-    def _stream(
-        self, endpoint: Path, name: str, facts: dict[str, Any], state: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _stream(self, endpoint: Path, name: str, facts: dict[str, Any], state: dict[str, Any]) -> StreamView:
         heard = state["heard"].get(f"producer {name.partition('/')[0]}", {})
         facts = stream_facts(name, facts, heard.get("host_ns", state["host_ns"]))
         rates = self._rates.setdefault((endpoint, name), deque(maxlen=RATES_KEPT))
         rates.append(facts["rate_hz"])
-        return {key: facts.get(key) for key in STREAM_KEYS} | {"rates_hz": list(rates)}
+        return cast("StreamView", {key: facts.get(key) for key in STREAM_KEYS} | {"rates_hz": list(rates)})
 
-    def _processes(self, state: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    def _processes(self, state: dict[str, Any]) -> dict[str, ProcessView]:
         pids = {"recorder": state["pid"], **state["processes"]}
         heard = state["heard"]
         return {

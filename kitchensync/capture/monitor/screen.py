@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from kitchensync.shell.answer import size_words
+
+if TYPE_CHECKING:
+    from kitchensync.capture.monitor.monitor import RecordingView
 
 BARS = " ▁▂▃▄▅▆▇█"
 STYLES = {"recording": "bold green", "starting": "yellow", "stopping": "yellow"}
@@ -24,14 +27,14 @@ def rate_line(rates_hz: Sequence[float], nominal_hz: float | None, width: int = 
     return "".join(BARS[min(round(rate / top * 8), 8)] for rate in rates_hz[-width:])
 
 
-def screen(recordings: list[dict[str, Any]]) -> RenderableType:
+def screen(recordings: list[RecordingView]) -> RenderableType:
     """Return all recordings for the terminal."""
     if not recordings:
         return Text("nothing is being recorded")
     return Group(*(part for view in recordings for part in _recording(view)))
 
 
-def _recording(view: dict[str, Any]) -> list[RenderableType]:
+def _recording(view: RecordingView) -> list[RenderableType]:
     style = STYLES.get(view["health"], "bold red")
     parts: list[RenderableType] = [Text.assemble(f"{view['recording']}  ", (view["health"], style))]
     if view["news_s"] is None or view["health"] == "unknown":
@@ -51,7 +54,7 @@ def _recording(view: dict[str, Any]) -> list[RenderableType]:
     return [*parts, Text("")]
 
 
-def _streams(view: dict[str, Any]) -> Table:
+def _streams(view: RecordingView) -> Table:
     table = Table("stream", "state", "packets/s", "nominal", "last", "packets", "not on disk", box=None)
     table.add_column("recent rates")
     severities = {finding["subject"]: finding["severity"] for finding in reversed(view["findings"])}
@@ -70,7 +73,7 @@ def _streams(view: dict[str, Any]) -> Table:
     return table
 
 
-def _cameras(view: dict[str, Any]) -> list[Text]:
+def _cameras(view: RecordingView) -> list[Text]:
     texts = {
         "battery_percent": "battery {} %",
         "minutes_left": "{:.0f} min on the card",
@@ -83,7 +86,7 @@ def _cameras(view: dict[str, Any]) -> list[Text]:
     return lines
 
 
-def _disk(view: dict[str, Any]) -> Text:
+def _disk(view: RecordingView) -> Text:
     disk = view["disk"]
     if not disk:
         return Text("disk: not checked yet")
@@ -91,7 +94,7 @@ def _disk(view: dict[str, Any]) -> Text:
     return Text(f"disk: {size_words(disk['free_bytes'])} free, {time_left} left")
 
 
-def _stores(view: dict[str, Any]) -> list[Text]:
+def _stores(view: RecordingView) -> list[Text]:
     return [
         Text(
             f"{store['target']}: {store['files_done']} of {store['files']} files copied, "
@@ -101,7 +104,7 @@ def _stores(view: dict[str, Any]) -> list[Text]:
     ]
 
 
-def _clocks(view: dict[str, Any]) -> list[Text]:
+def _clocks(view: RecordingView) -> list[Text]:
     return [
         Text(f"{name}: {facts['probes']} clock answers", style="dim")
         for name, facts in view["processes"].items()
@@ -109,10 +112,10 @@ def _clocks(view: dict[str, Any]) -> list[Text]:
     ]
 
 
-def _processes(view: dict[str, Any]) -> Text:
+def _processes(view: RecordingView) -> Text:
     used = [
         f"{name} {facts['cpu_share'] * 100:.0f} % {size_words(facts['memory_bytes'])}"
         for name, facts in view["processes"].items()
-        if facts["cpu_share"] is not None
+        if facts["cpu_share"] is not None and facts["memory_bytes"] is not None
     ]
     return Text("CPU and memory: " + ", ".join(used), style="dim")
