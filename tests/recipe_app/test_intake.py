@@ -110,7 +110,7 @@ def test_a_researcher_says_a_recipe_in_one_more_language(kitchen: Any) -> None:
     for wrong, said in (
         ({"lines": "nur eine"}, "1 lines for 2 steps"),
         ({"own": ""}, "two or three small letters"),
-        ({"own": "de"}, "is de itself"),
+        ({"own": "de"}, "is the recipe's own (de)"),
     ):
         answer = researcher.post(address, json={**body, **wrong})
         assert (answer.status_code, said in answer.json()["error"]) == (422, True), answer.text

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from cooked_recording import copied
-from distributed import LocalCluster
 from numbered_recording import FRAME_S, film_host_ns, write_numbered
 from small_recordings import FRAMES, HOST0_NS, SEED, write_film, write_manifest, write_shutter
 from typed_commands import answer
@@ -159,7 +158,7 @@ def test_a_manifest_from_elsewhere_with_odd_values_is_left_out(data: Path, key: 
         ("recipe", FROZEN | {"planned": "NaN"}, "planned"),
         ("recipe", {}, "order"),
         ("done", {"node": "2"}, "node"),
-        ("done", {}, "node is not there"),
+        ("done", {}, "node is missing"),
         ("error", {"error_id": "e", "fields": {"categories": [99]}}, "fields.categories.0"),
         ("undo", {"undoes": [[]]}, "undoes"),
     ],
@@ -256,25 +255,13 @@ def test_an_interrupted_release_goes_on_with_the_same_ids(
     assert run("release", "check", out)["status"] == "PASS"
 
 
-@pytest.mark.parametrize("by", ["processes", "a scheduler"])
-def test_several_workers_make_the_same_data_set(by: str, data: Path) -> None:
+def test_several_workers_make_the_same_data_set(data: Path) -> None:
     copied(data, "take2")
     table = data.parent / "table.json"
     given = ("--numbering", table, "--media", "360p,hololens")
     alone, together = data.parent / "alone" / "set", data.parent / "together" / "set"
     assert run("release", "captaincook4d", data, "--out", alone, *given, "--jobs", "1")["status"] == "PASS"
-    if by == "processes":
-        said = run("release", "captaincook4d", data, "--out", together, *given, "--jobs", "2")
-    else:
-        with LocalCluster(
-            n_workers=1,
-            threads_per_worker=2,
-            dashboard_address="127.0.0.1:0",
-            protocol="tcp",
-            host="127.0.0.1",
-        ) as cluster:
-            where = ("--scheduler", cluster.scheduler_address)
-            said = run("release", "captaincook4d", data, "--out", together, *given, *where)
+    said = run("release", "captaincook4d", data, "--out", together, *given, "--jobs", "2")
     assert [one["recording"] for one in said["recordings"]] == ["take1", "take2"]
     files = {path.relative_to(alone): path.read_bytes() for path in alone.rglob("*") if path.is_file()}
     assert len(files) > 20

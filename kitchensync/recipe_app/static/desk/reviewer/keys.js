@@ -41,6 +41,7 @@ export function keysOf(page) {
     if (!mark) return;
     const { end } = page.chosen, at = page.allowed(page.chosen, frame), by = at - frameOf(mark);
     const moved = { ...mark, [end]: at };
+    page.warning = "";
     if (isShort(moved)) warn(moved);
     marks.change({ ...moved, checked: isShort(moved) ? mark.checked.filter((one) => one !== end) : looked(mark, end) });
     if (film.loop) film.loop = film.loop.map((edge) => Math.min(film.frames - 1, Math.max(0, edge + by)));
