@@ -313,6 +313,7 @@ def test_a_planned_recovery_is_a_step_with_a_time_of_its_own(kitchen: Any, cooks
 
     def begun(node: int) -> None:
         page.locator(f'h1.current[data-node="{node}"]').wait_for()
+        page.get_by_role("button", name="Done", exact=True).wait_for()  # the step that waits is shown too
 
     def recovery(text: str) -> Any:
         card = page.locator("[data-recovery]", has_text=text)
