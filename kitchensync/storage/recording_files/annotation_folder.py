@@ -106,6 +106,11 @@ def read_annotations(recording: Path, name: str, schema: str) -> Content | None:
     return {key: value for key, value in content.items() if key != CHECK}
 
 
+def films_of(recording: Path) -> list[Content]:
+    """Return the videos exported for annotators, the newest last. Raises BadAnnotations, OSError."""
+    return list((read_annotations(recording, FILMS, FILMS_SCHEMA) or {"films": []})["films"])
+
+
 def write_annotations(recording: Path, name: str, content: Content) -> None:
     """Write a file of `annotations/`, whole and synced. Raises OSError."""
     write_whole(recording / FOLDER / name, [checked_json(content, indent=1)], PART_SUFFIX)
