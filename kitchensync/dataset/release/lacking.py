@@ -79,7 +79,7 @@ def lacking_of(own: OwnRecording, *, with_headset: bool) -> tuple[list[LackingRo
                     "holes_s": [[film_s(a), film_s(b)] for a, b in holes],
                     "entries": [number - 1 for number in touched(steps, holes)],
                     "said": sentence(
-                        short, holes, session_of_stream, steps, told=lambda at_s: clock(film_s(at_s))
+                        short, holes, session_of_stream, steps, write=lambda at_s: clock(film_s(at_s))
                     ),
                 }
             )
