@@ -37,9 +37,9 @@ SETTLED_NS = 2_000_000_000
 """Minimum age of a change, ns: a younger manifest may change again with the same change time."""
 
 Line = dict[str, Any]
-Seen = tuple[str, int, int]
-"""Site, inode and time of change of a recording's manifest."""
-NEVER: Seen = ("", 0, 0)
+ManifestStamp = tuple[str, int, int]
+"""Site, inode and change time of a recording's manifest."""
+NEVER: ManifestStamp = ("", 0, 0)
 Show = Callable[[int, int | None, str], None]
 _TABLE = f"CREATE TABLE line ({', '.join(COLUMNS)}, inode, changed_ns, said, PRIMARY KEY (path, site))"
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"
@@ -113,13 +113,13 @@ def _refresh(connection: sqlite3.Connection, root: Path, show: Show | None) -> b
     for where in gone:
         _drop(connection, where)
     others = False
-    for number, (where, seen) in enumerate(look.changed.items(), 1):
+    for number, (where, stamp) in enumerate(look.changed.items(), 1):
         line = line_of(root / where, root)
         # Not cached: the line may change without the manifest.
         is_trouble = "problem" in line and "verdict" not in line
         if is_trouble or line["life"] in (None, Life.RECORDING, Life.MANIFEST_LOST):
-            seen = (seen[0], 0, 0)
-        others |= _put(connection, where, seen, line)
+            stamp = (stamp[0], 0, 0)
+        others |= _put(connection, where, stamp, line)
         if show is not None:
             show(number, len(look.changed), where.rpartition("/")[2])
     connection.commit()
@@ -136,10 +136,10 @@ def _above(where: str) -> Iterator[str]:
 class _Look:
     """A walk over the folders: `changed` are new and changed recordings, `not_met` cached ones that are gone."""
 
-    def __init__(self, known: dict[str, Seen]) -> None:
-        self.changed: dict[str, Seen] = {}
-        self.not_met = known
-        parents = {where.rpartition("/")[0] for where in known}
+    def __init__(self, cached: dict[str, ManifestStamp]) -> None:
+        self.changed: dict[str, ManifestStamp] = {}
+        self.not_met = cached
+        parents = {where.rpartition("/")[0] for where in cached}
         self._above = {folder for parent in parents for folder in _above(f"{parent}/")}
         self._settled_ns = time.time_ns() - SETTLED_NS
 
@@ -148,7 +148,7 @@ class _Look:
 
         One `stat` per recording: there may be twenty thousand.
         """
-        site, known, settled_ns = _site_of(folder), self.not_met, self._settled_ns
+        site, cached, settled_ns = _site_of(folder), self.not_met, self._settled_ns
         for entry in folders_in(folder):
             where = above + entry.name
             try:
@@ -156,20 +156,20 @@ class _Look:
             except OSError:
                 self._other(entry, where, (site, 0, 0), is_there=False)
                 continue
-            seen = (site, facts.st_ino, facts.st_ctime_ns)
-            if facts.st_ctime_ns > settled_ns or known.get(where) != seen:
+            stamp = (site, facts.st_ino, facts.st_ctime_ns)
+            if facts.st_ctime_ns > settled_ns or cached.get(where) != stamp:
                 is_settled = facts.st_ctime_ns <= settled_ns
-                self._other(entry, where, seen if is_settled else (site, 0, 0), is_there=True)
+                self._other(entry, where, stamp if is_settled else (site, 0, 0), is_there=True)
             else:
-                del known[where]
+                del cached[where]
 
-    def _other(self, entry: FolderEntry, where: str, seen: Seen, *, is_there: bool) -> None:
+    def _other(self, entry: FolderEntry, where: str, stamp: ManifestStamp, *, is_there: bool) -> None:
         """Visit an entry that is not an unchanged recording; an unreadable folder counts as a recording."""
         if not is_there and (where in self._above or not is_recording(Path(entry.path))):
             with suppress(OSError):
                 return self.into(entry.path, f"{where}/")
         self.not_met.pop(where, None)
-        self.changed[where] = seen
+        self.changed[where] = stamp
         return None
 
 
@@ -181,9 +181,9 @@ def _site_of(folder: str) -> str:
         return ""
 
 
-def _put(connection: sqlite3.Connection, where: str, seen: Seen, line: Line) -> bool:
+def _put(connection: sqlite3.Connection, where: str, stamp: ManifestStamp, line: Line) -> bool:
     """Replace the line of a recording; return whether it changed."""
-    site, inode, changed_ns = seen
+    site, inode, changed_ns = stamp
     text = json.dumps({**line, "site": site} if site else line)
     before = connection.execute(
         "SELECT said, inode, changed_ns FROM line WHERE path = ?", (_storable(where),)

@@ -273,8 +273,8 @@ def _in_store(recording: Path, store: ListLine, outside: Outside) -> WithdrawnPl
         gone = destroy_copy(store, recording, outside)
     except (OSError, StorageError) as error:
         return WithdrawnPlace(place, 0, "nothing", words_of(error), is_to_repeat=True)
-    done = "destroyed" if gone.found else "nothing"
-    return WithdrawnPlace(place, gone.found, done, gone.open, is_to_repeat=gone.kept > 0)
+    done = "destroyed" if gone.count else "nothing"
+    return WithdrawnPlace(place, gone.count, done, gone.open, is_to_repeat=gone.kept > 0)
 
 
 def _here(recording: Path, policy: Policy, manifest: Manifest) -> WithdrawnPlace:
