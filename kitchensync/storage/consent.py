@@ -1,4 +1,4 @@
-"""Whether a recording may be used for something: the one place that knows what consent allows."""
+"""Check whether a recording may be used for a purpose: the only module that knows what consent allows."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from kitchensync.storage.manifest import Manifest, edit_manifest, read_manifest
 from kitchensync.storage.names import MANIFEST
 
 NONE = "none"
-"""What stands in a manifest where nobody agreed to anything."""
+"""Value in a manifest without consent."""
 
 
 OVERRIDES: Final = "consent_overrides"
-"""Key of a manifest: for what it was used without consent, why, and when first."""
+"""Key of a manifest: purposes for which it was used without consent, with reason and first time."""
 
 
 class Scope(StrEnum):
-    """What a participant can agree to, each by itself."""
+    """What a participant can agree to, independently of each other."""
 
     ANNOTATE = "annotate"
     RELEASE_RAW = "release_raw"
@@ -32,11 +32,11 @@ class Scope(StrEnum):
 
 
 OFFERED = tuple(scope for scope in Scope if scope != Scope.RELEASE_FACES_HIDDEN)
-"""What forms offer: no release can hide faces yet. `kitchensync consent` takes the other from forms on paper."""
+"""Scopes in forms: no release can hide faces yet. `kitchensync consent` accepts the other scope from paper forms."""
 
 
 class Purpose(StrEnum):
-    """What is done with a recording. Safety copies and looking need no scope, only that nobody withdrew."""
+    """The use of a recording. Safety copies and looking need no scope, but are blocked by a withdrawal."""
 
     COPY_TO_OWN_STORE = "copy_to_own_store"
     LOOK = "look"
@@ -52,11 +52,11 @@ FREE = frozenset((Purpose.COPY_TO_OWN_STORE, Purpose.LOOK))
 def require_consent(
     recording: Path, purpose: Purpose, *, without_consent: str = "", or_else: str = ""
 ) -> Manifest:
-    """Return the manifest of a recording that may be used so. Raises NotARecording, Withdrawn, NotPermitted.
+    """Return the manifest of a recording that may be used for a purpose.
 
-    `without_consent` is why it is used although nobody agreed; whoever lets something out keeps it, with
-    `note_override`. A withdrawal holds.
-    `or_else` is what else can be done, for the refusal.
+    `without_consent` is the reason for use without consent; before data leaves, the caller stores it with
+    `note_override`. It does not override a withdrawal. `or_else` is an alternative, for the error message. Raises
+    NotARecording, Withdrawn, NotPermitted.
     """
     manifest = usable_manifest(recording)
     if purpose == Purpose.RELEASE_FACES_HIDDEN:
@@ -65,52 +65,52 @@ def require_consent(
     why = why_not(manifest, purpose)
     if why and not without_consent:
         raise NotPermitted(recording, why, or_else)
-    if purpose != Purpose.COPY_TO_OWN_STORE:  # those stand in the list of copies
+    if purpose != Purpose.COPY_TO_OWN_STORE:  # copies have their own list
         asked(recording)
     return manifest
 
 
 def note_override(recording: Path, purpose: Purpose, reason: str) -> None:
-    """Keep why a recording is used though nobody agreed, before a byte leaves. Raises NotARecording, OSError."""
+    """Store why a recording is used without consent, before data leaves. Raises NotARecording, OSError."""
     if not reason or not why_not(read_manifest(recording), purpose):
         return
     with edit_manifest(recording) as manifest:
-        kept = manifest.setdefault(OVERRIDES, [])
-        if not any((one["purpose"], one["reason"]) == (purpose, reason) for one in kept):
-            kept.append({"purpose": str(purpose), "reason": reason, "utc_ns": time.time_ns()})
+        overrides = manifest.setdefault(OVERRIDES, [])
+        if not any((entry["purpose"], entry["reason"]) == (purpose, reason) for entry in overrides):
+            overrides.append({"purpose": str(purpose), "reason": reason, "utc_ns": time.time_ns()})
 
 
 def require_consent_for_file(path: Path, purpose: Purpose) -> Manifest | None:
-    """Check the recording that a file lies in, return its manifest; None outside. Raises as for that."""
+    """Check the recording that contains a file, as `require_consent`; return None if there is none."""
     recording = next((folder for folder in path.parents if (folder / MANIFEST).is_file()), None)
     return require_consent(recording, purpose) if recording else None
 
 
 class StillPermitted:
-    """Tells whoever copies for long that the recording was withdrawn meanwhile; made before the gate is asked."""
+    """Checks during a long copy whether the recording was withdrawn; created before the first consent check."""
 
     def __init__(self, recording: Path) -> None:
-        """Remember the manifest as it is."""
-        self._recording, self._seen = recording, self._stamp(recording)
+        """Remember the state of the manifest."""
+        self._recording, self._checked = recording, self._stamp(recording)
 
     def check(self) -> None:
-        """Raise Withdrawn once it was; NotARecording."""
+        """Raise Withdrawn if the recording was withdrawn, NotARecording."""
         stamp = self._stamp(self._recording)
-        if stamp != self._seen:
+        if stamp != self._checked:
             usable_manifest(self._recording)
-            self._seen = stamp
+            self._checked = stamp
 
     @staticmethod
     def _stamp(recording: Path) -> tuple[int, int] | None:
         try:
             status = (recording / MANIFEST).stat()
         except OSError:
-            return None  # the gate says what is wrong
+            return None  # `require_consent` reports it
         return status.st_ino, status.st_mtime_ns
 
 
 def why_not(manifest: Manifest, purpose: Purpose) -> str:
-    """Report what the consent of a recording lacks for a purpose; nothing where it does not."""
+    """Return why the consent of a recording does not allow a purpose; empty if it does."""
     if purpose in FREE or manifest.get("virtual") is True:
         return ""
     scope, scopes = Scope(purpose), manifest.get("consent_scopes", ())
@@ -124,7 +124,7 @@ def why_not(manifest: Manifest, purpose: Purpose) -> str:
 
 
 def consent_in_words(manifest: Manifest) -> str:
-    """Report what a participant agreed to."""
+    """Return the consent of a participant as text."""
     reference = str(manifest.get("consent") or NONE)
     if manifest.get("virtual") is True:
         return "not needed: a virtual kitchen, there is nobody in it"
@@ -134,12 +134,12 @@ def consent_in_words(manifest: Manifest) -> str:
 
 
 def overrides_in_words(manifest: Manifest) -> str:
-    """Say for what a recording was used although nobody agreed to it, and why."""
-    return "; ".join(f"{one['purpose']}: {one['reason']}" for one in manifest.get(OVERRIDES, ()))
+    """Return the uses of a recording without consent, with their reasons, as text."""
+    return "; ".join(f"{entry['purpose']}: {entry['reason']}" for entry in manifest.get(OVERRIDES, ()))
 
 
 def give_consent(recording: Path, reference: str, scopes: Iterable[Scope], *, by: str) -> Manifest:
-    """Note a consent in a manifest, with who entered it; return the manifest. Raises NotARecording, Withdrawn."""
+    """Enter a consent into a manifest; return the manifest. Raises NotARecording, Withdrawn."""
     usable_manifest(recording)
     with edit_manifest(recording) as manifest:
         enter_consent(manifest, reference, scopes, by=by, utc_ns=time.time_ns())
@@ -149,13 +149,17 @@ def give_consent(recording: Path, reference: str, scopes: Iterable[Scope], *, by
 def enter_consent(
     manifest: Manifest, reference: str, scopes: Iterable[str], *, by: str, utc_ns: int, **facts: str
 ) -> None:
-    """Enter a consent, or `none`, into a manifest; the earlier ones stay in its history.
+    """Enter a consent, or `none`, into a manifest; earlier consents stay in its history.
 
-    `facts` are what is known of a form besides: its `version`, the `language` it was read in, the `person`.
+    `facts` are further facts of the form: `version`, `language` in which it was read, `person`.
     """
-    given = sorted(str(scope) for scope in scopes)
-    entry = {"reference": reference, "scopes": given, "by": by, "utc_ns": utc_ns, **facts}
+    scope_names = sorted(str(scope) for scope in scopes)
+    entry = {"reference": reference, "scopes": scope_names, "by": by, "utc_ns": utc_ns, **facts}
     history = manifest.setdefault("consent_history", [])
     if entry not in history:
         history.append(entry)
-    manifest |= {"consent": reference, "consent_scopes": given, "consent_version": facts.get("version", "")}
+    manifest |= {
+        "consent": reference,
+        "consent_scopes": scope_names,
+        "consent_version": facts.get("version", ""),
+    }

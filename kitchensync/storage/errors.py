@@ -17,11 +17,11 @@ class StorageError(SentError):
 
 
 class Unusable(StorageError):
-    """A recording that cannot be worked on as it is now: a refusal, never a verdict on its data."""
+    """A recording that cannot be used in its current state: a refusal, not a verdict on its data."""
 
 
 class AtPath(StorageError):
-    """Base of errors that say what is wrong with a folder, file or place, each in its `text`."""
+    """Base of errors about a folder, file or place, with the message in `text`."""
 
     text = ""
 
@@ -38,7 +38,7 @@ class NotARecording(AtPath, Unusable):
 
 
 class ManifestLost(NotARecording):
-    """There are recorded files, but no manifest that can be read."""
+    """There are recorded files, but no readable manifest."""
 
     exit_code = 1
     text = (
@@ -48,7 +48,7 @@ class ManifestLost(NotARecording):
 
 
 class ManifestDamaged(NotARecording):
-    """The manifest is there, but is not what was written."""
+    """The manifest is damaged."""
 
     exit_code = 1
     text = "{path}: recording.json {why}; restore it from a copy"
@@ -57,7 +57,7 @@ class ManifestDamaged(NotARecording):
 
 
 class CopyBegun(NotARecording):
-    """A place in a store that a copy took, before its first byte came."""
+    """A place in a store that was reserved for a copy, before its first byte."""
 
     exit_code = 1
     text = (
@@ -67,13 +67,13 @@ class CopyBegun(NotARecording):
 
 
 class BadInstallation(AtPath):
-    """A file of the installation, its key or its list, that cannot be used."""
+    """An unusable file of the installation: its key or its list."""
 
     text = "{path}: {why}"
 
 
 class UnknownCamera(StorageError):
-    """A camera that this installation did not use, or not for this recording."""
+    """A camera that this installation did not use for this recording."""
 
     def __init__(self, recording: Path, device: str) -> None:
         super().__init__(
@@ -82,7 +82,7 @@ class UnknownCamera(StorageError):
 
 
 class UnsafeFile(ManifestDamaged):
-    """A recording that holds a link, a pipe, or a file that nobody may read: nothing in it is used."""
+    """A recording with a link, a pipe, or an unreadable file; none of its files are used."""
 
     def __init__(self, recording: Path, file: str, why: str) -> None:
         self.file = file
@@ -90,7 +90,7 @@ class UnsafeFile(ManifestDamaged):
 
 
 class NoSuchGroup(StorageError):
-    """The group that lab.toml names cannot be given what is recorded."""
+    """Recordings cannot be given to the group in lab.toml."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(
@@ -99,25 +99,25 @@ class NoSuchGroup(StorageError):
 
 
 class CannotRebuild(AtPath):
-    """A manifest that is not lost, or that the other files of the recording do not tell."""
+    """A manifest that is not lost, or that cannot be rebuilt from the other files."""
 
     text = "{path}: is not rebuilt: {why}"
 
 
 class UnreadableFile(AtPath):
-    """A small file of a recording that tells of the others is damaged."""
+    """A damaged small file of a recording."""
 
     text = "{path}: cannot be read ({why}); take it from a copy of the recording"
 
 
 class RecordingExists(AtPath):
-    """A recording of this id is already there and is never written over."""
+    """A recording of this id exists; it is never overwritten."""
 
     text = "{path}: a recording of this id exists; choose another id (or --retake-of {path.name})"
 
 
 class BadName(StorageError):
-    """A recording id that could not be a folder name everywhere."""
+    """A recording id that is not a valid folder name on every system."""
 
     def __init__(
         self, name: str, why: str = "use 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
@@ -126,20 +126,20 @@ class BadName(StorageError):
 
 
 class UnknownStream(StorageError):
-    """The recording holds no stream of this name."""
+    """The recording has no stream of this name."""
 
     def __init__(self, name: str, known: list[str]) -> None:
         super().__init__(f"no stream {name!r} in this recording; it has: {', '.join(known) or 'none'}")
 
 
 class BadChunk(AtPath):
-    """A sealed chunk that does not open or whose parts do not fit together."""
+    """A sealed chunk that cannot be opened or is inconsistent."""
 
     text = "{path}: damaged chunk: {why}; run `kitchensync verify` on the recording"
 
 
 class BadEventLog(StorageError):
-    """An event file whose lines are not what was written."""
+    """A damaged event file."""
 
     def __init__(self, path: Path, line: int, why: str) -> None:
         self.line = line
@@ -147,7 +147,7 @@ class BadEventLog(StorageError):
 
 
 class BadAnnotations(AtPath):
-    """A file of a recording's `annotations/` that is not what was written."""
+    """A damaged file of a recording's `annotations/`."""
 
     text = "{path}: {why}; take it from a copy of the recording"
 
@@ -159,7 +159,7 @@ class BadLabFile(AtPath):
 
 
 class BadCondition(StorageError):
-    """A condition on recordings that cannot be asked."""
+    """An invalid condition on recordings."""
 
     exit_code = 2
 
@@ -168,20 +168,20 @@ class BadCondition(StorageError):
 
 
 class NotRedactable(StorageError):
-    """A recording of which nothing can be destroyed now, and what to do first."""
+    """A recording that cannot be redacted now, and what to do first."""
 
     def __init__(self, path: Path, why: str, what_to_do: str) -> None:
         super().__init__(f"{path}: cannot be redacted: {why}; {what_to_do}")
 
 
 class CannotCut(AtPath):
-    """A recording of which no part can be made."""
+    """A recording that cannot be cut."""
 
     text = "{path}: cannot be cut: {why}"
 
 
 class NothingToReplay(AtPath):
-    """A recording without any packet of a headset."""
+    """A recording without packets of a headset."""
 
     text = "{path}: holds no stream of a headset that could be served"
 
@@ -193,7 +193,7 @@ class NotWithdrawable(AtPath):
 
 
 class SameUuid(StorageError):
-    """A recording with another one beside it that claims to be the same, and that was not made here."""
+    """A recording beside another one with the same uuid that was not copied by this installation."""
 
     def __init__(self, path: Path, others: list[str]) -> None:
         super().__init__(
@@ -209,7 +209,7 @@ class NotPackable(AtPath):
 
 
 class MoverBusy(AtPath):
-    """Two movers would write the same copies."""
+    """Another mover writes the same copies."""
 
     text = "{path}: another process is copying it; wait until that has finished"
 
@@ -221,7 +221,7 @@ class TargetAway(AtPath):
 
 
 class CopyUnfinished(AtPath, Unusable):
-    """A copy in a store that is not whole yet."""
+    """An incomplete copy in a store."""
 
     text = (
         "{path}: is a copy that is not whole yet; run `kitchensync move DATA/{path.name} --to STORE` "
@@ -230,31 +230,31 @@ class CopyUnfinished(AtPath, Unusable):
 
 
 class PlaceTaken(AtPath):
-    """A place in a store that holds another recording of the same name, or something else."""
+    """A place in a store with another recording of the same name, or other files."""
 
     text = "{path}: holds {why}, nothing is written there; choose another store or rename one of them"
 
 
 class CopyDiffers(AtPath):
-    """A store that gives back something else than was written."""
+    """A store that returned other bytes than were written."""
 
     text = "{path}: the copy differs from the original; the local file stays: check the store"
 
 
 class SourceDiffers(AtPath):
-    """A local file that is not what was sealed; it is not copied over good copies."""
+    """A local file that changed since it was sealed; it must not replace good copies."""
 
     text = "{path}: is not what was sealed, it is not copied; run `kitchensync verify`"
 
 
 class NotAsStated(AtPath):
-    """A file that is no longer what its list of checksums says; it is not sent."""
+    """A file that does not match its list of checksums."""
 
     text = "{path}: is not what SHA256SUMS says, it is not sent; run `kitchensync release check`"
 
 
 class FilesFreed(Unusable):
-    """The files of a recording were freed after they were copied, and no copy can be read now."""
+    """The files of a recording were freed, and no copy is available."""
 
     def __init__(self, path: Path, problems: list[str]) -> None:
         super().__init__(
@@ -264,7 +264,7 @@ class FilesFreed(Unusable):
 
 
 class Withdrawn(AtPath, Unusable):
-    """A recording whose person took the consent back."""
+    """A recording whose participant withdrew consent."""
 
     text = "{path}: the participant withdrew consent; it may not be used or shared"
 
@@ -273,20 +273,20 @@ _ENTER = "enter what was signed with `kitchensync consent`"
 
 
 class NotPermitted(Unusable):
-    """A use of a recording that its consent does not allow."""
+    """A use of a recording that is not allowed by its consent."""
 
     def __init__(self, recording: Path, why: str, or_else: str = "", *, do: str = _ENTER) -> None:
         super().__init__(f"{recording}: {why}; {do}{or_else}")
 
 
 class HoldsPauses(AtPath):
-    """A raw copy for others that would show privacy pauses."""
+    """A raw copy for others that would include privacy pauses."""
 
     text = "{path}: it holds pictures or sound of a privacy pause; run `kitchensync redact` first"
 
 
 class FilesMissing(StorageError):
-    """A recording that lacks files which it says it has."""
+    """A recording with missing files."""
 
     def __init__(self, recording: Path, missing: list[str]) -> None:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -303,14 +303,14 @@ class NotFinished(AtPath, Unusable):
 
 
 class CloudRefused(StorageError):
-    """A cloud store that cannot be reached or does not take a file."""
+    """A cloud store that cannot be reached or refuses a file."""
 
     def __init__(self, url: str, file: str, why: str) -> None:
         super().__init__(f"{url}: {file + ': ' if file else ''}{why}; what was copied stays, run it again")
 
 
 class SecretInAddress(StorageError):
-    """The address of a cloud store with a password in it."""
+    """An address of a cloud store with a password."""
 
     def __init__(self, protocol: str) -> None:
         super().__init__(
@@ -330,7 +330,7 @@ class NoDask(StorageError):
 
 
 class NoWorkers(StorageError):
-    """A scheduler without a worker that can do the work."""
+    """A scheduler without a usable worker."""
 
     def __init__(self, address: str, why: str) -> None:
         super().__init__(
@@ -340,14 +340,14 @@ class NoWorkers(StorageError):
 
 
 class NotOfThisKind(StorageError):
-    """A stream that a reader does not fit; it says what the stream is, None where nobody knows, and what reads it."""
+    """A stream of another kind (None if unknown) than the reader needs, and the right reader."""
 
     def __init__(self, name: str, wanted: str, kind: str | None, reader: str) -> None:
         super().__init__(f"{name} is {kind or 'a stream of packets'}, not {wanted}; read it with {reader}")
 
 
 class BadStamps(StorageError):
-    """Stamps of samples from which no clock can be read."""
+    """Stamps of samples from which no clock can be estimated."""
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -362,14 +362,14 @@ class OutsideMap(StorageError):
 
 
 def words_of(error: Exception) -> str:
-    """Say an error in one line; what the computer says without its numbers, with the file and what to do."""
+    """Return an error in one line; one of the computer without its number, with the file and what to do."""
     if not isinstance(error, OSError):
         return " ".join(str(error).split())
     what = (error.strerror or str(error)).lower()
     if not isinstance(error.filename, str | bytes):
         return f"{what}; check the disk, then run it again"
     place = Path(os.fsdecode(error.filename))
-    if error.errno == errno.ENOSPC:  # a disk is called full too when only its inodes are used up
+    if error.errno == errno.ENOSPC:  # also the error of a disk without free inodes
         above = place.absolute()
         if lacks_inodes(next(folder for folder in (above, *above.parents) if folder.is_dir())):
             what = NO_INODES
@@ -382,11 +382,11 @@ OF_COMPUTER = {
     *(errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN, errno.ECONNRESET, errno.ECONNREFUSED),
     *(errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETUNREACH),
 }
-"""What a disk, a network store or memory says; a file that is gone or holds something else is a finding."""
+"""Errors of a disk, a network store or memory; a missing or different file is a finding instead."""
 
 
 def is_trouble(error: BaseException) -> bool:
-    """Return whether an error, or one that it came from, is of the computer."""
+    """Return whether an error, or one of its causes, is of the computer."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, MemoryError) or (isinstance(cause, OSError) and cause.errno in OF_COMPUTER):
@@ -396,6 +396,6 @@ def is_trouble(error: BaseException) -> bool:
 
 
 def pass_on_trouble(error: BaseException) -> None:
-    """Raise an error again that is of the computer; a finding is left to who caught it."""
+    """Raise an error of the computer again; others are left to the caller."""
     if is_trouble(error):
         raise error

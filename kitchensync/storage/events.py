@@ -1,6 +1,6 @@
-"""`events/<writer>.jsonl`: what people did and when, one line an event, only ever appended.
+"""`events/<writer>.jsonl`: actions of people, one line per event, append-only.
 
-Each line carries the hash of the line before it and its own, so that a changed or lost line is found.
+Each line has its own hash and that of the line before, so that a changed or lost line is detected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FIRST = "0" * 64
 
 
 class LogEvent(TypedDict):
-    """What somebody did: one line of a log."""
+    """An action: one line of a log."""
 
     schema: str
     kind: str
@@ -34,13 +34,13 @@ class LogEvent(TypedDict):
     prev: str
     "Hash of the line before."
     writer: NotRequired[str]
-    "Name of its log, where events of several are read together."
+    "Name of its log if events of several logs are read together."
 
 
 FORMS: dict[str, type] = {"kind": str, "host_ns": int, "uncertainty_ns": int, "body": dict}
-"""What every event says, and as what."""
+"""Required keys of every event with their types."""
 MOST_NS = 1 << 61
-"""Of a moment and its doubt: their sum stays in 64 bits, also with the end of a pause that nobody ended."""
+"""Maximum of a time and of its uncertainty, so that sums fit in 64 bits, also for a pause without an end."""
 
 
 class EventLog:
@@ -68,12 +68,12 @@ class EventLog:
             if not content:
                 LOCAL.sync_folder(self.path.parent)
                 LOCAL.sync_folder(self.path.parent.parent)
-            elif not content.endswith(b"\n"):  # nobody was told that the last line is stored
+            elif not content.endswith(b"\n"):  # an incomplete last line was not confirmed to anyone
                 os.ftruncate(file.fileno(), content.rfind(b"\n") + 1)
             previous = FIRST
-            for known, digest in read_lines(self.path):
-                if op_id is not None and known.get("op_id") == op_id:
-                    return known
+            for stored, digest in read_lines(self.path):
+                if op_id is not None and stored.get("op_id") == op_id:
+                    return stored
                 previous = digest
             event: LogEvent = {
                 "schema": SCHEMA,
@@ -111,11 +111,11 @@ def read_lines(path: Path) -> Iterator[tuple[LogEvent, str]]:
 
 
 def _odd_in(event: dict[str, Any]) -> str:
-    """Return the key whose value no reader can compare or compute with; nothing where it is an event."""
+    """Return the first key with an invalid value; empty if the event is valid."""
     if odd := [name for name, form in FORMS.items() if type(event.get(name)) is not form]:
         return odd[0]
     ids = {"op_id": event.get("op_id"), "undoes": event["body"].get("undoes")}
-    odd = [name for name, one in ids.items() if not isinstance(one, str | None)]
+    odd = [name for name, value in ids.items() if not isinstance(value, str | None)]
     odd += [name for name in ("host_ns", "uncertainty_ns") if abs(event[name]) >= MOST_NS]
     return odd[0] if odd else ""
 
@@ -134,16 +134,16 @@ def read_events(recording: Path) -> list[LogEvent]:
 
 
 def events_of(recording: Path, writer: str) -> list[LogEvent]:
-    """Return the events of one writer in the order in which they were appended; none where it wrote nothing."""
+    """Return the events of one writer in the order in which they were appended; empty if there are none."""
     path = recording / "events" / f"{writer}.jsonl"
     return [event for event, _ in read_lines(path)] if path.is_file() else []
 
 
 def taken_back(events: Sequence[LogEvent]) -> set[str]:
-    """Return the `op_id` of what was undone, from events in order of time.
+    """Return the `op_id` of undone events, from events in order of time.
 
-    From the last to the first: an undo that was itself taken back takes nothing back. What one undo took back
-    together stands in lines of their own, `<id>`, `<id>.1`.
+    They are read from the last to the first, as an undone undo has no effect. An undo of several events has several
+    lines, `<id>`, `<id>.1`.
     """
     undone: set[str] = set()
     for event in reversed(events):

@@ -1,4 +1,4 @@
-"""When the pictures of a recording's films were taken, as far as `sync`, an event or the shutter tells."""
+"""Capture times of film pictures by `sync`, by an event, or roughly by the shutter."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 EVENT_PLACES = Path("sync") / "events.json"
 SHUTTER_LATE_NS = 3_000_000_000
-"""A camera films so long after it was seen to have begun, at the latest."""
+"""Maximum delay from the observed start of filming to the first picture."""
 DRIFTS = 10_000
-"""A camera's clock is off by less than one part in so many."""
+"""A camera's clock drifts by less than one part in this number."""
 
 
 def rough_capture_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
-    """Report when the pictures of a clip were taken: as `sync` placed them, else roughly, by the shutter."""
+    """Return the capture times of a clip's pictures by `sync`, else roughly by the shutter."""
     times = capture_times(recording, camera, clip)
     return times if times.is_placed else _by_shutter(recording, camera, clip) or times
 
 
 def _by_shutter(recording: Recording, camera: str, clip: Clip) -> FilmTimes | None:
-    """Place a clip of a camera by when its shutter was asked to open and seen to have done so."""
-    if camera not in recording.gopro_files:  # an adopted film: nobody saw it begin
+    """Place a clip between the command to open the shutter and the observed start of filming."""
+    if camera not in recording.gopro_files:  # an adopted film has no shutter command
         return None
     openings = clip_openings(read_media(recording.path, camera), recording.gopro_files[camera])
-    opened = next((one.opened for one in openings if clip.path in one.files), None)
-    if not all(one.opened for one in openings) or opened is None:
+    opened = next((opening.opened for opening in openings if clip.path in opening.files), None)
+    if not all(opening.opened for opening in openings) or opened is None:
         return None
     first_ns, last_ns = int(opened["before_host_ns"]), shutter_host_ns(opened) + SHUTTER_LATE_NS
     media_ns = np.rint(clip.frame_times_s * 1e9).astype(np.int64)
@@ -49,7 +49,7 @@ def _by_shutter(recording: Recording, camera: str, clip: Clip) -> FilmTimes | No
 
 
 def capture_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
-    """Report for each picture of a clip when it was taken, chapter by chapter, as `sync` aligned them."""
+    """Return the capture times of a clip's pictures by the alignments of its chapters."""
     total = len(clip.frame_times_s)
     capture_ns, bound_ns = np.full(total, UNKNOWN), np.zeros(total, np.int64)
     clocks, why = film_clocks(recording.path, recording.readable)
@@ -61,15 +61,17 @@ def capture_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
         bound_s = clock.bound_s(chapter.frame_times_s) if clock is not None else None
         if clock is None or host is None or bound_s is None:
             continue
-        found_ns = film_host_ns(recording, camera, clock, host, chapter.frame_times_s + clock.picture_late_s)
-        if found_ns is None:
+        chapter_ns = film_host_ns(
+            recording, camera, clock, host, chapter.frame_times_s + clock.picture_late_s
+        )
+        if chapter_ns is None:
             why.append(
                 f"{chapter.path.name}: its headset was started anew, and nobody noted when it was filmed"
             )
             continue
-        here = slice(first, first + len(chapter.frame_times_s))
-        capture_ns[here] = found_ns
-        bound_ns[here] = host.bound_ns + np.rint(bound_s * 1e9).astype(np.int64)
+        rows = slice(first, first + len(chapter.frame_times_s))
+        capture_ns[rows] = chapter_ns
+        bound_ns[rows] = host.bound_ns + np.rint(bound_s * 1e9).astype(np.int64)
     if not clocks and not recording.main_headset:
         return _by_events(recording, camera, clip) or FilmTimes(
             clip.rate, capture_ns, bound_ns, "no headset was there, and the start of the film is not known"
@@ -82,23 +84,23 @@ def film_host_ns(
 ) -> Int64 | None:
     """Return host ns (n,) of media seconds (n,) of an aligned file.
 
-    The ticks of a headset that was started anew repeat: then the shutter tells which of its clocks is meant, and
-    None is the answer where nobody noted that.
+    After a restart of the headset its ticks repeat; then the shutter time selects the stretch, and without it the
+    result is None.
     """
     ticks = clock.ticks_of(media_s)
     if not host.restarts:
         return host.to_host_ns(ticks)
     openings = clip_openings(read_media(recording.path, camera), recording.gopro_files.get(camera, []))
-    mine = next((one for one in openings if clock.file in one.files), None)
-    if mine is None or mine.opened_host_ns is None:
+    opening = next((opening for opening in openings if clock.file in opening.files), None)
+    if opening is None or opening.opened_host_ns is None:
         return None
-    before_s = sum(open_media(path).duration_s for path in mine.files[: mine.files.index(clock.file)])
-    near_ns = mine.opened_host_ns + np.rint((float(before_s) + media_s) * 1e9).astype(np.int64)
+    before_s = sum(open_media(path).duration_s for path in opening.files[: opening.files.index(clock.file)])
+    near_ns = opening.opened_host_ns + np.rint((float(before_s) + media_s) * 1e9).astype(np.int64)
     return host.to_host_ns(ticks, near_host_ns=near_ns)
 
 
 def _by_events(recording: Recording, camera: str, clip: Clip) -> FilmTimes | None:
-    """Place the chapters of an event's own clip by where `sync` put it, without a headset; None where it put none."""
+    """Place chapters without a headset by events that `sync` placed in their clip; None if there are none."""
     starts = {f"{camera}/{c.path.name}": s for c, s in zip(clip.chapters, clip.starts_s, strict=True)}
     clip_of = {
         f"{camera}/{path.name}": group
@@ -117,11 +119,11 @@ def _by_events(recording: Recording, camera: str, clip: Clip) -> FilmTimes | Non
         shown_ns = host_ns + round(place["dt_ms"] * 1e6)
         start_ns = shown_ns - round((place["media_s"] + float(starts[place["file"]])) * 1e9)
         for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
-            here = slice(first, first + len(chapter.frame_times_s))
+            rows = slice(first, first + len(chapter.frame_times_s))
             is_of_it = clip_of.get(f"{camera}/{chapter.path.name}") is group
-            if is_of_it and (capture_ns[here] == UNKNOWN).all():
-                capture_ns[here] = start_ns + media_ns[here]
-                bound_ns[here] = round(place["uncertainty_ms"] * 1e6)
+            if is_of_it and (capture_ns[rows] == UNKNOWN).all():
+                capture_ns[rows] = start_ns + media_ns[rows]
+                bound_ns[rows] = round(place["uncertainty_ms"] * 1e6)
     return FilmTimes(clip.rate, capture_ns, bound_ns) if (capture_ns != UNKNOWN).any() else None
 
 
@@ -129,7 +131,9 @@ def _placed(recording: Path, video: str) -> Iterator[tuple[int, dict[str, Any]]]
     try:
         content = load_json(recording / EVENT_PLACES)
         yield from (
-            (one["host_ns"], one["frames"][video]) for one in content["events"] if video in one["frames"]
+            (event["host_ns"], event["frames"][video])
+            for event in content["events"]
+            if video in event["frames"]
         )
     except (OSError, ValueError, KeyError, TypeError):
         return

@@ -1,4 +1,4 @@
-"""lab.toml: what a laboratory states once for all its recordings."""
+"""lab.toml: settings of a laboratory for all its recordings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from kitchensync.storage.errors import BadLabFile, NoSuchGroup
 
 VARIABLE = "KITCHENSYNC_LAB"
-"""Environment variable with the path of the file; else it lies in the folder of the recordings, or in one above."""
+"""Environment variable with the path of the file; by default it is in the folder of the recordings, or above."""
 NAME = "lab.toml"
 MOST_BYTES = 1 << 20
 
@@ -72,20 +72,20 @@ class Lab(BaseModel):
     )
 
     def owns(self, url: str) -> bool:
-        """Return whether an address is one of the laboratory's stores, or lies below one."""
+        """Return whether an address is one of the laboratory's stores, or below one."""
         return ".." not in url.split("/") and any(
             f"{url.rstrip('/')}/".startswith(f"{own.rstrip('/')}/") for own in self.stores
         )
 
 
 def lab_of(recording: Path) -> Lab:
-    """Read the lab file that holds for a recording; without one nothing is stated. Raises BadLabFile, OSError."""
+    """Read the lab file of a recording; without one the defaults are used. Raises BadLabFile, OSError."""
     path = _file(recording)
     return Lab() if path is None else _read(path)
 
 
 def stated_data() -> Path | None:
-    """Return the data folder that the lab file of this folder or one above states. Raises BadLabFile, OSError."""
+    """Return the data folder of the lab file in the current folder or above. Raises BadLabFile, OSError."""
     path = _file(Path.cwd() / "any")
     stated = _read(path).data if path is not None else ""
     return path.parent / stated if path is not None and stated else None
@@ -113,7 +113,7 @@ def _file(recording: Path) -> Path | None:
 
 
 SHARED = 0o027
-"""The umask where a laboratory shares: its group may read, others may not."""
+"""The umask with a group: its members may read, others may not."""
 
 
 def share(recording: Path) -> None:
@@ -123,14 +123,14 @@ def share(recording: Path) -> None:
 
 
 def give_to_group(recording: Path) -> None:
-    """Give a new folder, and what is made in it, to the laboratory's group. Raises BadLabFile, NoSuchGroup."""
-    found = _group(recording)
-    if found is None:
+    """Give a new folder, and new files in it, to the laboratory's group. Raises BadLabFile, NoSuchGroup."""
+    group = _group(recording)
+    if group is None:
         return
     try:
-        os.chown(recording, -1, found.gr_gid)
+        os.chown(recording, -1, group.gr_gid)
     except PermissionError:
-        raise NoSuchGroup(found.gr_name, "you are no member of it") from None
+        raise NoSuchGroup(group.gr_name, "you are no member of it") from None
     recording.chmod(stat.S_IMODE(recording.stat().st_mode) | stat.S_ISGID)
 
 

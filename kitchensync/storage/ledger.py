@@ -1,7 +1,7 @@
-"""The ledger's notes, one type a kind: what happened to a stream besides its packets, as written and as read.
+"""The notes of the ledger, one type per kind: events of a stream besides its packets.
 
 On disk a note is one JSON object: `note` (its kind), `stream`, `host_ns`, and its facts in the order of the fields
-below; a fact that is None is left out.
+below; facts that are None are left out.
 """
 
 from __future__ import annotations
@@ -14,31 +14,33 @@ from typing import Any, ClassVar, TypeVar
 from kitchensync.shell.untrusted_json import parse_object
 
 BY_DEVICE, LOST, STOPPED, FAILED = "ended_by_device", "lost", "stopped", "failed"
-"""Reasons of an end. A lost stream was tried again until the recording was over."""
+"""Reasons of an end. For a lost stream the connection was retried until the recording ended."""
 
 SUSPEND = "suspend"
-"""The computer slept: a cause of a hold, and of old the kind of a note about one."""
+"""The computer slept: a cause of a hold; in earlier versions the kind of a note about one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """What all notes say; the ledger fills it in when one is written."""
+    """Common fields of all notes; the ledger sets them when it writes a note."""
 
     kind: ClassVar[str] = ""
     stream: str = ""
     host_ns: int = 0
-    "When it was written; 0 where that is not told."
+    "When it was written; 0 if not known."
 
     def facts(self) -> dict[str, Any]:
-        """Return what this kind says besides, in the order in which it is written."""
-        common = {one.name for one in fields(Note)}
-        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in common}
-        return {name: value for name, value in told.items() if value is not None}
+        """Return the fields of this kind, in the order in which they are written."""
+        common = {field_.name for field_ in fields(Note)}
+        facts = {
+            field_.name: getattr(self, field_.name) for field_ in fields(self) if field_.name not in common
+        }
+        return {name: value for name, value in facts.items() if value is not None}
 
     def line(self) -> str:
-        """Return the note as it is stored."""
-        said = {"note": self.kind, "stream": self.stream, "host_ns": self.host_ns}
-        return json.dumps(said | self.facts())
+        """Return the stored form of the note."""
+        content = {"note": self.kind, "stream": self.stream, "host_ns": self.host_ns}
+        return json.dumps(content | self.facts())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,12 +61,12 @@ class ClosedNote(Note):
     next_seq: int
     why: str = ""
     at_boundary: bool | None = None
-    "Whether after a whole packet, where that can be told."
+    "Whether after a whole packet, if known."
 
 
 @dataclass(frozen=True, kw_only=True)
 class EndNote(Note):
-    """The recorder of a stream ended; a lost stream says for which cause, and since when nothing was to come."""
+    """The recorder of a stream ended; for a lost stream also the cause, and when it was closed."""
 
     kind = "end"
     received: int = 0
@@ -75,31 +77,31 @@ class EndNote(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class LossNote(Note):
-    """Packets that are lost, by number, the last one included; see the two kinds of it."""
+    """Packets that are lost, by number, both ends included; see its two kinds."""
 
     first_seq: int
     last_seq: int
     why: str | None = None
-    "The queue server's own words where it refused them."
+    "Error message of the queue server, if it refused them."
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredLossNote(LossNote):
-    """Packets that found no room in the queue and were given up."""
+    """Packets dropped because the queue was full."""
 
     kind = "declared_loss"
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueueLossNote(LossNote):
-    """Packets that the queue server had taken and lost, or refused until they were given up."""
+    """Packets that the queue server accepted and lost, or refused until they were dropped."""
 
     kind = "queue_loss"
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldNote(Note):
-    """Nobody received for a while."""
+    """Receiving was interrupted for a while."""
 
     kind = "held"
     cause: str
@@ -109,7 +111,7 @@ class HeldNote(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class ConditionNote(Note):
-    """The operator's view of the stream changed, for instance to `stalled`."""
+    """The condition shown to the operator changed, for instance to `stalled`."""
 
     kind = "condition"
     condition: str
@@ -119,7 +121,7 @@ class ConditionNote(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class StampNote(Note):
-    """The stamp of packet `seq` does not go forward; it is kept as it is."""
+    """The timestamp of packet `seq` does not increase; it is kept unchanged."""
 
     kind = "stamp"
     flag: str
@@ -130,19 +132,19 @@ class StampNote(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class NewWorldFrameNote(Note):
-    """The headset's app was started anew: poses from here on are in another world frame."""
+    """The headset's app was restarted: later poses are in another world frame."""
 
     kind = "new_world_frame"
     connection: int
     next_seq: int | None = None
-    "Number of the first packet in it; earlier versions told the connection alone."
+    "Number of the first packet in it; earlier versions wrote only the connection."
     app_start: int
     utc_offset_ticks: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CameraSettingsNote(Note):
-    """Which settings the front camera was asked for, and where its packets tell others."""
+    """Requested settings of the front camera, and those that differ in its packets."""
 
     kind = "camera_settings"
     asked: dict[str, Any]
@@ -159,7 +161,7 @@ class CalibrationMissingNote(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class OrdersMissingNote(Note):
-    """The headset did not take the orders that a grey camera wants before it is opened."""
+    """The headset did not accept the commands that a grey camera needs before it is opened."""
 
     kind = "orders_missing"
     why: str
@@ -167,18 +169,18 @@ class OrdersMissingNote(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class UnknownNote(Note):
-    """A note that this version cannot understand, as it was written: of a kind of a newer version, say."""
+    """A note that this version cannot parse, as stored, for instance of a newer version."""
 
-    said: dict[str, Any] = field(default_factory=dict)
+    content: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def named(self) -> str:
-        """The kind that it gives itself."""
-        return str(self.said.get("note"))
+    def kind_name(self) -> str:
+        """The kind in the stored note."""
+        return str(self.content.get("note"))
 
     def line(self) -> str:
         """Return the note as it was stored."""
-        return json.dumps(self.said)
+        return json.dumps(self.content)
 
 
 WRITTEN: tuple[type[Note], ...] = (
@@ -195,37 +197,37 @@ WRITTEN: tuple[type[Note], ...] = (
     CalibrationMissingNote,
     OrdersMissingNote,
 )
-KINDS: dict[str, type[Note]] = {one.kind: one for one in WRITTEN}
+KINDS: dict[str, type[Note]] = {note_type.kind: note_type for note_type in WRITTEN}
 
 Kind = TypeVar("Kind", bound=Note)
 
 
 def read_note(payload: bytes | memoryview) -> Note:
-    """Read one stored note; one of another kind, or without what its kind says, is an UnknownNote.
+    """Read a stored note; a note of an unknown kind, or without a required field, is an UnknownNote.
 
-    A fact that a newer version adds to a kind is passed over. Raises ValueError for what is no JSON object.
+    Unknown fields, from newer versions, are ignored. Raises ValueError if it is not a JSON object.
     """
-    said = parse_object(bytes(payload))
-    host_ns = said.get("host_ns") or 0
+    content = parse_object(bytes(payload))
+    host_ns = content.get("host_ns") or 0
     if not isinstance(host_ns, int):
-        raise ValueError("the time of a note is no whole number")
-    note = _understood(said) or UnknownNote(said=said)
-    return written(note, str(said.get("stream", "")), host_ns)
+        raise ValueError("the time of a note is not a whole number")
+    note = _parsed(content) or UnknownNote(content=content)
+    return written(note, str(content.get("stream", "")), host_ns)
 
 
-def _understood(said: dict[str, Any]) -> Note | None:
-    its_type = KINDS.get(str(said.get("note")))
-    if its_type is None:
+def _parsed(content: dict[str, Any]) -> Note | None:
+    note_type = KINDS.get(str(content.get("note")))
+    if note_type is None:
         return None
-    names = {one.name for one in fields(its_type)}
+    names = {field_.name for field_ in fields(note_type)}
     try:
-        return its_type(**{name: value for name, value in said.items() if name in names})
-    except TypeError:  # it lacks what a note of its kind says
+        return note_type(**{name: value for name, value in content.items() if name in names})
+    except TypeError:  # a required field is missing
         return None
 
 
 def written(note: Kind, stream: str, host_ns: int) -> Kind:
-    """Return a note with the stream that it is about and the time at which it is written."""
+    """Return a note with its stream and the time at which it is written."""
     return replace(note, stream=stream, host_ns=host_ns)
 
 

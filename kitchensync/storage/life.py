@@ -1,4 +1,4 @@
-"""What stage of its life a recording is in: computed from its folder at each call, never stored."""
+"""The life stage of a recording, computed from its folder at each call and never stored."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from kitchensync.storage.manifest import Manifest, read_manifest
 from kitchensync.storage.names import COPYING, chunk_range
 
 NEEDED = ("recording", "state", "files", "streams", "devices")
-"""What a manifest must say before anything can be judged by it."""
+"""Keys that a manifest must have to be used."""
 
 
 class Life(StrEnum):
-    """The stages, as `life` of `verify --json` says them; the first that fits counts."""
+    """The stages, as in `life` of `verify --json`; the first match counts."""
 
     MANIFEST_LOST = "manifest_lost"
-    "There are sealed files, a ledger or films, but no `recording.json` that can be read."
+    "There are sealed files, a ledger or films, but no readable `recording.json`."
     DAMAGED = "damaged"
-    "`recording.json` is there and is not what was written, or lacks what everything else is judged by."
+    "`recording.json` is damaged, or lacks necessary keys."
     WITHDRAWN = "withdrawn"
-    "The person who cooked took the consent back."
+    "The participant withdrew consent."
     COPYING = "copying"
-    "A copy that is not whole yet."
+    "An incomplete copy."
     RECORDING = "recording"
-    "It was never closed: it is being recorded, or its recorder died."
+    "It is not closed, because it is being recorded or its recorder was killed."
     ELSEWHERE = "elsewhere"
-    "Its large files were freed after they were copied: they lie in stores."
+    "Its large files are in stores, and freed here."
     ABORTED = "aborted"
-    "It was refused at its start or given up; only what people entered may be there."
+    "It was refused at its start or aborted; it may only have entries of people."
     ARCHIVED = "archived"
     "Complete, its streams packed into one file each."
     COMPLETE = "complete"
 
 
 def life_of(recording: Path) -> Life:
-    """Tell the life of the recording in a folder. Raises NotARecording where there is none."""
+    """Return the life stage of the recording in a folder. Raises NotARecording if there is none."""
     try:
         manifest = read_manifest(recording)
     except ManifestLost:
@@ -50,7 +50,7 @@ def life_of(recording: Path) -> Life:
 
 
 def usable_manifest(recording: Path) -> Manifest:
-    """Read a manifest that may be looked at and copied. Raises NotARecording, Withdrawn, CopyUnfinished."""
+    """Read the manifest of a usable recording. Raises NotARecording, Withdrawn, CopyUnfinished."""
     manifest = read_manifest(recording)
     if manifest.get("withdrawn"):
         raise Withdrawn(recording)
@@ -67,7 +67,7 @@ def lacking(manifest: Manifest) -> list[str]:
 
 
 def life_by(recording: Path, manifest: Manifest) -> Life:
-    """Tell the life of a recording whose manifest was read."""
+    """Return the life stage of a recording by its manifest."""
     if manifest.get("withdrawn"):
         return Life.WITHDRAWN
     if lacking(manifest):
@@ -80,7 +80,7 @@ def life_by(recording: Path, manifest: Manifest) -> Life:
         return Life.ELSEWHERE
     if manifest["state"] == "aborted":
         return Life.ABORTED
-    # no stream in several files that could be packed still
+    # no stream has several files that could be packed
     sealed = [Path(name) for name in manifest["files"] if chunk_range(Path(name)) is not None]
     loose = Counter(path.parent for path in sealed if not is_archive(path))
     is_packed = any(is_archive(path) for path in sealed) and all(count < 2 for count in loose.values())
@@ -88,6 +88,6 @@ def life_by(recording: Path, manifest: Manifest) -> Life:
 
 
 def why_aborted(manifest: Manifest) -> str:
-    """Return why somebody aborted a recording, which is kept but shall not be used; nothing where nobody did."""
-    said = manifest.get("abandoned")
-    return (said.get("reason") or "no reason was given") if isinstance(said, dict) else ""
+    """Return why a recording was abandoned, which is kept but shall not be used; empty if it was not."""
+    entry = manifest.get("abandoned")
+    return (entry.get("reason") or "no reason was given") if isinstance(entry, dict) else ""

@@ -1,4 +1,4 @@
-"""Every name that several processes or several years must agree on: files, folders, queue keys."""
+"""Names of files, folders and queue keys that are shared by processes and versions."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ MANIFEST = "recording.json"
 CHUNK_SUFFIX = ".h5"
 PART_SUFFIX = ".part"
 REVIEW = "sync/review"
-"""Small films for the browser, made of the camera's: no copy of a recording needs them."""
+"""Small films for the browser, made of the camera's; they are not copied."""
 MEDIA = "media.json"
 COPIES = "copies.jsonl"
-"""Which files of a recording lie verified where."""
+"""Verified copies of the files of a recording."""
 STORES = "stores.json"
-"""How far its copies were when its recorder ended."""
+"""State of the copies at the end of the recording."""
 COPYING: Final = "copying"
-"""Key of the manifest in a copy that is not whole yet."""
+"""Key of the manifest in an incomplete copy."""
 HUB = "hf://"
 """Beginning of an address at the Hugging Face hub."""
 DERIVED = "derived.jsonl"
-"""What commands wrote of a recording outside of it."""
+"""Files that commands wrote from a recording outside of it."""
 MADE_FROM: Final = "made_from"
 PART_OF: Final = "part_of"
-"""Keys in the manifest of a recording that was cut or replayed: from which uuids, and from when to when a part is."""
+"""Keys in the manifest of a cut or replayed recording: uuids of its sources, and the span of a cut."""
 LOGS = "logs"
-"""What the processes of a recording said, one file a process; no payload is in there."""
+"""Logs of the processes of a recording, without payloads."""
 
 WORK = ".kitchensync"
 """Private folder beside the recordings: queue files, parts, logs of running recordings."""
@@ -39,7 +39,7 @@ APP_FOLDER = "_app"
 
 CLOCK_STREAMS = "clock"
 LEDGER_STREAMS = "ledger"
-"""Folders of the streams that are no sensors: `clock/<device>`, `ledger/<device>`."""
+"""Folders of the streams without a sensor: `clock/<device>`, `ledger/<device>`."""
 
 _RECORDING_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NOT_IN_PATHS = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
@@ -48,7 +48,7 @@ _CHUNK = re.compile(r"(?:(\d{6,})-)?(\d{6,})\.h5")
 
 
 def check_recording_id(name: str) -> str:
-    """Return the id, or raise BadName when it could not be a folder name everywhere."""
+    """Return the id, or raise BadName if it is not a valid folder name on every system."""
     if not _RECORDING_ID.fullmatch(name):
         raise BadName(name)
     return name
@@ -58,20 +58,20 @@ _OF_WINDOWS = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNOR
 
 
 def check_new_recording(folder: Path) -> None:
-    """Refuse a folder for a new recording that Windows, SMB or a store that folds case could not hold.
+    """Refuse a folder for a new recording that is invalid on Windows, SMB or a case-insensitive store.
 
-    Raises BadName: for such a name, and for one that differs from one beside it only in case. Raises OSError.
+    Raises BadName for such a name, or one that differs from a neighbour only in case, and OSError.
     """
     name = check_recording_id(folder.name)
     if name.endswith(".") or _OF_WINDOWS.fullmatch(name):
         raise BadName(name, "Windows and SMB shares cannot hold a folder of this name; choose another id")
     others = os.listdir(folder.parent) if folder.parent.is_dir() else []
-    if same := next((one for one in others if one != name and one.lower() == name.lower()), None):
+    if same := next((other for other in others if other != name and other.lower() == name.lower()), None):
         raise BadName(name, f"it differs from {same} only in case; choose another id")
 
 
 def is_path_inside(name: str) -> bool:
-    """Return whether a name that a file of a recording gives is a path below the folder, on every system."""
+    """Return whether a name from a file of a recording is a path below its folder on every system."""
     if len(name) > _LONGEST_PATH or _NOT_IN_PATHS.search(name):
         return False
     return all(
@@ -85,13 +85,13 @@ def stream_folder(recording: Path, stream: str) -> Path:
 
 
 def chunk_range(path: Path) -> tuple[int, int] | None:
-    """First and last chunk number that a sealed file stands for, or None when the name is not one of ours."""
+    """First and last chunk number in a sealed file, None for a foreign name."""
     match = _CHUNK.fullmatch(path.name)
     return (int(match.group(1) or match.group(2)), int(match.group(2))) if match else None
 
 
 def chunk_number(path: Path) -> int | None:
-    """Last chunk number that a sealed file stands for, or None when the name is not one of ours."""
+    """Last chunk number in a sealed file, None for a foreign name."""
     numbers = chunk_range(path)
     return numbers[1] if numbers else None
 
@@ -121,9 +121,9 @@ DRAINERS = "drainers"
 
 
 def recordings_in(path: Path) -> list[Path]:
-    """Return the recordings that a path stands for: itself, or those in the folder, in order of name.
+    """Return the recordings at a path: itself, or those in the folder, in order of name.
 
-    A folder of recorded files whose `recording.json` is lost counts: whoever goes over the folder has to name it.
+    A folder of recorded files without `recording.json` counts, so that it is reported.
     """
     if not path.is_dir() or (path / MANIFEST).exists() or holds_recorded_files(path):
         return [path]
@@ -131,14 +131,14 @@ def recordings_in(path: Path) -> list[Path]:
 
 
 def is_recording(folder: Path) -> bool:
-    """Return whether a folder is a recording, or was one before its `recording.json` was lost."""
+    """Return whether a folder is a recording, even without its `recording.json`."""
     if (folder / MANIFEST).exists():
         return True
     return _RECORDING_ID.fullmatch(folder.name) is not None and holds_recorded_files(folder)
 
 
 def holds_recorded_files(folder: Path) -> bool:
-    """Return whether there are sealed files, films or a list of copies, as only a recording has them."""
+    """Return whether there are sealed files, films or a list of copies, which only a recording has."""
     sealed = (path for path in folder.glob(f"*/*/*{CHUNK_SUFFIX}") if chunk_range(path) is not None)
     films = folder.glob(f"*/{MEDIA}")
     return any(sealed) or any(films) or (folder / COPIES).is_file()

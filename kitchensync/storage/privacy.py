@@ -1,4 +1,4 @@
-"""When a recording was to hold nothing: the privacy pauses that were asked for, on the capture clock."""
+"""Privacy pauses of a recording on the capture clock."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ if TYPE_CHECKING:
     from kitchensync.storage.timeline.device_clock import HostClock
 
 WRITERS = ("tablet", "tablet_late")
-"""Logs of the tablet: while it recorded, and what arrived afterwards."""
+"""Logs of the tablet: during the recording, and of later arrivals."""
 OPERATOR = "operator"
-"""The log of who runs the session: marks, and pauses asked for without a tablet."""
+"""Log of the operator: marks, and pauses without a tablet."""
 PAUSE, RESUME = "pause", "resume"
 FOR_EVER = 2**62
-"""When a pause ends that nobody ended."""
+"""End of a pause without a resume."""
 
 LATE_NS = 30_000_000_000
-"""A packet that arrived later than this after its stamp says is not believed: it counts by its arrival too."""
+"""Maximum plausible delay of a packet; above it, its arrival counts too."""
 LONGEST_STEP_NS = 1_000_000_000
 AROUND = 2
-"""A packet holds what was taken up to so many steps of its stream from its stamp: batches, blocks of sound."""
+"""Number of steps before and after its stamp that a packet may cover: batches, blocks of sound."""
 
 Pauses = tuple[tuple[int, int], ...]
 """Spans of the capture clock, ns, both ends included."""
 
 
 def pauses_of(recording: Path) -> Pauses:
-    """Return the pauses of a recording, with the doubt about their touches. Raises BadEventLog: nobody knows then."""
+    """Return the pauses of a recording, extended by the uncertainty of their touches. Raises BadEventLog."""
     by_tablet = pauses_in(event for writer in WRITERS for event in events_of(recording, writer))
     return tuple(sorted(by_tablet + pauses_in(events_of(recording, OPERATOR))))
 
 
 def span_of(manifest: Manifest) -> tuple[float, float]:
-    """Return from when to when a part was asked for, session seconds; of a whole recording infinite ends."""
+    """Return the requested span of a cut recording, session seconds; infinite ends for a whole recording."""
     start_s, end_s = (
         manifest[PART_OF].get("session_s") or (None, None) if PART_OF in manifest else (None, None)
     )
@@ -51,27 +51,27 @@ def span_of(manifest: Manifest) -> tuple[float, float]:
 
 
 def all_but(first_ns: int, last_ns: int) -> Pauses:
-    """Return what lies before and behind a span."""
+    """Return the time before and after a span."""
     return (-FOR_EVER, first_ns - 1), (last_ns + 1, FOR_EVER)
 
 
 def pauses_in(events: Iterable[LogEvent]) -> Pauses:
-    """Return the pauses in events in the order in which they were filed; in doubt they are longer.
+    """Return the pauses in events in their stored order, extended by the uncertainty.
 
-    Touches belong together up to the last resume: of nested pauses the first start and the last end count, and a
-    touch whose clock jumped back makes a pause begin earlier. An undo does not take a pause back.
+    Nested pauses are merged, from the first start to the last end; a touch whose clock jumped back makes a pause
+    begin earlier. An undo does not remove a pause.
     """
     groups: list[list[LogEvent]] = []
     for event in events:
         last = groups[-1] if groups else []
-        resumed = sum(one["kind"] == RESUME for one in last)
+        resumed = sum(touch["kind"] == RESUME for touch in last)
         if event["kind"] == PAUSE and (not last or resumed):
             groups.append([event])
         elif event["kind"] == PAUSE or (event["kind"] == RESUME and 2 * resumed < len(last)):
             last.append(event)
     pauses = []
     for group in groups:
-        touched = [(one["host_ns"], int(one.get("uncertainty_ns") or 0)) for one in group]
+        touched = [(touch["host_ns"], int(touch.get("uncertainty_ns") or 0)) for touch in group]
         end_ns = max(at_ns + doubt_ns for at_ns, doubt_ns in touched)
         start_ns = min(at_ns - doubt_ns for at_ns, doubt_ns in touched)
         pauses.append((start_ns, end_ns if group[-1]["kind"] == RESUME else FOR_EVER))
@@ -79,7 +79,7 @@ def pauses_in(events: Iterable[LogEvent]) -> Pauses:
 
 
 def in_pauses(taken_ns: Int64, bound_ns: Int64 | int, pauses: Pauses) -> Mask:
-    """Report what may have been taken in a pause, (n,); in doubt, and where nobody knows, it was."""
+    """Return what may have been taken in a pause, (n,), including everything of unknown time."""
     unknown = taken_ns == UNKNOWN
     at_ns = np.where(unknown, 0, taken_ns).astype(np.int64)
     return overlaps(at_ns - bound_ns, at_ns + bound_ns, pauses) | (unknown & bool(pauses))
@@ -96,10 +96,10 @@ def overlaps(first_ns: Int64, last_ns: Int64, pauses: Pauses) -> Mask:
 def hidden_packets(
     index: npt.NDArray[np.void], clock: HostClock | None, pauses: Pauses, *, around: int = AROUND
 ) -> Mask:
-    """Return which packets may hold something of a pause, (n,).
+    """Return which packets may have content of a pause, (n,).
 
-    `index` is (n,) of `layout.INDEX`, `clock` that of the device; without one arrival alone tells.
-    `around` is how many steps of the stream a packet reaches from its stamp: 0 for pictures.
+    `index` is (n,) of `layout.INDEX`, `clock` that of the device; without a clock only the arrival counts. `around`
+    is the number of steps before and after its stamp that a packet may cover: 0 for pictures.
     """
     if not pauses or not len(index):
         return np.zeros(len(index), np.bool_)

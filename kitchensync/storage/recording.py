@@ -38,40 +38,40 @@ if TYPE_CHECKING:
 
 
 ADOPTED = "video"
-"""The kind of a device whose films were made elsewhere."""
+"""Kind of a device with imported videos."""
 
 
 class StoredStream(StoredPackets):
-    """One stream of a recording: its packets, and what they say."""
+    """One stream of a recording: its packets, and their decoded content."""
 
     def __init__(
         self, name: str, folder: Path, description: StreamForm, manifest: Manifest,
         hides: Callable[[npt.NDArray[np.void]], Mask] | None = None,
     ) -> None:  # fmt: skip
-        """`description` is the stream's entry in the manifest; `hides` says which packets of an index are hidden."""
+        """`description` is the stream's entry in the manifest; `hides` returns the hidden packets of an index."""
         super().__init__(name, folder, description)
         self.manifest = manifest
         self.hides = hides
 
     @cached_property
     def hidden(self) -> Mask:
-        """Which packets may hold something of a privacy pause, (n,)."""
+        """Which packets may contain data of a privacy pause, (n,)."""
         return super().hidden if self.hides is None else self.hides(self.index)
 
     def samples(self) -> Samples:
-        """Read the samples of an inertial sensor, with stamps as sent and as repaired. Raises NotOfThisKind."""
+        """Read the samples of an inertial sensor, with sent and repaired timestamps. Raises NotOfThisKind."""
         from kitchensync.storage.reading.inertial import read_samples
 
         return read_samples(self)
 
     def frames(self, start: int = 0, stop: int | None = None) -> Iterator[Frame]:
-        """Decode the pictures [start, stop) of a camera lazily, from the nearest key frame. Raises NotOfThisKind."""
+        """Decode the frames [start, stop) of a camera lazily, from the nearest key frame. Raises NotOfThisKind."""
         from kitchensync.storage.reading.headset_pictures import read_frames
 
         return read_frames(self, start, self._until(stop))
 
     def depth(self, start: int = 0, stop: int | None = None) -> Iterator[DepthFrame]:
-        """Decode the depth pictures [start, stop), uint16 mm with 0 = invalid. Raises NotOfThisKind."""
+        """Decode the depth images [start, stop), uint16 mm with 0 = invalid. Raises NotOfThisKind."""
         from kitchensync.storage.reading.headset_pictures import read_depth
 
         return read_depth(self, start, self._until(stop))
@@ -89,10 +89,10 @@ class StoredStream(StoredPackets):
         return read_sound(self, start, self._until(stop))
 
     def decoded(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, Any]]:
-        """Yield (row, payload taken apart) of the packets [start, stop), of whatever sensor: lazily.
+        """Yield (row, decoded payload) of the packets [start, stop) of any sensor, lazily.
 
-        A plug-in's are what its `decode` makes of them where it is installed, records as arrays anywhere, else bytes.
-        Packets that do not decode are left out and named in `bad`.
+        Payloads of an installed plug-in are decoded by its `decode`, records are arrays, others are bytes. Packets
+        that do not decode are left out and listed in `bad`.
         """
         from kitchensync.storage.reading.decoded import read_decoded, sensor_stream
 
@@ -113,9 +113,9 @@ class Recording:
         purpose: Purpose | None = None,
         without_consent: str = "",
     ) -> None:
-        """Open a folder; what was recorded in its privacy pauses is left out but `with_pauses`.
+        """Open a folder; data of its privacy pauses is left out unless `with_pauses`.
 
-        `purpose`: only with the consent for it; `without_consent` is why, where nobody agreed. Raises NotARecording,
+        With `purpose`, consent is required; `without_consent` is the reason to open it without. Raises NotARecording,
         Withdrawn, NotPermitted.
         """
         self.path = path
@@ -132,11 +132,11 @@ class Recording:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the files that are open."""
+        """Close its files."""
         self.close()
 
     def close(self) -> None:
-        """Close the files that are open."""
+        """Close its files."""
         for stream in self._streams.values():
             stream.close()
 
@@ -147,7 +147,7 @@ class Recording:
 
     @cached_property
     def readable(self) -> Path:
-        """Folder to read its large files from: its own, or a copy where they were freed. Raises FilesFreed."""
+        """Folder of its large files: its own, or a copy if they were freed. Raises FilesFreed."""
         return readable_folder(self.path, self.manifest)
 
     @property
@@ -167,16 +167,16 @@ class Recording:
         return self._streams[name]
 
     def newest(self, name: str) -> StoredStream:
-        """Return what the newest file of a stream holds, as if nothing came before. Raises UnknownStream."""
+        """Return a stream with only its newest file. Raises UnknownStream."""
         stream = self[name]
         stream.only_newest = True
         return stream
 
     @cached_property
     def pauses(self) -> Pauses:
-        """When nothing was to be recorded, spans of the capture clock, ns; none where they are asked for too.
+        """Privacy pauses, spans of the capture clock, ns; empty if opened `with_pauses`.
 
-        Of a part of a recording what lies outside is among them. Raises BadEventLog where nobody can tell.
+        For a part of a recording, times outside of the part are included. Raises BadEventLog if the log is damaged.
         """
         if self._with_pauses:
             return ()
@@ -184,7 +184,7 @@ class Recording:
         return pauses_of(self.path) + outside
 
     def hides(self, name: str, index: npt.NDArray[np.void]) -> Mask:
-        """Return which packets of a stream, (n,) of INDEX, may hold something of a privacy pause."""
+        """Return which packets of a stream, (n,) of INDEX, may contain data of a privacy pause."""
         if not self.pauses:
             return np.zeros(len(index), np.bool_)
         sensor = self.sensor(name)
@@ -192,13 +192,13 @@ class Recording:
         return hidden_packets(index, self.device_clock(name.partition("/")[0]), self.pauses, around=around)
 
     def sensor(self, name: str) -> HeadsetStream | None:
-        """Return what a headset's stream is; None for a plug-in's."""
+        """Return the type of a headset's stream; None for a plug-in's."""
         from kitchensync.storage.reading.decoded import headset_sensor
 
         return headset_sensor(self.manifest, name)
 
     def calibration(self, name: str) -> dict[str, ConstantTable]:
-        """Return the constants of a stream by name, as its device gave them before it streamed. Raises BadChunk."""
+        """Return the constants of a stream by name, as its device sent them before streaming. Raises BadChunk."""
         from kitchensync.storage.reading.device_constants import CALIBRATION, read_calibration
 
         device, _, short = name.partition("/")
@@ -206,7 +206,7 @@ class Recording:
 
     @cached_property
     def instants(self) -> Instants:
-        """The frames of the master as synchronization indexed them."""
+        """The index of the master's frames by `sync`."""
         return Instants(self.path, self.id, self.streams, self._place_in_clip)
 
     def _place_in_clip(self, file: str) -> PlaceInClip:
@@ -216,7 +216,7 @@ class Recording:
         return place_in_clip(self.gopro_files.get(path.parent.name, []), path)
 
     def at(self, master_index: int) -> Instant:
-        """Return what every stream held at the instant of a master frame. Raises NotIndexed, IndexError."""
+        """Return the samples of all streams at a master frame. Raises NotIndexed, IndexError."""
         return self.instants[master_index]
 
     @property
@@ -227,17 +227,17 @@ class Recording:
 
     @property
     def films(self) -> dict[str, list[Path]]:
-        """Files of every camera by its name, in order; films that were adopted too. Raises FilesFreed."""
+        """Files of every camera by its name, in order, with imported videos. Raises FilesFreed."""
         devices = self.manifest["devices"].items()
         adopted = [name for name, about in devices if about["kind"] == ADOPTED]
         promised = list(promised_hashes(self.readable, self.manifest)) if adopted else []
         return self.gopro_files | {
-            name: [self.readable / one for one in promised if one.partition("/")[0] == name]
+            name: [self.readable / path for path in promised if path.partition("/")[0] == name]
             for name in adopted
         }
 
     def camera(self, name: str, clip: int = 0) -> CameraStream:
-        """Return a stream of a camera, such as `gopro/gyroscope`, its chapters as one. Raises UnknownStream."""
+        """Return a stream of a camera, such as `gopro/gyroscope`, with its chapters joined. Raises UnknownStream."""
         from kitchensync.storage.reading.alignments import film_clocks
         from kitchensync.storage.reading.camera_streams import camera_stream
 
@@ -245,7 +245,7 @@ class Recording:
         if not stream.is_inertial:
             return stream
         clocks, _ = film_clocks(self.path, self.readable)
-        late_s = [one.telemetry_late_s for one in clocks if one.file == stream.clip.path]
+        late_s = [clock.telemetry_late_s for clock in clocks if clock.file == stream.clip.path]
         return stream.placed(late_s[0]) if late_s else stream
 
     def clock_exchanges(self, device: str) -> npt.NDArray[np.void]:
@@ -260,13 +260,13 @@ class Recording:
         """Return a headset's ticks on the capture clock by its clock exchanges; None without any."""
         from kitchensync.storage.timeline.device_clock import host_clock
 
-        found = self.clock_exchanges(device)
-        return host_clock(found["host_send_ns"], found["host_receive_ns"], found["device_ticks"])
+        exchanges = self.clock_exchanges(device)
+        return host_clock(exchanges["host_send_ns"], exchanges["host_receive_ns"], exchanges["device_ticks"])
 
     def si_scale(self, name: str) -> float | None:
-        """Return what values of an inertial stream are multiplied by to be rad/s or m/s^2; None if nobody knows.
+        """Return the factor from values of an inertial stream to rad/s or m/s^2; None if not known.
 
-        A gyroscope's unit is the one that the rig file stated, else the one that `sync` measured.
+        A gyroscope's unit is that of the rig file, else the unit that `sync` measured.
         """
         from kitchensync.sensors.hololens.profile import Profile
         from kitchensync.storage.timeline.si_units import ALREADY_SI, RAD_PER_S
@@ -285,26 +285,26 @@ class Recording:
         stated = about and about.get("gyroscope_unit")
         if stated and stated != "auto":
             return stated
-        found = [read_alignment(path) for path in alignment_files(self.path)]
+        alignments = [read_alignment(path) for path in alignment_files(self.path)]
         units = [
-            one.headset_gyro.unit.name
-            for one in found
-            if one.clock_map is not None
-            and one.headset == device
-            and one.headset_gyro is not None
-            and one.headset_gyro.unit is not None
+            alignment.headset_gyro.unit.name
+            for alignment in alignments
+            if alignment.clock_map is not None
+            and alignment.headset == device
+            and alignment.headset_gyro is not None
+            and alignment.headset_gyro.unit is not None
         ]
         return next(iter(units), "")
 
     @cached_property
     def main_headset(self) -> str:
-        """The first headset that sent anything, whose clock is session time; nothing without one."""
+        """The first headset with packets, whose clock is session time; empty if there is none."""
         headsets = [name for name, device in self.manifest["devices"].items() if device["kind"] == "hololens"]
         return next((name for name in headsets if self._first_ticks(name)), "")
 
     @cached_property
     def session_time(self) -> SessionTime | None:
-        """Ns since the main headset's first packet, of its ticks and of host times; None without a headset."""
+        """Session time, ns since the main headset's first packet, by ticks and host times; None without headset."""
         from kitchensync.storage.timeline.session_time import SessionTime
 
         if not self.main_headset:
@@ -318,15 +318,15 @@ class Recording:
         return [int(stream.index["device_ticks"][0]) for stream in streams if len(stream)]
 
     def events(self) -> list[LogEvent]:
-        """Return what people did, by time on the capture clock."""
+        """Return the logged events, by time on the capture clock."""
         return read_events(self.path)
 
 
 def camera_files(folder: Path) -> list[Path]:
-    """Return a camera's files by number, then chapter: GX020001 goes on after GX010001, GX010002 is another clip."""
+    """Return a camera's files by number, then chapter: GX020001 continues GX010001, GX010002 is another clip."""
     return in_order(path for path in matching(folder, "*") if path.suffix.upper() == ".MP4")
 
 
 def open_recording(path: Path | str, *, with_pauses: bool = False) -> Recording:
-    """Open a recording for reading, without its privacy pauses but `with_pauses`. Raises NotARecording, Withdrawn."""
+    """Open a recording for reading; `with_pauses` includes its privacy pauses. Raises NotARecording, Withdrawn."""
     return Recording(Path(path), with_pauses=with_pauses)

@@ -1,8 +1,8 @@
-"""What may lie in the folder of a recording: files and folders of its own, small where text is kept.
+"""Check the folder of a recording: only files and folders, with limits for sizes.
 
-A recording may come from anybody. A link in it would have us read or write elsewhere, a pipe or a device never ends,
-and a huge file fills the memory: such a folder is refused before anything in it is used. So is one around other
-recordings, as when an archive was unpacked into the data folder.
+A recording is untrusted: a link leads to other files, a pipe or device may never end, and a huge file may fill the
+memory. Such a folder is refused before anything in it is used, and so is one with other recordings inside, as after
+an archive was unpacked into the data folder.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MOST_OF = {
     ".npz": 1 << 30,
     ".parquet": 2 << 30,
 }
-"""Bytes of a file by its suffix; a day with every sensor writes a tenth of it."""
+"""Maximum bytes of a file by its suffix; ten times those of a day with every sensor."""
 MOST_DEPTH = 16
-"""Folders in one another; this software makes four."""
+"""Maximum depth of folders; this software creates four."""
 MOST_LOG = 2 << 30
 
 
 def check_folder(recording: Path) -> None:
-    """Refuse a folder with links, pipes or other recordings; a link may lead to it. Raises UnsafeFile, OSError."""
+    """Refuse a folder with links, pipes or other recordings; it may itself be a link. Raises UnsafeFile, OSError."""
     folders = [""]
     while folders:
         folder = folders.pop()
@@ -49,13 +49,13 @@ def check_folder(recording: Path) -> None:
 
 
 def _entries(recording: Path, folder: str) -> list[os.DirEntry[str]]:
-    """Return what lies in a folder, without what operating systems left there."""
+    """Return the entries of a folder, without those of operating systems."""
     if folder.count("/") >= MOST_DEPTH:
         raise UnsafeFile(recording, folder, f"lies more than {MOST_DEPTH} folders deep; remove it")
     try:
-        with os.scandir(recording / folder) as found:
-            return [entry for entry in found if not is_left_by_system(entry.name)]
-    except FileNotFoundError:  # a recorder at work renames and removes
+        with os.scandir(recording / folder) as entries:
+            return [entry for entry in entries if not is_left_by_system(entry.name)]
+    except FileNotFoundError:  # a running recorder renames and removes folders
         return []
 
 
@@ -73,16 +73,16 @@ def _check_file(recording: Path, file: str, entry: os.DirEntry[str]) -> None:
 
 
 def _check_media(recording: Path, path: Path) -> None:
-    """Check the names of films; whether the rest is what was written is for its readers."""
+    """Check the names of films; its readers check the rest."""
     try:
         media = json.loads(read_plain(path, MOST_BYTES))
     except (FileNotFoundError, ValueError, RecursionError):
         return
     names = []
     for key in ("files", "small") if isinstance(media, dict) else ():
-        named = media.get(key)
-        for one in named if isinstance(named, list) else ():
-            names.append(str(one.get("file", "-") if isinstance(one, dict) else one))
+        entries = media.get(key)
+        for entry in entries if isinstance(entries, list) else ():
+            names.append(str(entry.get("file", "-") if isinstance(entry, dict) else entry))
     for name in names:
         if "/" in name or not is_path_inside(name):
             file = path.relative_to(recording).as_posix()

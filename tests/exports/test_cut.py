@@ -261,7 +261,7 @@ def test_a_data_set_does_not_accept_a_part(part: tuple[Path, dict[str, Any]], tm
     with edit_manifest(take) as manifest:
         manifest["consent_scopes"] = ["release_raw"]
     report = answer("release", "captaincook4d", take.parent, "--out", tmp_path / "out", code=1)
-    assert "it was cut or replayed from another recording; use that one" in report["reason"]
+    assert "it was cut or replayed from another recording; use the original" in report["reason"]
 
 
 def test_nothing_of_a_privacy_pause_is_in_a_part(tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ def test_a_place_that_was_away_is_asked_again_and_the_desk_shows_the_proof(
     assert finish_open(kitchen.tools, own) == []
     (tmp_path / "away").rename(disk.parent)
     (again,) = finish_open(kitchen.tools, own)
-    assert (Path(again.place), again.found, again.done, again.open) == (
+    assert (Path(again.place), again.count, again.done, again.open) == (
         disk / "seconds.csv",
         1,
         "destroyed",

@@ -252,7 +252,7 @@ def test_a_published_folder_needs_no_app_and_its_checksums_and_licence_come_alon
     lines = (tmp_path / "out" / "SHA256SUMS").read_text().splitlines()
     assert {line.split("  ")[1] for line in lines} == {*tree(folder), "LICENSE", *CARDS}
     again = run("release", "captaincook4d", folder, tmp_path / "out", "--out", tmp_path / "third")
-    assert (again.exit_code, "given by itself" in again.stderr) == (2, True)
+    assert (again.exit_code, "give it alone" in again.stderr) == (2, True)
     nowhere = run(
         "release", "captaincook4d", folder, "--data", tmp_path / "nowhere", "--out", tmp_path / "third"
     )

@@ -214,4 +214,4 @@ def test_two_people_mark_a_third_rules_and_the_rows_hold_the_truth(
     asked = ["release", "captaincook4d", str(folder), "--out", str(tmp_path / "other"), "--media", ""]
     other_film = CliRunner().invoke(main, asked)
     assert other_film.exit_code == 1
-    assert "its accepted moments of errors are of a film of 661 frames" in other_film.stderr
+    assert "its accepted moments of errors were marked in a video of 661 frames" in other_film.stderr

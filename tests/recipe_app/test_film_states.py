@@ -97,7 +97,7 @@ def test_a_video_that_is_being_copied_says_how_long_that_takes(kitchen: Any, rec
     told = {"state": "copying", "done": 250, "whole": 1000, "left_s": 6.0}  # 250 bytes in 2 s
     assert own_film(kitchen, recording) == told
     own = OwnRecording(OpenedRecording(folder, purpose=Purpose.LOOK), {}, [])
-    with own, pytest.raises(NotReleasable, match="is on its way: it has not been copied"):
+    with own, pytest.raises(NotReleasable, match="has not been copied from the camera"):
         own.check_filmed()
 
 

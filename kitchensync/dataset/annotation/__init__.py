@@ -1,1 +1,1 @@
-"""Step times that people marked in films with other tools: given to them, taken back, compared, accepted."""
+"""Step times that people mark in videos with other tools: exported, imported, compared, accepted."""

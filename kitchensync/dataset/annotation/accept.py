@@ -1,4 +1,4 @@
-"""Keep what annotators marked in a recording, and accept one version as its step times."""
+"""Store annotations in a recording, and accept one version as its step times or narrations."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.storage.recording_files.annotation_folder import (
     ACCEPTED,
     ACCEPTED_SCHEMA,
-    FILMS,
-    FILMS_SCHEMA,
     add_version,
     editing,
+    films_of,
     read_annotations,
     versions,
     write_annotations,
@@ -40,41 +39,41 @@ from kitchensync.task_graphs.formats.strict_json import Reader
 
 
 class NotAcceptable(RecipeError):
-    """An annotation that cannot become a recording's step times, with what and where."""
+    """An annotation cannot become the step times of a recording."""
 
 
 @dataclass(frozen=True)
 class KeptVersions:
-    """What became of the annotations of one task: new versions by number, and those that were there."""
+    """Annotation id -> version number, of new versions and of versions that existed."""
 
     new: dict[int, int]
     same: dict[int, int]
 
 
 def keep(recording: Path, task: Task, source: str) -> KeptVersions:
-    """Keep every annotation of a task as it came, cancelled ones too; the same again changes nothing.
+    """Store every annotation of a task unchanged, including cancelled ones; storing twice changes nothing.
 
-    `source` says where they come from: a server and project, or a file.
+    `source` is a server and project, or a file.
     """
     kept = KeptVersions({}, {})
-    for one in task.annotations:
+    for annotation in task.annotations:
         content = {
             "source": source,
             "task": task.id,
-            "annotation": one.id,
-            "author": one.by,
-            "was_cancelled": one.was_cancelled,
+            "annotation": annotation.id,
+            "author": annotation.by,
+            "was_cancelled": annotation.was_cancelled,
             "kept_utc_ns": time.time_ns(),
             "film": {"fps": task.fps, "frames": task.frames, "proxy_sha256": task.data.get("proxy_sha256")},
-            "raw": one.raw,
+            "raw": annotation.raw,
         }
         number, is_new = add_version(recording, content)
-        (kept.new if is_new else kept.same)[one.id] = number
+        (kept.new if is_new else kept.same)[annotation.id] = number
     return kept
 
 
 def keep_file(own: OwnRecording, file: Path) -> KeptVersions:
-    """Keep the annotations that a file has of a recording. Raises BadGraph, NotAcceptable."""
+    """Store the annotations of a recording from a file. Raises BadGraph, NotAcceptable."""
     name, marks = own.recording.id, elan_marks(file)
     if marks is None:
         tasks = parse_export(read_bytes(file, most_bytes=MOST_BYTES), file.name)
@@ -85,17 +84,17 @@ def keep_file(own: OwnRecording, file: Path) -> KeptVersions:
     for task in tasks:
         if task.recording == name:
             return keep(own.recording.path, task, file.name)
-    raise NotAcceptable(f"{file.name}: has nothing of the recording {name}; give its own export")
+    raise NotAcceptable(f"{file.name}: has no annotation of the recording {name}; give its own export")
 
 
 def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """Make the newest version of an annotation the step times of a recording; return what was written.
+    """Make the newest version of an annotation the step times of a recording; return the file's content.
 
-    `films` are hashes of films that were not handed out but shown here.
-    Raises NotAcceptable, and then nothing changed.
+    `films` are hashes of videos that the app showed and that were not exported.
+    Raises NotAcceptable without changing anything.
     """
     place = f"annotation {annotation}"
-    number, version = _whole_version(own, annotation, films, place)
+    number, version = _newest_version(own, annotation, films, place)
     labels = {label: node for node, label in labels_of(own.state["recording"]).items()}
     findings: list[Uncounted] = []
     film = MarkedFilm(own.frames.fps, len(own.frames), frozenset(labels))
@@ -107,17 +106,17 @@ def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset
         for start, end in spans
     ]
     if not steps:
-        raise NotAcceptable(f"{place}: holds no step; accept another one")
-    done = {one["node"] for one in steps}
+        raise NotAcceptable(f"{place}: has no step; accept another annotation")
+    marked = {step["node"] for step in steps}
     touched = [int(node) for node, step in own.state["steps"].items() if step["state"] == "done"]
     with editing(own.recording.path):
         before = read_annotations(own.recording.path, ACCEPTED, ACCEPTED_SCHEMA)
-        earlier = []  # without its steps: those are in its version
+        earlier = []  # without steps: they are in the version
         if before is not None:
             if before["version"] == number:
                 return before
-            kept = ("version", "annotation", "author", "accepted_utc_ns")
-            earlier = [*before["earlier"], {key: before[key] for key in kept}]
+            keys = ("version", "annotation", "author", "accepted_utc_ns")
+            earlier = [*before["earlier"], {key: before[key] for key in keys}]
         content = {
             "schema": ACCEPTED_SCHEMA,
             "version": number,
@@ -127,8 +126,8 @@ def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset
             "accepted_utc_ns": time.time_ns(),
             "fps": str(own.frames.fps),
             "frames": len(own.frames),
-            "steps": sorted(steps, key=lambda one: (one["node"], one["start_frame"])),
-            "touched_not_marked": sorted(node for node in touched if node not in done),
+            "steps": sorted(steps, key=itemgetter("node", "start_frame")),
+            "touched_not_marked": sorted(node for node in touched if node not in marked),
             "earlier": earlier,
         }
         write_annotations(own.recording.path, ACCEPTED, content)
@@ -136,83 +135,80 @@ def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset
 
 
 def accept_narrations(own: OwnRecording, annotation: int) -> dict[str, Any] | None:
-    """Keep what an annotation says was spoken as the narrations of its author; return what is kept.
+    """Store the transcription in an annotation as the narrations of its author; return them.
 
-    None where it is no transcription. The newest version counts. Raises NotAcceptable, and then nothing changed.
+    None if the annotation is not a transcription. Raises NotAcceptable without changing anything.
     """
     place = f"annotation {annotation}"
-    _, version = _whole_version(own, annotation, frozenset(), place)
-    one = _annotation(version, place)
-    if not any(entry.get("type") == LABELS for entry in one.result):  # marks pictures, not seconds of sound
-        return None
+    _, version = _newest_version(own, annotation, frozenset(), place)
+    content = _annotation(version, place)
+    if not any(entry.get("type") == LABELS for entry in content.result):
+        return None  # it marks steps in frames
     findings: list[Uncounted] = []
     nodes = {label: node for node, label in labels_of(own.state["recording"]).items()}
-    fps, most = own.frames.fps, len(own.frames) - 1
-    said = spoken_regions(one, nodes, findings, Reader(own.recording.id))
+    fps, last_frame = own.frames.fps, len(own.frames) - 1
+    regions = spoken_regions(content, nodes, findings, Reader(own.recording.id))
     _refuse(findings)
-    if not said:
-        raise NotAcceptable(f"{place}: holds no text; accept another one")
+    if not regions:
+        raise NotAcceptable(f"{place}: has no text; accept another annotation")
     film: NarratedVideo = {
         "fps": [fps.numerator, fps.denominator],
         "frames": len(own.frames),
         "sha256": version["film"]["proxy_sha256"],
     }
-    told: list[Narration] = []
-    for region in said:
+    narrations: list[Narration] = []
+    for region in regions:
         first, last = region_of(region.start_s, region.end_s, fps)
         node = nodes[region.label]
-        told.append(
+        narrations.append(
             {
                 "narration": hashlib.sha256(f"{region.region} {node}".encode()).hexdigest()[:16],
-                "frame": min(first - 1, most),
-                "end_frame": min(last - 1, most),
+                "frame": min(first - 1, last_frame),
+                "end_frame": min(last - 1, last_frame),
                 "node": node,
                 "text": region.text,
                 "source": "typed",
             }
         )
-    told.sort(key=itemgetter("frame", "narration"))
-    kept = keep_narrations(own.recording.path, version["author"], film, told)
-    return {"version": kept, "author": version["author"], "narrations": told}
+    narrations.sort(key=itemgetter("frame", "narration"))
+    number = keep_narrations(own.recording.path, version["author"], film, narrations)
+    return {"version": number, "author": version["author"], "narrations": narrations}
 
 
-def _whole_version(
+def _newest_version(
     own: OwnRecording, annotation: int, films: frozenset[str], place: str
 ) -> tuple[int, dict[str, Any]]:
-    """Return the newest version of an annotation that was finished, in our film. Raises NotAcceptable."""
+    """Return the newest version of an annotation. Raises NotAcceptable if cancelled or made in another video."""
     kept = versions(own.recording.path)
-    found = {number: one for number, one in kept.items() if one["annotation"] == annotation}
-    if not found:
-        known = ", ".join(sorted({str(one["annotation"]) for one in kept.values()})) or "none"
+    matches = {number: version for number, version in kept.items() if version["annotation"] == annotation}
+    if not matches:
+        ids = ", ".join(sorted({str(version["annotation"]) for version in kept.values()})) or "none"
         raise NotAcceptable(
-            f"{own.recording.path.name}: no annotation {annotation} is kept, there are: {known}; "
+            f"{own.recording.path.name}: no annotation {annotation} is kept, there are: {ids}; "
             "run `kitchensync annotate pull`, or give the exported file with --file"
         )
-    number, version = max(found.items())
+    number, version = max(matches.items())
     if version["was_cancelled"]:
-        raise NotAcceptable(f"{place}: was cancelled by its annotator; accept another one")
+        raise NotAcceptable(f"{place}: was cancelled by its annotator; accept another annotation")
     _check_film(own, version["film"], films, place)
     return number, version
 
 
 def _check_film(own: OwnRecording, film: dict[str, Any], films: frozenset[str], place: str) -> None:
-    """Refuse frames that were counted in another film than ours. Raises NotAcceptable."""
+    """Check that frames were counted in the recording's video. Raises NotAcceptable."""
+    advice = "annotate the video that `kitchensync annotate export` writes"
     if film["fps"] is None or not is_rate(film["fps"], own.frames.fps):
         raise NotAcceptable(
-            f"{place}: region at another rate: {film['fps']} frames a second, the film has {own.frames.fps}; "
-            "annotate the film that `kitchensync annotate export` writes"
+            f"{place}: region at another rate: {film['fps']} a second, the video has {own.frames.fps}; {advice}"
         )
     if film["frames"] != len(own.frames):
         raise NotAcceptable(
-            f"{place}: its film has {film['frames']} frames, that of {own.recording.id} {len(own.frames)}; "
-            "annotate the film that `kitchensync annotate export` writes"
+            f"{place}: its video has {film['frames']} frames, that of {own.recording.id} {len(own.frames)}; {advice}"
         )
-    handed_out = read_annotations(own.recording.path, FILMS, FILMS_SCHEMA) or {"films": []}
-    known = films | {one["sha256"] for one in handed_out["films"]}
-    if film["proxy_sha256"] is not None and film["proxy_sha256"] not in known:
+    sha256 = film["proxy_sha256"]
+    if sha256 is not None and sha256 not in films | {row["sha256"] for row in films_of(own.recording.path)}:
         raise NotAcceptable(
-            f"{place}: film of another hash: {film['proxy_sha256']} was never written of {own.recording.id}; "
-            "annotate the film that `kitchensync annotate export` writes"
+            f"{place}: video of another hash: {sha256} was never written for {own.recording.id}; {advice}"
         )
 
 
@@ -223,7 +219,7 @@ def _annotation(version: dict[str, Any], place: str) -> Annotation:
 
 
 def _refuse(findings: list[Uncounted]) -> None:
-    """Refuse an annotation of which something cannot count; what the server added marks nothing."""
+    """Raise NotAcceptable for findings, except boxes: the server adds those, and they mark no time."""
     if wrong := [finding for finding in findings if finding.word != BOX]:
         named = "; ".join(f"{finding.word}: {finding.where}" for finding in wrong)
         raise NotAcceptable(f"{named}; correct it in the tool, then pull again")

@@ -1,4 +1,4 @@
-"""Tasks to an annotation server, and what people marked back: doing either again changes nothing."""
+"""Push tasks to an annotation server, and pull annotations from it; repeating either changes nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kitchensync.task_graphs.formats.strict_json import Reader
 
 @dataclass
 class PushedTasks:
-    """What a push did: projects that were made, recordings whose task was added, and those that had one."""
+    """The result of a push: new projects, recordings with a new task, and recordings that had a task."""
 
     projects: list[str] = field(default_factory=list)
     added: list[str] = field(default_factory=list)
@@ -33,66 +33,73 @@ class PushedTasks:
 
 
 class ProjectDiffers(ServerRefused):
-    """A project or task that is not what was pushed: somebody changed or deleted it."""
+    """A project or task is not as it was pushed: it was changed or deleted on the server."""
 
 
 class PushStopped(ServerRefused):
-    """A push that ended in the middle, with how far it came."""
+    """A push stopped before its end."""
 
 
-def push(server: Server, wanted: list[tuple[Path, ServerTask]]) -> PushedTasks:
-    """Add a task for every recording that has none yet, a project for each recipe version.
+def push(server: Server, tasks: list[tuple[Path, ServerTask]]) -> PushedTasks:
+    """Add a task for every recording without one, and a project for each recipe version.
 
-    Raises PushStopped, after which the same push goes on.
+    Raises PushStopped, after which the same push continues.
     """
-    made = PushedTasks()
+    result = PushedTasks()
     try:
-        for title in dict.fromkeys(one.project for _, one in wanted):
-            _push_project(server, [pair for pair in wanted if pair[1].project == title], made)
+        for of_project in _by_project(tasks):
+            _push_project(server, of_project, result)
     except ServerRefused as error:
-        done = len(made.added) + len(made.there)
-        raise PushStopped(f"{done} of {len(wanted)} recordings are there: {error}") from error
-    return made
+        done = len(result.added) + len(result.there)
+        raise PushStopped(f"{done} of {len(tasks)} recordings are there: {error}") from error
+    return result
 
 
-def _push_project(server: Server, wanted: list[tuple[Path, ServerTask]], made: PushedTasks) -> None:
-    first = wanted[0][1]
+def _by_project(tasks: list[tuple[Path, ServerTask]]) -> list[list[tuple[Path, ServerTask]]]:
+    projects: dict[str, list[tuple[Path, ServerTask]]] = {}
+    for path, task in tasks:
+        projects.setdefault(task.project, []).append((path, task))
+    return list(projects.values())
+
+
+def _push_project(server: Server, to_push: list[tuple[Path, ServerTask]], result: PushedTasks) -> None:
+    first = to_push[0][1]
     project = server.project(first.project)
     if project is None:
-        number, tasks = server.add_project(first.project, first.config), {}
-        made.projects.append(first.project)
+        number, on_server = server.add_project(first.project, first.config), {}
+        result.projects.append(first.project)
     else:
         _check_labels(project, first)
-        number, tasks = project.id, {task.recording: task for task in server.tasks(project.id)}
-    for path, one in wanted:
-        if one.recording in tasks:
-            _check_same(tasks[one.recording], one)
-            made.there.append(one.recording)
+        number, on_server = project.id, {task.recording: task for task in server.tasks(project.id)}
+    for path, task in to_push:
+        if task.recording in on_server:
+            _check_same(on_server[task.recording], task)
+            result.there.append(task.recording)
         else:
-            server.add_task(number, one.task)
-            made.added.append(one.recording)
-        with editing(path):  # noted there, so that a task that was deleted is missed
+            server.add_task(number, task.task)
+            result.added.append(task.recording)
+        with editing(path):  # kept in the recording, so that `pull` notices a deleted task
             places = _pushed_to(path)
-            if (place := {"server": server.url, "project": one.project}) not in places:
+            if (place := {"server": server.url, "project": task.project}) not in places:
                 write_annotations(path, PUSHED, {"schema": PUSHED_SCHEMA, "places": [*places, place]})
 
 
 def _check_labels(project: Project, ours: ServerTask) -> None:
-    """Refuse a project in which somebody changed the labels. Raises ServerRefused."""
-    if lacks := sorted(set(ours.labels) - project.labels):
+    """Check that all labels are in the project. Raises ProjectDiffers."""
+    if missing := sorted(set(ours.labels) - project.labels):
         others = sorted(project.labels - set(ours.labels))
         instead = f", there is {others[0]!r}" if others else ""
         raise ProjectDiffers(
-            f"project {project.title}: label renamed: {lacks[0]!r} is not in it{instead}; name it as it was"
+            f"project {project.title}: label renamed: {missing[0]!r} is not in it{instead}; restore its name"
         )
 
 
 def _check_same(task: Task, ours: ServerTask) -> None:
-    """Refuse marks in a film that was never handed out. Raises ProjectDiffers."""
-    if (found := task.data.get("proxy_sha256")) not in ours.films:
+    """Check that a task has a video of the recording. Raises ProjectDiffers."""
+    if (sha256 := task.data.get("proxy_sha256")) not in ours.films:
         raise ProjectDiffers(
-            f"task {task.id}: film of another hash: {found} was never written of {ours.recording}; "
-            "delete the task and push it anew"
+            f"task {task.id}: video of another hash: {sha256} was never written for {ours.recording}; "
+            "delete the task and push it again"
         )
 
 
@@ -102,7 +109,7 @@ def _pushed_to(recording: Path) -> list[dict[str, str]]:
 
 @dataclass
 class Pulled:
-    """What a pull brought of one recording; `findings` are what does not count, a line each."""
+    """The result of a pull for one recording: new and existing versions; `findings` about invalid regions."""
 
     recording: str
     task: int
@@ -111,46 +118,47 @@ class Pulled:
     findings: list[str]
 
 
-def pull(server: Server, wanted: list[tuple[Path, ServerTask]]) -> tuple[list[Pulled], list[str]]:
-    """Keep what people marked; return it, and a line for each recording of which nothing was kept, with why.
+def pull(server: Server, tasks: list[tuple[Path, ServerTask]]) -> tuple[list[Pulled], list[str]]:
+    """Store the annotations of all tasks; return the results, and a line for each recording that was refused.
 
-    Raises ServerRefused where the server cannot be asked: what was kept before stays, the same pull goes on.
+    Raises ServerRefused if the server does not answer: stored annotations stay, and the same pull continues.
     """
     pulled: list[Pulled] = []
     refused: list[str] = []
-    for title in dict.fromkeys(one.project for _, one in wanted):
-        mine = [pair for pair in wanted if pair[1].project == title]
+    for of_project in _by_project(tasks):
+        first = of_project[0][1]
         try:
-            if (project := server.project(title)) is None:
-                raise ProjectDiffers(f"{server.url}: has no project {title!r}; push first")
-            _check_labels(project, mine[0][1])
-            tasks = {task.recording: task for task in server.tasks(project.id)}
+            if (project := server.project(first.project)) is None:
+                raise ProjectDiffers(f"{server.url}: has no project {first.project!r}; push first")
+            _check_labels(project, first)
+            on_server = {task.recording: task for task in server.tasks(project.id)}
         except (BadGraph, ProjectDiffers) as error:
-            refused += [f"{path.name}: {error}" for path, _ in mine]
+            refused += [f"{path.name}: {error}" for path, _ in of_project]
             continue
-        for path, one in mine:
+        for path, task in of_project:
             try:
-                pulled.append(_pull_task(server.url, path, one, tasks.get(one.recording)))
+                pulled.append(_pull_task(server.url, path, task, on_server.get(task.recording)))
             except (BadGraph, ProjectDiffers) as error:
                 refused.append(f"{path.name}: {error}")
     return pulled, refused
 
 
-def _pull_task(url: str, path: Path, one: ServerTask, task: Task | None) -> Pulled:
+def _pull_task(url: str, path: Path, ours: ServerTask, task: Task | None) -> Pulled:
     if task is None:
-        was_there = {"server": url, "project": one.project} in _pushed_to(path)
-        why = "deleted task: it was pushed and is gone" if was_there else "it was never pushed"
-        raise ProjectDiffers(f"{why}: project {one.project} has no task of it; push it")
-    _check_same(task, one)
-    # Kept before it is read: what came stays, whatever it says.
-    kept = keep(path, task, f"{url} project {one.project}")
-    read = Reader(one.recording)
-    (ours,) = tasks_of([one.task], one.recording)
-    task = replace(task, prediction=task.prediction or ours.prediction)  # a server may give only its number
-    steps = read_steps(task, MarkedFilm(one.fps, task.frames, frozenset(one.labels)), read)
+        was_pushed = {"server": url, "project": ours.project} in _pushed_to(path)
+        why = "deleted task: it was pushed and is gone" if was_pushed else "it was never pushed"
+        raise ProjectDiffers(f"{why}: project {ours.project} has no task of it; push it")
+    _check_same(task, ours)
+    # Stored before it is parsed, so that a malformed annotation is not lost.
+    kept = keep(path, task, f"{url} project {ours.project}")
+    read = Reader(ours.recording)
+    (pushed,) = tasks_of([ours.task], ours.recording)
+    # A server may return only the number of a prediction.
+    task = replace(task, prediction=task.prediction or pushed.prediction)
+    steps = read_steps(task, MarkedFilm(ours.fps, task.frames, frozenset(ours.labels)), read)
     read_narration(task, steps.findings, read)
     findings = [f"{finding.word}: {finding.where}" for finding in steps.findings]
     findings += [f"cancelled work: annotation {a.id}" for a in task.annotations if a.was_cancelled]
-    if task.fps is None or not is_rate(task.fps, one.fps):
-        findings.append(f"region at another rate: task {task.id} says {task.fps} frames a second")
-    return Pulled(one.recording, task.id, sorted(kept.new), sorted(kept.same), findings)
+    if task.fps is None or not is_rate(task.fps, ours.fps):
+        findings.append(f"region at another rate: task {task.id} has {task.fps} frames a second")
+    return Pulled(ours.recording, task.id, sorted(kept.new), sorted(kept.same), findings)

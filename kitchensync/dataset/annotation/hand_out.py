@@ -1,4 +1,4 @@
-"""What annotators get of a recording: a small film, the labels of its recipe version, proposals from touches."""
+"""Export a recording to annotators: a small video, the labels of its recipe version, proposals from touches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kitchensync.storage.recording_files.annotation_folder import (
     FILMS,
     FILMS_SCHEMA,
     editing,
-    read_annotations,
+    films_of,
     write_annotations,
 )
 
@@ -34,8 +34,8 @@ Tell = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Choice:
-    """How films are handed out: `form` is timeline or audio, `films_at` the address of the folder of all films."""
+class ExportOptions:
+    """Options of an export: `form` is timeline or audio, `films_at` the address of the folder of all videos."""
 
     form: str = "timeline"
     shows_errors: bool = False
@@ -44,9 +44,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class ServerTask:
-    """One recording as an annotation server takes it: its project's name and configuration, and its task.
+    """The task of a recording on an annotation server, with the name and configuration of its project.
 
-    `films` are the hashes of all films that were handed out of it: the same pictures, encoded at some time.
+    `films` are the hashes of all exported videos of the recording: the same frames, encoded at different times.
     """
 
     recording: str
@@ -59,15 +59,15 @@ class ServerTask:
 
 
 def open_to_annotate(path: Path, without_consent: str) -> OwnRecording:
-    """Open a recording that may be given to annotators. Raises NotPermitted, Withdrawn, NotReleasable."""
+    """Open a recording for annotators. Raises NotPermitted, Withdrawn, NotReleasable."""
     own = OwnRecording.open(path, without_consent=without_consent, purpose=Purpose.ANNOTATE)
     own.check_filmed()
     own.check_placed()
     return own
 
 
-def write_film(own: OwnRecording, folder: Path, choice: Choice, *, force: bool, tell: Tell) -> None:
-    """Write the small film into the folder of its recipe version, unless it is there; note it in the recording.
+def write_film(own: OwnRecording, folder: Path, options: ExportOptions, *, force: bool, tell: Tell) -> None:
+    """Write the small video into the folder of its recipe version, unless it exists; record it in the recording.
 
     Raises OutputRefused, OSError, UnreadableMedia.
     """
@@ -84,15 +84,15 @@ def write_film(own: OwnRecording, folder: Path, choice: Choice, *, force: bool, 
                 made_of=source.hexdigest(),
                 tell=lambda done, whole: tell(done, whole, own.recording.id),
             )
-    _note(own, file_sha256(path), f"{choice.films_at}/{film_place(own).as_posix()}")
+    _record_film(own, file_sha256(path), f"{options.films_at}/{film_place(own).as_posix()}")
 
 
 def film_place(own: OwnRecording) -> Path:
-    """Return where the small film lies below the folder that was handed out."""
+    """Return the path of the small video inside the export folder."""
     return Path(version_of(own.state["recording"])) / "films" / f"{own.recording.id}.mp4"
 
 
-def _note(own: OwnRecording, sha256: str, address: str) -> None:
+def _record_film(own: OwnRecording, sha256: str, address: str) -> None:
     entry = {
         "sha256": sha256,
         "address": address,
@@ -108,83 +108,79 @@ def _note(own: OwnRecording, sha256: str, address: str) -> None:
         write_annotations(own.recording.path, FILMS, content)
 
 
-def films_of(recording: Path) -> list[dict[str, Any]]:
-    """Return the films that were handed out of a recording, the newest last. Raises BadAnnotations."""
-    return list((read_annotations(recording, FILMS, FILMS_SCHEMA) or {"films": []})["films"])
-
-
-def handed_out(own: OwnRecording, choice: Choice) -> ServerTask:
-    """Return the task of a recording whose film was written. Raises NotReleasable."""
+def server_task(own: OwnRecording, options: ExportOptions) -> ServerTask:
+    """Return the task of a recording whose video was written. Raises NotReleasable."""
     films = films_of(own.recording.path)
     if not films or films[-1]["frames"] != len(own.frames):
         raise NotReleasable(
-            f"{own.recording.path}: its film was not written yet; run `kitchensync annotate export` first"
+            f"{own.recording.path}: its video was not written yet; run `kitchensync annotate export` first"
         )
     frozen = own.state["recording"]
     by_node = labels_of(frozen)
-    made = [error for error in own.state["errors"].values() if counts(error)]
-    errors = (f"{by_node[e['node']]}: {e['text'] or e['description']}" for e in made)  # type: ignore[index]
-    kind = {"timeline": "steps", "audio": "narration"}[choice.form]
+    errors = [
+        f"{by_node[error['node']]}: {error['text'] or error['description']}"  # type: ignore[index]
+        for error in own.state["errors"].values()
+        if counts(error)
+    ]
+    is_timeline = options.form == "timeline"
+    kind = "steps" if is_timeline else "narration"
     labels = tuple(by_node.values())
-    write = timeline_config if choice.form == "timeline" else audio_config
+    write = timeline_config if is_timeline else audio_config
     data = {
-        "video" if choice.form == "timeline" else "audio": films[-1]["address"],
+        "video" if is_timeline else "audio": films[-1]["address"],
         "fps": float(own.frames.fps),
         "frames": len(own.frames),
         "title": own.recording.id,
         "recording_id": own.recording.id,
         "recording_uuid": own.manifest["uuid"],
         "proxy_sha256": films[-1]["sha256"],
-        **({"errors": "\n".join(errors) or "none"} if choice.shows_errors else {}),
+        **({"errors": "\n".join(errors) or "none"} if options.shows_errors else {}),
     }
     return ServerTask(
         own.recording.id,
-        f"{version_of(frozen)} {kind}{' with errors' if choice.shows_errors else ''}",
-        write(labels, shows_errors=choice.shows_errors),
+        f"{version_of(frozen)} {kind}{' with errors' if options.shows_errors else ''}",
+        write(labels, shows_errors=options.shows_errors),
         labels,
         own.frames.fps,
-        task_of(data, touched_spans(own), own.frames.fps, choice.form),
+        task_of(data, touched_spans(own), own.frames.fps, options.form),
         frozenset(film["sha256"] for film in films),
     )
 
 
 def elan_files(own: OwnRecording) -> dict[str, bytes]:
-    """Return the files of ELAN for a recording whose film was written: accepted step times, else touched ones."""
+    """Return the ELAN files of a recording whose video was written, with accepted step times, else touches."""
     labels = labels_of(own.state["recording"])
-    accepted = own.accepted
-    spans = (
-        touched_spans(own)
-        if accepted is None
-        else {label: accepted.spans_s(node) for node, label in labels.items()}
-    )
-    by = "touches" if accepted is None else accepted.author
+    if own.accepted is None:
+        spans, by = touched_spans(own), "touches"
+    else:
+        spans = {label: own.accepted.spans_s(node) for node, label in labels.items()}
+        by = own.accepted.author
     marks = tuple(
         TimedMark(label, round(start_s * 1e9), round(end_s * 1e9), by, "")
-        for label, many in spans.items()
-        for start_s, end_s in many
+        for label, of_label in spans.items()
+        for start_s, end_s in of_label
     )
     film = films_of(own.recording.path)[-1]
     name = f"{film_place(own).parts[0]}/{own.recording.id}.eaf"
     marked = Marked(own.recording.id, marks, film["sha256"])
-    made_s = int((own.manifest.get("started") or {}).get("utc_ns") or 0) // 10**9
-    content, times = write_elan(marked, f"films/{own.recording.id}.mp4", utc_s=made_s)
+    started_s = int((own.manifest.get("started") or {}).get("utc_ns") or 0) // 10**9
+    content, times = write_elan(marked, f"films/{own.recording.id}.mp4", utc_s=started_s)
     return {name: content, f"{name}{TIMES}": times}
 
 
-FORMS = ("timeline", "audio")
 MODEL = "step-events/1"
-"""Who made the proposals: touches of the tablet."""
+"""Model name of the proposals, which come from touches of the tablet."""
 
 
 class TaskToAdd(TypedDict):
-    """A task as a server takes it, with proposals."""
+    """A task with proposals, in the form of the server."""
 
     data: dict[str, Any]
     predictions: list[dict[str, Any]]
 
 
 def task_of(data: dict[str, Any], touched: Spans, fps: Fraction, form: str) -> TaskToAdd:
-    """Return a task as a server takes it; `data` holds `frames`, which no region passes."""
+    """Return a task in the form of the server; no region exceeds `data["frames"]`."""
     frames = int(data["frames"])
     length_s = float(frames / fps)
     result: list[dict[str, object]] = []
@@ -197,9 +193,9 @@ def task_of(data: dict[str, Any], touched: Spans, fps: Fraction, form: str) -> T
                 region |= {"from_name": "step", "to_name": "video", "type": TIMELINE, "origin": "prediction"}
                 region["value"] = value
             else:
-                said = {"start": start_s, "end": min(end_s, length_s), "channel": 0, "labels": [label]}
+                span = {"start": start_s, "end": min(end_s, length_s), "channel": 0, "labels": [label]}
                 region |= {"from_name": "action", "to_name": "audio", "type": "labels"}
-                region |= {"original_length": length_s, "value": said}
+                region |= {"original_length": length_s, "value": span}
             result.append(region)
     proposal = [{"model_version": MODEL, "score": 1.0, "result": result}] if result else []
     return {"data": data, "predictions": proposal}

@@ -1,4 +1,4 @@
-"""A Label Studio server over HTTP: its projects, and the tasks in them. Nothing is ever deleted there."""
+"""Client of a Label Studio server: its projects and tasks. It never deletes anything."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _TOKEN_BYTES = 4096
 
 
 class ServerRefused(RecipeError):
-    """An annotation server that cannot be reached, or does not do what it is asked for."""
+    """An annotation server cannot be reached, or refuses a request."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """One project of a server, and the labels that it has there."""
+    """A project of a server, with its labels."""
 
     id: int
     title: str
@@ -38,16 +38,15 @@ class Project:
 
 
 class Server:
-    """One server, with the token of the person who works there."""
+    """A connection to a server with a user's token."""
 
     def __init__(self, url: str, token_file: Path, transport: httpx.BaseTransport | None = None) -> None:
-        """Take the address and the file that holds the token alone. Raises ServerRefused."""
+        """Take the address, and the file that holds only the token. Raises ServerRefused."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
-            raise ServerRefused(f"{url}: is no address of a server; give one such as http://127.0.0.1:8080")
+            raise ServerRefused(f"{url}: is not an address of a server, such as http://127.0.0.1:8080")
         if parts.scheme == "http" and not is_loopback_address(parts.hostname):
-            why = "the token would go over the network in the clear; give its https address"
-            raise ServerRefused(f"{url}: {why}")
+            raise ServerRefused(f"{url}: the token would be sent unencrypted; give its https address")
         self.url = url.rstrip("/")
         self._token = _token(token_file)
         self._access = ""
@@ -66,37 +65,39 @@ class Server:
         self._client.close()
 
     def project(self, title: str) -> Project | None:
-        """Find a project by its title; None where there is none. Raises ServerRefused, BadGraph."""
-        found = [one for one in self._projects() if one.get("title") == title]
-        if len(found) > 1:
+        """Find a project by its title; None if there is none. Raises ServerRefused, BadGraph."""
+        matches = [project for project in self._projects() if project.get("title") == title]
+        if len(matches) > 1:
             raise ServerRefused(
-                f"{self.url}: has {len(found)} projects called {title!r}; delete or rename all but one"
+                f"{self.url}: has {len(matches)} projects called {title!r}; delete or rename all but one"
             )
-        if not found:
+        if not matches:
             return None
-        number = _number(found[0], self.url)
-        one = self._ask("GET", f"/api/projects/{number}")
-        config = str(one.get("label_config", "")) if isinstance(one, dict) else ""
+        number = _number(matches[0], self.url)
+        project = self._ask("GET", f"/api/projects/{number}")
+        config = str(project.get("label_config", "")) if isinstance(project, dict) else ""
         return Project(number, title, parse_labels(config.encode(), f"project {title}"))
 
     def add_project(self, title: str, config: bytes) -> int:
-        """Make a project. Raises ServerRefused."""
+        """Add a project. Raises ServerRefused."""
         body = {"title": title, "description": "Made by KitchenSync.", "label_config": config.decode()}
         return _number(self._ask("POST", "/api/projects", body), self.url)
 
     def tasks(self, project: int) -> list[Task]:
         """Return the tasks of recordings in a project, with annotations. Raises ServerRefused, BadGraph."""
         path = f"/api/projects/{project}/export?exportType=JSON&download_all_tasks=true"
-        found = self._ask("GET", path)
-        if not isinstance(found, list):
+        tasks = self._ask("GET", path)
+        if not isinstance(tasks, list):
             raise ServerRefused(
-                f"{self.url}: its export is no list of tasks; is it Label Studio 1.10 or newer?"
+                f"{self.url}: its export is not a list of tasks; is it Label Studio 1.10 or newer?"
             )
-        ours = [one for one in found if isinstance(one, dict) and "recording_id" in (one.get("data") or ())]
+        ours = [
+            task for task in tasks if isinstance(task, dict) and "recording_id" in (task.get("data") or ())
+        ]
         return tasks_of(ours, f"project {project}")
 
     def add_task(self, project: int, task: Mapping[str, object]) -> None:
-        """Add a task with its proposals; what leaves this computer is noted before. Raises ServerRefused, OSError."""
+        """Log the task as sent data, then add it with its proposals. Raises ServerRefused, OSError."""
         note_sent(
             urlsplit(self.url).hostname or "", json.dumps([task]).encode(), "a task of an annotation server"
         )
@@ -106,45 +107,46 @@ class Server:
         number = 1
         while True:
             page = self._ask("GET", f"/api/projects?page={number}&page_size={PAGE}")
-            found = page.get("results") if isinstance(page, dict) else None
-            if not isinstance(found, list):
+            results = page.get("results") if isinstance(page, dict) else None
+            if not isinstance(results, list):
                 raise ServerRefused(f"{self.url}: does not list projects; is it a Label Studio server?")
-            yield from (one for one in found if isinstance(one, dict))
+            yield from (project for project in results if isinstance(project, dict))
             if not page.get("next"):
                 return
             number += 1
 
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        """Ask; an access that has run out is renewed once."""
-        if "." in self._token and not self._access:
-            self._access = self._renewed()
-        status, found = self._send(method, path, body)
+        """Send a request and return the answer; renew an expired access token once."""
+        if "." in self._token and not self._access:  # a personal access token, not a legacy token
+            self._access = self._new_access_token()
+        status, answer = self._send(method, path, body)
         if status == httpx.codes.UNAUTHORIZED and self._access:
-            self._access = self._renewed()
-            status, found = self._send(method, path, body)
+            self._access = self._new_access_token()
+            status, answer = self._send(method, path, body)
         if status in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
-            raise ServerRefused(
-                f"{self.url}: refuses the token ({status}); make a new one under Account & Settings"
-            )
+            raise self._token_refused(status)
         if not httpx.codes.is_success(status):
-            why = " ".join(str(found)[:300].split())
+            why = " ".join(str(answer)[:300].split())
             raise ServerRefused(f"{self.url}: answers {status} to {method} {path}: {why}")
-        return found
+        return answer
 
-    def _renewed(self) -> str:
-        """Return an access for some minutes: what a personal access token is good for."""
+    def _new_access_token(self) -> str:
+        """Exchange the personal access token for an access token, which is valid for some minutes."""
         self._access = ""
-        status, found = self._send("POST", "/api/token/refresh/", {"refresh": self._token})
-        access = found.get("access") if isinstance(found, dict) else None
+        status, answer = self._send("POST", "/api/token/refresh/", {"refresh": self._token})
+        access = answer.get("access") if isinstance(answer, dict) else None
         if not httpx.codes.is_success(status) or not isinstance(access, str):
-            raise ServerRefused(
-                f"{self.url}: refuses the token ({status}); make a new one under Account & Settings"
-            )
+            raise self._token_refused(status)
         return access
 
+    def _token_refused(self, status: int) -> ServerRefused:
+        return ServerRefused(
+            f"{self.url}: refuses the token ({status}); make a new one under Account & Settings"
+        )
+
     def _send(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        said = f"Bearer {self._access}" if self._access else f"Token {self._token}"
-        headers = {} if path == "/api/token/refresh/" else {"Authorization": said}
+        authorization = f"Bearer {self._access}" if self._access else f"Token {self._token}"
+        headers = {} if path == "/api/token/refresh/" else {"Authorization": authorization}
         try:
             with self._client.stream(method, path, json=body, headers=headers) as answer:
                 content = b""
@@ -163,7 +165,7 @@ class Server:
             if not answer.is_success:
                 return answer.status_code, content[:300].decode(errors="replace")
             raise ServerRefused(
-                f"{self.url}: answers no JSON to {path}; is it a Label Studio server?"
+                f"{self.url}: does not answer {path} with JSON; is it a Label Studio server?"
             ) from error
 
 
@@ -177,8 +179,8 @@ def _token(path: Path) -> str:
     return text
 
 
-def _number(one: Any, url: str) -> int:
-    number = one.get("id") if isinstance(one, dict) else None
+def _number(project: Any, url: str) -> int:
+    number = project.get("id") if isinstance(project, dict) else None
     if type(number) is not int:
-        raise ServerRefused(f"{url}: gives a project no number; is it a Label Studio server?")
+        raise ServerRefused(f"{url}: a project has no number; is it a Label Studio server?")
     return number

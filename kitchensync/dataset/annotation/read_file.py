@@ -1,4 +1,4 @@
-"""A file that an annotation tool wrote, as what is in it by recording."""
+"""Read a file of an annotation tool, by recording."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kitchensync.dataset.annotation.forms.marked_steps import (
     TIMELINE,
     Marked,
     MarkedFilm,
-    SaidSteps,
     Steps,
+    StepsJson,
     read_steps,
     steps_of,
 )
@@ -24,15 +24,15 @@ from kitchensync.task_graphs.formats.graph_files import read_bytes
 from kitchensync.task_graphs.formats.strict_json import Reader
 
 
-class MarkedRecording(SaidSteps):
-    """What people marked in a film of `duration_s`, and what they said was spoken, by label."""
+class MarkedRecording(StepsJson):
+    """Marked steps in a video of `duration_s`, and transcribed narrations, by label."""
 
     duration_s: float | None
     audio: dict[str, LabelNarration]
 
 
 class ReadFile(TypedDict):
-    """What a file holds: `fps` of the films, recordings by name, and those whose task names another rate."""
+    """Content of a file: `fps` of the videos, recordings by name, and recordings whose task has another rate."""
 
     fps: str | None
     recordings: dict[str, MarkedRecording]
@@ -40,14 +40,11 @@ class ReadFile(TypedDict):
 
 
 def read_file(path: Path, config: Path | None, fps: Fraction | None) -> ReadFile:
-    """Return `fps` and `recordings` of an export; without `fps` the rate is what the tasks say.
-
-    Raises BadGraph.
-    """
+    """Read an export; without `fps` the rate is that of the tasks. Raises BadGraph."""
     labels = parse_labels(read_bytes(config, most_bytes=MOST_BYTES), config.name) if config else None
-    if (found := elan_marks(path)) is not None:
-        steps: MarkedRecording = {"duration_s": None, **steps_of(found, labels).said(None), "audio": {}}
-        return {"fps": str(fps) if fps else None, "recordings": {found.recording: steps}, "other_rates": []}
+    if (marked := elan_marks(path)) is not None:
+        steps: MarkedRecording = {"duration_s": None, **steps_of(marked, labels).as_json(None), "audio": {}}
+        return {"fps": str(fps) if fps else None, "recordings": {marked.recording: steps}, "other_rates": []}
     tasks = parse_export(read_bytes(path, most_bytes=MOST_BYTES), path.name)
     read = Reader(path.name)
     fps = fps or _rate(tasks, read)
@@ -61,7 +58,7 @@ def read_file(path: Path, config: Path | None, fps: Fraction | None) -> ReadFile
 
 
 def elan_marks(path: Path) -> Marked | None:
-    """Return what an ELAN file marks; None of a file of another kind. Raises BadGraph."""
+    """Read the marks of an ELAN file; None for other files. Raises BadGraph."""
     if path.suffix != ".eaf":
         return None
     beside = path.with_name(path.name + TIMES)
@@ -70,16 +67,16 @@ def elan_marks(path: Path) -> Marked | None:
 
 
 def _rate(tasks: list[Task], read: Reader) -> Fraction | None:
-    """Return the one rate of all tasks that have frames; None where none has. Raises BadGraph."""
+    """Return the common rate of all tasks with marked frames; None without such tasks. Raises BadGraph."""
     rates = {
         rate_near(task.fps) if task.fps else None
         for task in tasks
-        for one in (*task.annotations, *([task.prediction] if task.prediction else []))
-        if any(entry.get("type") == TIMELINE for entry in one.result)
+        for annotation in (*task.annotations, *([task.prediction] if task.prediction else []))
+        if any(entry.get("type") == TIMELINE for entry in annotation.result)
     }
     if None in rates or len(rates) > 1:
-        named = ", ".join(sorted(str(rate or "none stated") for rate in rates))
-        raise read.fail("", f"its films have these numbers of frames a second: {named}; give --fps")
+        listed = ", ".join(sorted(str(rate or "none stated") for rate in rates))
+        raise read.fail("", f"its videos have different frame rates: {listed}; give --fps")
     return next(iter(rates), None)
 
 
@@ -90,4 +87,4 @@ def _recording(
     steps: Steps = read_steps(task, film, read)
     audio = read_narration(task, steps.findings, read)
     length_s = float(task.frames / film.fps) if fps and task.frames else None
-    return {"duration_s": length_s, **steps.said(length_s), "audio": audio}
+    return {"duration_s": length_s, **steps.as_json(length_s), "audio": audio}

@@ -1,4 +1,4 @@
-"""Read a data set again as a stranger would, and say what is not as it must be."""
+"""Check a data set as a receiver would, and report all faults."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from kitchensync.task_graphs.errors import RecipeError
 from kitchensync.task_graphs.formats.annotations import parse_annotations
 from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_text
 
-MATTERS = (check_entries, check_lengths, check_graphs, check_splits, check_cards, check_films, check_times)
+CHECKS = (check_entries, check_lengths, check_graphs, check_splits, check_cards, check_films, check_times)
 _MOST_BYTES = 256 << 20
-"""Of all texts together."""
+"""Limit of the size of all texts together."""
 
 
 def check(
@@ -29,17 +29,17 @@ def check(
     published: Path | None = None,
     tell: Tell = lambda *_: None,
 ) -> ReleaseFaults:
-    """Check everything of a data set; `words` must stand in none of its files, `tell` hears of each film.
+    """Check a data set; `words` must be in none of its files, `tell` is called for each video.
 
-    Known flaws of published sets are warnings in files that came from one unchanged: those that are the same in
-    `published`, or all where a data set is no lab's own and nobody names the published one.
+    Known flaws of published sets are only warnings in files that were imported unchanged from one: files that are
+    the same in `published`, or, without `published`, all files of a data set that is not a lab's own.
     """
-    found = ReleaseFaults()
-    sums = check_layout(folder, found)
-    texts = _texts(folder, found)
+    faults = ReleaseFaults()
+    sums = check_layout(folder, faults)
+    texts = _texts(folder, faults)
     is_own = (folder / BESIDE).exists()
 
-    def is_taken_over(name: str) -> bool:
+    def is_imported(name: str) -> bool:
         if published is None:
             return not is_own
         return (published / name).is_file() and (published / name).read_bytes() == (
@@ -49,22 +49,22 @@ def check(
     try:
         annotations = parse_annotations(texts)
     except (RecipeError, KeyError) as error:
-        found.differs("annotation_json", "", "the published form", str(error))
+        faults.differs("annotation_json", "", "the published form", str(error))
     else:
-        checked = DataSetUnderCheck(folder, sums, texts, annotations, is_own, is_taken_over, found, tell)
-        for matter in MATTERS:
-            matter(checked)
-    check_private(folder, words, found)
-    return found
+        checked = DataSetUnderCheck(folder, sums, texts, annotations, is_own, is_imported, faults, tell)
+        for run_check in CHECKS:
+            run_check(checked)
+    check_private(folder, words, faults)
+    return faults
 
 
-def _texts(folder: Path, found: ReleaseFaults) -> dict[str, str]:
-    texts, left = dict[str, str](), _MOST_BYTES
+def _texts(folder: Path, faults: ReleaseFaults) -> dict[str, str]:
+    texts, remaining_bytes = dict[str, str](), _MOST_BYTES
     for path in sorted(path for name in TEXTS for path in (folder / name).glob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
         try:
-            texts[name] = read_text(path, most_bytes=min(left, MAX_ANNOTATION_BYTES))
-            left -= path.stat().st_size
+            texts[name] = read_text(path, most_bytes=min(remaining_bytes, MAX_ANNOTATION_BYTES))
+            remaining_bytes -= path.stat().st_size
         except RecipeError as error:
-            found.differs(name, "", "a text", str(error))
+            faults.differs(name, "", "a text", str(error))
     return texts

@@ -1,4 +1,4 @@
-"""Cards and links: they say what is there."""
+"""Check that the cards and links of a data set agree with its files."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from kitchensync.shell.untrusted_json import parse_json
 from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_bytes
 
 STATED = ("recipe", "participants")
-"""Lines of what people say, which are of no recording."""
+"""Kinds of lines that belong to no recording."""
 CROISSANT, README = "croissant.json", "README.md"
 _MOST_CARD_BYTES = 64 << 20
 
 
 def check_cards(checked: DataSetUnderCheck) -> None:
-    """Check that each card is there and agrees with the files."""
+    """Check that each card exists and agrees with the files."""
     for name in (card for card in CARDS if "." in card):
         if not (checked.folder / name).is_file():
-            checked.found.differs(name, "", "the file", "no file")
+            checked.faults.differs(name, "", "the file", "no file")
     if not any(LICENCES.fullmatch(path.name) for path in checked.folder.iterdir()):
-        checked.found.differs("LICENSE", "", "the file", "no file")
+        checked.faults.differs("LICENSE", "", "the file", "no file")
     readme = checked.folder / README
     if readme.is_file() and not read_bytes(readme, most_bytes=_MOST_CARD_BYTES).startswith(b"---\n"):
-        checked.found.differs(README, "line 1", "---, the head that the hub reads", "another line")
+        checked.faults.differs(README, "line 1", "---, the head that the hub reads", "another line")
     _croissant(checked, checked.folder / CROISSANT)
     if LINKS in checked.texts:
         _links(checked)
     elif checked.is_own:
-        checked.found.differs(LINKS, "", "the file", "no file")
-    _beside(checked, checked.folder / BESIDE)
+        checked.faults.differs(LINKS, "", "the file", "no file")
+    _facts(checked, checked.folder / BESIDE)
 
 
 def _croissant(checked: DataSetUnderCheck, path: Path) -> None:
@@ -44,68 +44,71 @@ def _croissant(checked: DataSetUnderCheck, path: Path) -> None:
         listed: Any = parse_json(read_bytes(path, most_bytes=_MOST_CARD_BYTES), most_bytes=_MOST_CARD_BYTES)[
             "distribution"
         ]
-        stated = {one["contentUrl"]: one["sha256"] for one in listed}
+        hashes = {file["contentUrl"]: file["sha256"] for file in listed}
     except (ValueError, KeyError, TypeError) as error:
-        checked.found.differs(CROISSANT, "", "a Croissant card", str(error)[:80])
+        checked.faults.differs(CROISSANT, "", "a Croissant card", str(error)[:80])
         return
-    for name, want in stated.items():
+    for name, want in hashes.items():
         got = checked.sums.get(name, f"no line in {SUMS}") if isinstance(name, str) else "no name"
         if got != want:
-            checked.found.differs(CROISSANT, str(name), want, got)
+            checked.faults.differs(CROISSANT, str(name), want, got)
 
 
 def _links(checked: DataSetUnderCheck) -> None:
-    """Compare the links of each recording with the files: each kind that is there has a key, no other has."""
+    """Compare the links of each recording with the files: every file has a key, every key has a file."""
     try:
         links: dict[str, dict[str, Any]] = parse_json(checked.texts[LINKS], most_bytes=MAX_ANNOTATION_BYTES)
-        stated = {
-            (one, kind): path
-            for one, kinds in links.items()
+        paths = {
+            (recording, kind): path
+            for recording, kinds in links.items()
             for kind, path in kinds.items()
             if path is not True
         }
     except (ValueError, AttributeError) as error:
-        checked.found.differs(LINKS, "", "recording -> kind -> address", str(error)[:80])
+        checked.faults.differs(LINKS, "", "recording -> kind -> address", str(error)[:80])
         return
-    for one in sorted(set(links) - set(checked.ids)):
-        checked.found.differs(LINKS, one, "a recording of this data set", "none of it")
+    for recording in sorted(set(links) - set(checked.ids)):
+        checked.faults.differs(LINKS, recording, "a recording of this data set", "none of it")
     if not checked.is_own:
-        return  # addresses of elsewhere
-    for one in sorted(set(checked.ids) - set(links)):
-        checked.found.differs(LINKS, one, "its links", "none")
-    for (one, kind), path in stated.items():
+        return  # its links are web addresses
+    for recording in sorted(set(checked.ids) - set(links)):
+        checked.faults.differs(LINKS, recording, "its links", "none")
+    for (recording, kind), path in paths.items():
         if not isinstance(path, str) or not (checked.folder / path).exists():
-            checked.found.differs(LINKS, f"{one} {kind}", str(path), "no file")
-    named = {path for path in stated.values() if isinstance(path, str)}
-    there = {path.relative_to(checked.folder).as_posix() for path in media_files(checked.folder)}
-    for name in sorted(there - named):
-        checked.found.differs(LINKS, name, "a key for every file", "none")
+            checked.faults.differs(LINKS, f"{recording} {kind}", str(path), "no file")
+    linked = {path for path in paths.values() if isinstance(path, str)}
+    files = {path.relative_to(checked.folder).as_posix() for path in media_files(checked.folder)}
+    for name in sorted(files - linked):
+        checked.faults.differs(LINKS, name, "a key for every file", "none")
 
 
-def _beside(checked: DataSetUnderCheck, path: Path) -> None:
-    """Check that each line is of a recording and entry, and each recording has its line."""
+def _facts(checked: DataSetUnderCheck, path: Path) -> None:
+    """Check that each line belongs to a recording or an entry, and that each of them has a line."""
     if not path.is_file():
         return
-    counts = {one.recording_id: len(one.entries) for one in checked.annotations.recordings}
-    seen: set[tuple[str, int]] = set()
+    counts = {recording.recording_id: len(recording.entries) for recording in checked.annotations.recordings}
+    keys: set[tuple[str, int]] = set()  # recording and entry, -1 for the line of the recording
     facts: dict[str, dict[str, Any]] = {}
     lines = read_bytes(path, most_bytes=MAX_ANNOTATION_BYTES).decode(errors="replace").splitlines()
     for number, line in enumerate(lines, start=1):
         try:
-            said = parse_fact(line)
-            if said["kind"] in STATED:
+            fact = parse_fact(line)
+            if fact["kind"] in STATED:
                 continue
-            key = (said["recording_id"], said["entry"] if said["kind"] == "entry" else -1)
-            if not -1 <= key[1] < counts[key[0]]:
-                raise ValueError(f"no entry {key[1]}")
+            recording, entry = fact["recording_id"], fact["entry"] if fact["kind"] == "entry" else -1
+            if not -1 <= entry < counts[recording]:
+                raise ValueError(f"no entry {entry}")
         except (ValueError, KeyError, TypeError) as error:
-            checked.found.differs(BESIDE, f"line {number}", "a line of a recording or entry", str(error)[:80])
+            checked.faults.differs(
+                BESIDE, f"line {number}", "a line of a recording or entry", str(error)[:80]
+            )
             continue
-        seen.add(key)
-        facts |= {key[0]: said} if key[1] < 0 else {}
-    for one, count in counts.items():
-        if missing := [place for place in range(-1, count) if (one, place) not in seen]:
-            where = one if missing[0] < 0 else f"{one}[{missing[0]}]"
-            checked.found.differs(BESIDE, where, "a line", "none")
-    for one, lines in lacking_in(facts).items():
-        checked.found.warnings += [f"{BESIDE} {one}: {line}" for line in lines]
+        keys.add((recording, entry))
+        if entry < 0:
+            facts[recording] = fact
+    for recording, count in counts.items():
+        if missing := [entry for entry in range(-1, count) if (recording, entry) not in keys]:
+            where = recording if missing[0] < 0 else f"{recording}[{missing[0]}]"
+            checked.faults.differs(BESIDE, where, "a line", "none")
+    for recording, lines in lacking_in(facts).items():
+        checked.faults.warnings += [f"{BESIDE} {recording}: {line}" for line in lines]

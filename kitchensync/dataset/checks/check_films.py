@@ -1,4 +1,4 @@
-"""Films decode, are as long as stated, hold neither place nor serial number; their times and tables hold."""
+"""Check that videos decode, have the stated length, and hold no location or serial number; check their tables."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from kitchensync.sensors.gopro.files.media import open_media
 
 NAME = re.compile(r"([0-9]+_[0-9]+)(_.+)?")
 PLACES = (b"GPS5l", b"GPS9?", b"GPSUU\x10")
-"""How records of a GoPro's place begin: key and type."""
+"""First bytes of a GoPro's GPS records: key and type."""
 TELLING = re.compile(r"location|gps|serial|xyz", re.IGNORECASE)
-"""Names of a film's facts that say where, or by which camera, it was taken."""
+"""Names of metadata that identify the place or the camera."""
 
 
 def check_films(checked: DataSetUnderCheck) -> None:
-    """Decode every film and compare its length with the tables."""
+    """Decode every video and compare its length with the tables."""
     lengths = film_lengths(checked)
     paths = media_files(checked.folder)
     sizes = [path.stat().st_size for path in paths]
@@ -44,7 +44,7 @@ def check_films(checked: DataSetUnderCheck) -> None:
         checked.tell(name, sum(sizes[:number]), sum(sizes))
         match = NAME.fullmatch(path.stem)
         if match is None or match[1] not in checked.ids:
-            checked.found.differs(name, "", "a recording of this data set", "none of it")
+            checked.faults.differs(name, "", "a recording of this data set", "none of it")
         elif path.suffix == ".mp4":
             _film(checked, name, path, lengths.get(match[1]))
 
@@ -52,37 +52,37 @@ def check_films(checked: DataSetUnderCheck) -> None:
 def _film(checked: DataSetUnderCheck, name: str, path: Path, stated_s: float | None) -> None:
     try:
         with open_media(path).container() as film:
-            facts = {key for stream in film.streams for key in stream.metadata} | set(film.metadata)
+            names = {key for stream in film.streams for key in stream.metadata} | set(film.metadata)
             count = sum(1 for _ in film.decode(video=0))
             rate = Fraction(film.streams.video[0].average_rate or 1)
     except (av.FFmpegError, SensorError, IndexError, ValueError) as error:
-        checked.found.differs(name, "", "a film that decodes", str(error)[:80])
+        checked.faults.differs(name, "", "a film that decodes", str(error)[:80])
         return
-    if telling := sorted(key for key in facts if TELLING.search(key)):
-        checked.found.names.append({"file": name, "found": telling[0]})
+    if telling := sorted(key for key in names if TELLING.search(key)):
+        checked.faults.names.append({"file": name, "found": telling[0]})
     if any(mark in block for block in overlapping_blocks(path, 8) for mark in PLACES):
-        checked.found.names.append({"file": name, "found": "a GPS record"})
+        checked.faults.names.append({"file": name, "found": "a GPS record"})
     film_s = float(count / rate)
     if stated_s is None:
-        checked.found.differs(name, f"{count} pictures", "a length in video_information.csv", "none")
+        checked.faults.differs(name, f"{count} pictures", "a length in video_information.csv", "none")
     elif abs(film_s - stated_s) > SLACK_S and "/gopro/" in name:
-        checked.found.differs(name, f"{count} pictures", f"{stated_s} s", f"{film_s:.2f} s")
+        checked.faults.differs(name, f"{count} pictures", f"{stated_s} s", f"{film_s:.2f} s")
 
 
 def check_times(checked: DataSetUnderCheck) -> None:
     """Check the videos and tables of every recording of a lab's own data set.
 
-    An uncovered span is a warning, because the data set reports it correctly. Files that were not released, and so
-    cannot be checked, are no finding.
+    An uncovered span is a warning, because the data set reports it correctly. Files that were not released are not
+    checked.
     """
     if not checked.is_own:
         return
     try:
         links = read_links(checked.folder)
     except BAD_FILE:
-        return  # see check_cards.py
+        return  # reported by check_cards
     for why in wrong_errors(checked.folder, checked.ids):
-        checked.found.differs(ERROR_ROWS, "", "errors of this data set, with times of its films", why)
+        checked.faults.differs(ERROR_ROWS, "", "errors of this data set, with times of its films", why)
     facts = read_facts(checked.folder)
     for recording_id, kinds in links.items():
         proven = RecordingFindings(recording_id)
@@ -92,6 +92,6 @@ def check_times(checked: DataSetUnderCheck) -> None:
                 continue
             file = kinds.get(why.partition(":")[0], LINKS)
             if status == FAIL and kind != UNCOVERED:
-                checked.found.differs(file, recording_id, "times that hold", why)
+                checked.faults.differs(file, recording_id, "times that hold", why)
             else:
-                checked.found.warnings.append(f"{recording_id}: {why}")
+                checked.faults.warnings.append(f"{recording_id}: {why}")

@@ -1,4 +1,4 @@
-"""Which files there are, and whether they are what SHA256SUMS says."""
+"""Check which files a data set has, and their hashes."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ LICENCES = re.compile(r"LICENSE[A-Za-z0-9._-]*")
 
 
 def media_files(folder: Path) -> list[Path]:
-    """Return the files of recordings: films, data of the headset, constants."""
+    """Return the files of recordings: videos, data of the headset, constants."""
     return sorted(path for part in MEDIA for path in (folder / part).rglob("*") if path.is_file())
 
 
-def check_layout(folder: Path, found: ReleaseFaults) -> dict[str, str]:
-    """Compare every file with its line, and every line with its file; name what is of no data set.
+def check_layout(folder: Path, faults: ReleaseFaults) -> dict[str, str]:
+    """Compare the files with the lines of SHA256SUMS, and report files that belong to no data set.
 
-    Returns SHA256SUMS: path -> hash.
+    Returns path -> hash of SHA256SUMS.
     """
-    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    for name in sorted(there):
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    for name in sorted(files):
         top = name.partition("/")[0]
         if (folder / name).is_symlink():
-            found.differs(name, "", "a file", "a link")
+            faults.differs(name, "", "a file", "a link")
         elif top not in TOP and not LICENCES.fullmatch(top):
-            found.differs(name, "", "a file of the published form", "another file")
+            faults.differs(name, "", "a file of the published form", "another file")
     try:
         sums = read_sums(read_text(folder / SUMS))
     except (OSError, ValueError) as error:
-        found.differs(SUMS, "", "<sha256>  <file> in each line", str(error)[:120])
+        faults.differs(SUMS, "", "<sha256>  <file> in each line", str(error)[:120])
         return {}
     plain = {name: hash_ for name, hash_ in sums.items() if is_file_inside(folder, name)}
     for name in sorted(sums.keys() - plain.keys()):
-        found.differs(name, "", f"the file that {SUMS} names", "no file")
+        faults.differs(name, "", f"the file that {SUMS} names", "no file")
     for name, why in changed_files(folder, plain):
-        found.differs(name, "", f"the hash in {SUMS}", why)
-    for name in sorted(there - sums.keys() - {SUMS}):
-        found.differs(SUMS, name, "a line for every file", "none")
+        faults.differs(name, "", f"the hash in {SUMS}", why)
+    for name in sorted(files - sums.keys() - {SUMS}):
+        faults.differs(SUMS, name, "a line for every file", "none")
     return sums

@@ -1,4 +1,4 @@
-"""Words that must not leave: searched in the bytes and the name of every file."""
+"""Search the bytes and the name of every file for private words."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import recordings_in
 
 SHORTEST = 5
-"""A shorter word stands everywhere by chance."""
+"""Minimum length of a private word; shorter words occur by chance."""
 
 
 def private_words(data: Path) -> frozenset[str]:
-    """Return the words of all recordings below a folder; those of a manifest that cannot be read are not known."""
-    found: set[str] = set()
+    """Return the private words of all recordings below a folder; unreadable manifests are skipped."""
+    words: set[str] = set()
     for recording in recordings_in(data):
         try:
             manifest = read_manifest(recording)
@@ -28,18 +28,22 @@ def private_words(data: Path) -> frozenset[str]:
         for device in manifest.get("devices", {}).values():
             address = str(device.get("address") or "")
             about |= {str(device.get("serial") or ""), urlsplit(address).hostname or address}
-        found |= about | {str(recording.resolve())}
-    return frozenset(word for word in found if len(word) >= SHORTEST)
+        words |= about | {str(recording.resolve())}
+    return frozenset(word for word in words if len(word) >= SHORTEST)
 
 
-def check_private(folder: Path, words: frozenset[str], found: ReleaseFaults) -> None:
-    """Search for words as they are and as JSON writes them; those that every data set says tell nothing."""
+def check_private(folder: Path, words: frozenset[str], faults: ReleaseFaults) -> None:
+    """Search for words as plain text and as JSON; words of the texts that every data set has are skipped."""
     of_all = json.dumps([readme.PLACES, card_facts.texts(is_own=True, is_virtual=False)])
-    wanted = {word: {word.encode(), json.dumps(word)[1:-1].encode()} for word in words if word not in of_all}
-    longest = max((len(form) for forms in wanted.values() for form in forms), default=1)
+    forms_of = {
+        word: {word.encode(), json.dumps(word)[1:-1].encode()} for word in words if word not in of_all
+    }
+    longest = max((len(form) for forms in forms_of.values() for form in forms), default=1)
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         name = path.relative_to(folder).as_posix()
-        there = {word for word, forms in wanted.items() if any(form in name.encode() for form in forms)}
+        matches = {word for word, forms in forms_of.items() if any(form in name.encode() for form in forms)}
         for block in overlapping_blocks(path, longest):
-            there |= {word for word in wanted.keys() - there if any(form in block for form in wanted[word])}
-        found.names += [{"file": name, "found": word} for word in sorted(there)]
+            matches |= {
+                word for word in forms_of.keys() - matches if any(form in block for form in forms_of[word])
+            }
+        faults.names += [{"file": name, "found": word} for word in sorted(matches)]

@@ -1,4 +1,4 @@
-"""What a check finds, and what it is given to look at."""
+"""The data set under check, and the faults that checks report."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kitchensync.task_graphs.formats.annotations import Annotations
 
 _BLOCK = 1 << 22
 Tell = Callable[[str, int, int], None]
-"""The film that is looked at, bytes of films done, bytes in all."""
+"""Progress: current video, bytes of videos done, bytes in total."""
 
 
 class Difference(TypedDict):
-    """What is not as it must be: where in which file, what is wanted, and what is there."""
+    """A fault: file, place in the file, expected content, and actual content."""
 
     file: str
     where: str
@@ -25,22 +25,22 @@ class Difference(TypedDict):
 
 @dataclass
 class ReleaseFaults:
-    """What differs (`file`, `where`, `want`, `got`), words found that must not leave, and known flaws of others."""
+    """Differences, files with private words (`names`), and warnings about known flaws of published sets."""
 
     differences: list[Difference] = field(default_factory=list)
     names: list[dict[str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def differs(self, file: str, where: str, want: object, got: object) -> None:
-        """Note one difference."""
+        """Add a difference."""
         self.differences.append({"file": file, "where": where, "want": want, "got": got})
 
 
 @dataclass(frozen=True)
 class DataSetUnderCheck:
-    """A data set under check: SHA256SUMS, its texts by path, its annotations, and where findings go.
+    """A data set under check: SHA256SUMS, texts by path, annotations, and the faults of all checks.
 
-    `is_taken_over` tells of a file whether it came unchanged from a published set: a known flaw in it is a warning.
+    `is_imported` returns whether a file is unchanged from a published set: a known flaw in it is only a warning.
     """
 
     folder: Path
@@ -48,21 +48,21 @@ class DataSetUnderCheck:
     texts: dict[str, str]
     annotations: Annotations
     is_own: bool
-    is_taken_over: Callable[[str], bool]
-    found: ReleaseFaults
+    is_imported: Callable[[str], bool]
+    faults: ReleaseFaults
     tell: Tell
 
     def flaw(self, file: str, where: str, want: object, got: object) -> None:
-        """Note a flaw that published sets are known for."""
-        if self.is_taken_over(file):
-            self.found.warnings.append(f"{file} {where}: {got} instead of {want}")
+        """Add a known flaw of published sets: a warning in an imported file, else a difference."""
+        if self.is_imported(file):
+            self.faults.warnings.append(f"{file} {where}: {got} instead of {want}")
         else:
-            self.found.differs(file, where, want, got)
+            self.faults.differs(file, where, want, got)
 
     @property
     def ids(self) -> list[str]:
         """Published ids of all recordings."""
-        return [one.recording_id for one in self.annotations.recordings]
+        return [recording.recording_id for recording in self.annotations.recordings]
 
 
 def overlapping_blocks(path: Path, overlap: int) -> Iterator[bytes]:

@@ -1,8 +1,7 @@
-"""What the commands of `kitchensync export` share: what they are given, and how they answer."""
+"""Arguments, input and answer that the commands of `kitchensync export` share."""
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -11,14 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kitchensync.dataset.commands.options import GivenSource
+from kitchensync.dataset.commands.options import SourcePath
 from kitchensync.shell.answer import Answer
 from kitchensync.storage.names import is_recording, recordings_in
 from kitchensync.storage.options.given_path import reason_given
 from kitchensync.storage.options.outputs import written
 
 if TYPE_CHECKING:
-    from kitchensync.dataset.source.given_data import GivenData
+    from kitchensync.dataset.source.source_data import SourceData
     from kitchensync.dataset.tables.localization import Split
 
 _Row = TypeVar("_Row")
@@ -33,18 +32,18 @@ FPS = click.option(
     default="29.97",
     show_default=True,
     callback=lambda _ctx, _param, text: rate(text),
-    help="Pictures a second of the films, as a fraction: 25, 29.97, 30000/1001.",
+    help="Frames a second of the videos, as a fraction: 25, 29.97, 30000/1001.",
 )
 
 
 def rate(text: str) -> str:
-    """Check a number of pictures a second and return it as it was given. Raises click.BadParameter."""
+    """Check a frame rate and return its text. Raises click.BadParameter."""
     try:
         if Fraction(text) > 0:
             return text.strip()
     except (ValueError, ZeroDivisionError):
         pass
-    raise click.BadParameter(f"{text!r}: no number of pictures a second, such as 25 or 30000/1001")
+    raise click.BadParameter(f"{text!r}: not a frame rate such as 25 or 30000/1001")
 
 
 REASON = "kitchensync.without_consent"
@@ -53,57 +52,58 @@ WITHOUT_CONSENT = click.option(
     metavar="REASON",
     expose_value=False,
     callback=lambda context, *given: context.meta.update({REASON: reason_given(context, *given)}),
-    help="Read recordings too to which nobody agreed; the reason is kept in their manifests.",
+    help="Also read recordings without consent; the reason is kept in their manifests.",
 )
 
 
-def source(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Declare PATHS, `--strict`, and `--without-consent`, which only `given` needs to know."""
-    paths = click.argument("paths", nargs=-1, required=True, type=GivenSource())
-    options = (STRICT, WITHOUT_CONSENT, paths)
-    return functools.reduce(lambda made, option: option(made), options, command)
+def source_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add PATHS, `--strict`, and `--without-consent`, which only `read_source` reads."""
+    paths = click.argument("paths", nargs=-1, required=True, type=SourcePath())
+    return paths(WITHOUT_CONSENT(STRICT(command)))
 
 
-def given(paths: tuple[Path, ...]) -> GivenData:
-    """Return the data set that PATHS are. Raises BadGraph, NotReleasable."""
-    from kitchensync.dataset.source.given_data import given_folder, given_recordings
+def read_source(paths: tuple[Path, ...]) -> SourceData:
+    """Read the data set or the recordings at PATHS. Raises BadGraph, NotReleasable."""
+    from kitchensync.dataset.source.source_data import data_of_folder, data_of_recordings
     from kitchensync.storage.consent import Purpose, note_override
 
     if published := published_among(paths):
-        return given_folder(published)
-    found = list(dict.fromkeys(recording for path in paths for recording in recordings_in(path)))
+        return data_of_folder(published)
+    recordings = list(dict.fromkeys(recording for path in paths for recording in recordings_in(path)))
     reason = click.get_current_context().meta.get(REASON, "")
-    data = given_recordings(found, without_consent=reason)
-    for one in data.own.values():
-        note_override(one.path, Purpose.RELEASE_RAW, reason)
+    data = data_of_recordings(recordings, without_consent=reason)
+    for ready in data.own.values():
+        note_override(ready.path, Purpose.RELEASE_RAW, reason)
     return data
 
 
 def published_among(paths: tuple[Path, ...]) -> Path | None:
-    """Return the folder in the published form; None where PATHS are recordings. Raises click.UsageError for both."""
+    """Return the folder in the published form; None if PATHS are recordings. Raises click.UsageError for both."""
     from kitchensync.dataset.source.data_set_folder import is_published
 
     published = next(filter(is_published, paths), None)
     if published and len(paths) > 1:
-        raise click.UsageError(f"{published} is in the published form and is given by itself")
+        raise click.UsageError(f"{published} is in the published form; give it alone")
     if published and any(map(is_recording, published.glob("*"))):
-        raise click.UsageError(f"{published} is in the published form and holds recordings too; part the two")
+        raise click.UsageError(
+            f"{published} is in the published form and holds recordings too; separate them"
+        )
     return published
 
 
-def check_kept_in_recordings(found: GivenData, what: str) -> None:
+def check_kept_in_recordings(source: SourceData, what: str) -> None:
     """Raise UsageError for a published data set: people's answers stay with the recordings."""
-    if not found.own:
+    if not source.own:
         raise click.UsageError(f"{what} are kept in recordings, and a published data set has none")
 
 
-def read_split(path: Path, found: GivenData) -> Split:
-    """Read a file of parts that divides recordings. Raises BadGraph, click.UsageError."""
+def read_split(path: Path, source: SourceData) -> Split:
+    """Read a split of recordings. Raises BadGraph, click.UsageError."""
     from kitchensync.dataset.tables.localization import parse_split
     from kitchensync.task_graphs.formats.graph_files import read_text
 
-    known = [one.recording_id for one in found.data.annotations.recordings]
-    split = parse_split(read_text(path), path.name, known)
+    ids = [recording.recording_id for recording in source.data.annotations.recordings]
+    split = parse_split(read_text(path), path.name, ids)
     if split is None:
         raise click.UsageError(f"{path.name} divides steps, not recordings")
     return split
@@ -112,33 +112,32 @@ def read_split(path: Path, found: GivenData) -> Split:
 def in_parts(
     rows: Sequence[_Row], part_of: Mapping[str, str], recording_of: Callable[[_Row], str], warnings: list[str]
 ) -> list[_Row]:
-    """Return the rows of recordings that are in a part, and warn of how many others there are."""
-    inside = [row for row in rows if recording_of(row) in part_of]
-    if len(inside) < len(rows):
-        warnings.append(f"{len(rows) - len(inside)} are of recordings in no part and are left out")
-    return inside
+    """Return the rows of recordings that are in a part; warn how many rows are left out."""
+    kept = [row for row in rows if recording_of(row) in part_of]
+    if len(kept) < len(rows):
+        warnings.append(f"{len(rows) - len(kept)} belong to recordings in no part and are left out")
+    return kept
 
 
-def not_here(absent: Sequence[str]) -> list[str]:
-    """Return a line about recordings whose films are not in the folder."""
-    return [f"{len(absent)} films are not here: {', '.join(absent[:5])}"] if absent else []
+def missing_films(absent: Sequence[str]) -> list[str]:
+    """Return a warning line about recordings whose videos are missing, if any."""
+    return [f"{len(absent)} videos are missing: {', '.join(absent[:5])}"] if absent else []
 
 
-def write_list(out: Path, made: Sequence[Mapping[str, object]], *, force: bool) -> None:
-    """Write a list as JSON, one element a line. Raises OutputRefused."""
+def write_list(out: Path, rows: Sequence[Mapping[str, object]], *, force: bool) -> None:
+    """Write a list as JSON, one element per line. Raises OutputRefused."""
     with written(out, force=force) as part, part.open("w", encoding="utf-8", newline="\n") as file:
-        for number, one in enumerate(made):
-            file.write((",\n" if number else "[\n") + json.dumps(one, ensure_ascii=False))
-        file.write("\n]\n" if made else "[]\n")
+        for number, row in enumerate(rows):
+            file.write((",\n" if number else "[\n") + json.dumps(row, ensure_ascii=False))
+        file.write("\n]\n" if rows else "[]\n")
 
 
-def answer(said: Mapping[str, object], warnings: list[str], words: str, *, strict: bool) -> Answer:
-    """Answer with a status: WARN and a line for each thing that is not as it should be."""
+def answer(report: Mapping[str, object], warnings: list[str], summary: str, *, strict: bool) -> Answer:
+    """Build an answer with status PASS, or WARN if there are warnings."""
     status = "WARN" if warnings else "PASS"
-    lines = [f"WARN: {line}" for line in warnings]
     return Answer(
-        {"status": status, **said, "warnings": warnings},
-        lambda _: click.echo(f"{status}: {words}"),
-        lines,
+        {"status": status, **report, "warnings": warnings},
+        lambda _: click.echo(f"{status}: {summary}"),
+        [f"WARN: {line}" for line in warnings],
         failed=strict and bool(warnings),
     )

@@ -1,4 +1,4 @@
-"""What several commands share: the file they are given, the seed, the server that is asked."""
+"""Options and helpers that several commands share: input path, seed, model server."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ DRAW_SEED = click.option(
 )
 
 
-class GivenSource(GivenRecording):
-    """Recordings, or a folder in the published form."""
+class SourcePath(GivenRecording):
+    """Path of a recording, a folder of recordings, or a folder in the published form."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises NotARecording."""
@@ -46,24 +46,24 @@ SHOW_REQUESTS = click.option(
 )
 
 
-def named_server(purpose: str) -> Endpoint:
-    """Return the server of a purpose. Raises click.UsageError where none is named, or its key cannot be used."""
+def require_server(purpose: str) -> Endpoint:
+    """Return the server configured for a purpose. Raises click.UsageError without one, or if its key is unusable."""
     from kitchensync.storage.options.endpoint import endpoint_of, names_of
 
     url, model, *_ = names_of(purpose)
     try:
-        found = endpoint_of(purpose, os.environ, timeout_s=TIMEOUT_S, tries=TRIES)
+        endpoint = endpoint_of(purpose, os.environ, timeout_s=TIMEOUT_S, tries=TRIES)
     except (OSError, ValueError) as error:
         raise click.UsageError(str(error)) from error
-    if found is None:
+    if endpoint is None:
         raise click.UsageError(f"no model to ask: set {url} and {model}")
-    return found
+    return endpoint
 
 
-def asked(
+def ask_server(
     server: Endpoint, prompts: Mapping[str, str], out: Path, what: str, schema: JsonSchema | None = None
 ) -> Answers:
-    """Ask all, by id; the answers are kept beside `out` as they come. Raises OutputRefused, OSError."""
+    """Send all prompts, by id; answers are stored beside `out` as they arrive. Raises OutputRefused, OSError."""
     from kitchensync.dataset.examples.model_answers import ENDING, ModelRequest, ask_all
 
     requests = [ModelRequest(name, prompt, schema) for name, prompt in prompts.items()]
@@ -72,10 +72,10 @@ def asked(
         return ask_all(server, requests, out.with_name(out.name + ENDING), what, tell)
 
 
-def shown(
+def list_requests(
     server: Endpoint, prompts: Mapping[str, str], schema: JsonSchema | None = None
 ) -> list[RequestToSend]:
-    """Return what would be sent, by id of each prompt, and where; nothing is."""
+    """Return the requests that `ask_server` would send; send nothing."""
     from kitchensync.dataset.examples.model_answers import ModelRequest
 
     bodies = {name: ModelRequest(name, prompt, schema).body(server) for name, prompt in prompts.items()}

@@ -1,4 +1,4 @@
-"""`kitchensync release split`: parts of a data set to train, validate and test with."""
+"""`kitchensync release split`: split a data set for training, validation and test."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from kitchensync.dataset.commands.export_source import CORRECTED, STRICT, given
-from kitchensync.dataset.commands.options import GivenSource
+from kitchensync.dataset.commands.export_source import CORRECTED, STRICT, read_source
+from kitchensync.dataset.commands.options import SourcePath
 from kitchensync.dataset.source.sums import refresh
 from kitchensync.dataset.splits.rule import Rule, divide, normal_only
 from kitchensync.dataset.splits.split_kinds import PARTS
@@ -23,12 +23,12 @@ from kitchensync.task_graphs.formats.strict_json import Reader, load
 
 KINDS = ("environment", "person", "recipes", "recordings", "steps", "type")
 PLACE = "data_splits"
-"""The folder of the lists inside a data set, whose checksums are kept."""
+"""The folder of the lists inside a data set; its checksums are updated."""
 SUPPLEMENT = "supplement"
 
 
 @click.command()
-@click.argument("folder", type=GivenSource())
+@click.argument("folder", type=SourcePath())
 @click.option("--kind", type=click.Choice(KINDS), required=True, help="What no two parts may share.")
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the lists.")
 @click.option(
@@ -57,64 +57,63 @@ def split(
 ) -> Answer:
     """Split the data set in FOLDER for training, validation and test.
 
-    Writes <kind>_data_split_combined.json and _normal.json, the latter without recordings with errors; nothing where
-    a part shares with the test part what the kind separates. FOLDER may also hold recordings: those that may be
-    released are divided. The published data set has its own rule; other data need
-    --ratio and --seed, or --rule. Kitchens, persons and recipes are given as wholes, the largest first: the seed
-    decides between those of one size. The published program divides steps in the order of the list, for its shuffle
-    has no effect: that is warned of, and --corrected --seed N shuffles them.
+    Writes <kind>_data_split_combined.json and _normal.json, the latter without recordings with errors; nothing if a
+    part shares with the test part what the kind separates. FOLDER may also hold recordings: those that may be
+    released are divided. The published data set has its own rule; other data need --ratio and --seed, or --rule.
+    Kitchens, persons and recipes are not divided; the largest are assigned first, and the seed decides between equal
+    sizes. The published program divides steps in the order of the list, because its shuffle has no effect: this
+    gives a warning, and --corrected --seed N shuffles them.
 
     \b
     Example:
       kitchensync release split our-kitchens --kind person --ratio 0.6,0.2,0.2 --seed 1 --out our-kitchens/data_splits
     """
-    from kitchensync.dataset.splits.split_findings import look_over
+    from kitchensync.dataset.splits.split_findings import check_split
 
     if corrected and (kind != "steps" or rule or ratio):
         raise click.UsageError("--corrected is for the published rule of steps: give --kind steps alone")
     chosen = _rule(rule, ratio, seed, corrected)
-    given_set = given((folder,))
-    data = given_set.data
+    source = read_source((folder,))
+    data = source.data
     if (chosen is None or chosen.name == "published") and data.is_own:
         raise click.UsageError(
             "the published rule is not for your own data; give --ratio and --seed, or --rule"
         )
     recordings = list(data.annotations.recordings)
     divided = divide(kind, recordings, chosen or Rule("published"))
-    found = look_over(divided, data)
-    lists = {"combined": divided, "normal": normal_only(divided, recordings)}
-    files = {} if found.faults else {f"{kind}_data_split_{name}.json": one for name, one in lists.items()}
-    texts = {
-        name: json.dumps(one.parts if one.entries is None else one.entries).encode()
-        for name, one in files.items()
-    }
-    write_into(out, texts, force=force)
+    findings = check_split(divided, data)
+    files: dict[str, bytes] = {}
+    if not findings.faults:
+        for name, parts in (("combined", divided), ("normal", normal_only(divided, recordings))):
+            content = parts.parts if parts.entries is None else parts.entries
+            files[f"{kind}_data_split_{name}.json"] = json.dumps(content).encode()
+    write_into(out, files, force=force)
     if out.name == PLACE:
         refresh(out.parent, [f"{PLACE}/{name}" for name in files])
-    warnings = found.warnings + given_set.warnings
+    warnings = findings.warnings + source.warnings
     if kind == "steps" and chosen is None:
         warnings.append(
             "steps are cut in the order of the list, as published; --corrected --seed N shuffles them"
         )
-    status = "FAIL" if found.faults else "WARN" if warnings else "PASS"
-    said = {"status": status, **found.said, "faults": found.faults, "warnings": warnings}
+    status = "FAIL" if findings.faults else "WARN" if warnings else "PASS"
     failed = status == "FAIL" or (strict and status == "WARN")
-    return Answer({**said, "written": sorted(files)}, partial(_show, out), failed=failed)
+    report = {"status": status, **findings.report, "faults": findings.faults, "warnings": warnings}
+    return Answer({**report, "written": sorted(files)}, partial(_show, out), failed=failed)
 
 
 def _rule(rule: str | None, ratio: str | None, seed: int | None, corrected: bool) -> Rule | None:
     if rule is not None and ratio is not None:
-        raise click.UsageError("--rule and --ratio are two ways to say the same; give one of them")
-    drawn = ratio is not None or rule == SUPPLEMENT or corrected
-    if drawn and seed is None:
-        raise click.UsageError("give --seed too: what is drawn by lot must come out the same again")
-    if not drawn and seed is not None:
+        raise click.UsageError("--rule and --ratio exclude each other; give one of them")
+    is_random = ratio is not None or rule == SUPPLEMENT or corrected
+    if is_random and seed is None:
+        raise click.UsageError("give --seed too: a random split must be reproducible")
+    if not is_random and seed is not None:
         raise click.UsageError(
-            "--seed goes with --ratio, --corrected or --rule supplement; nothing else is drawn by lot"
+            "--seed goes with --ratio, --corrected or --rule supplement; other splits are not random"
         )
     if ratio is not None:
         try:
-            shares = [Fraction(word.strip()) for word in ratio.split(",")]
+            shares = [Fraction(share.strip()) for share in ratio.split(",")]
         except (ValueError, ZeroDivisionError):
             shares = []
         if len(shares) != 3 or min(shares) < 0 or sum(shares) != 1:
@@ -129,18 +128,20 @@ def _values(path: Path) -> dict[str, list[str]]:
     if not path.is_file():
         raise click.BadParameter(f"{path}: there is no such file", param_hint="--rule")
     read = Reader(path.name)
-    found = read.object(load(read_text(path), path.name), "")
-    read.known_keys(found, set(PARTS), "")
+    parts = read.object(load(read_text(path), path.name), "")
+    read.known_keys(parts, set(PARTS), "")
     return {
-        part: [str(one) if type(one) is int else read.text(one, part) for one in read.array(values, part)]
-        for part, values in found.items()
+        part: [
+            str(value) if type(value) is int else read.text(value, part) for value in read.array(values, part)
+        ]
+        for part, values in parts.items()
     }
 
 
-def _show(out: Path, said: dict[str, Any]) -> None:
+def _show(out: Path, report: dict[str, Any]) -> None:
     columns = ["recordings", "hours", "with_errors", "recipes", "persons", "environments"]
-    rows = [[part, *(str(numbers[name]) for name in columns)] for part, numbers in said["parts"].items()]
+    rows = [[part, *(str(numbers[name]) for name in columns)] for part, numbers in report["parts"].items()]
     show_table(["part", *columns], rows)
-    for line in said["faults"] + said["warnings"] + said["notes"]:
+    for line in report["faults"] + report["warnings"] + report["notes"]:
         click.echo(line)
-    click.echo(f"{said['status']}: {', '.join(said['written']) or 'nothing'} written to {out}")
+    click.echo(f"{report['status']}: {', '.join(report['written']) or 'nothing'} written to {out}")

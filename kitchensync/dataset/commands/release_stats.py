@@ -1,4 +1,4 @@
-"""`kitchensync release stats`: numbers of a data set, as JSON, tables and a page with plots."""
+"""`kitchensync release stats`: statistics of a data set, as JSON, tables and a page with plots."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from kitchensync.dataset.commands.export_source import given
-from kitchensync.dataset.commands.options import GivenSource
+from kitchensync.dataset.commands.export_source import read_source
+from kitchensync.dataset.commands.options import SourcePath
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.output_options import OutputFolder, output_file
 from kitchensync.storage.options.outputs import write_into, write_output
@@ -16,16 +16,15 @@ from kitchensync.task_graphs.formats.graph_files import read_task_graphs
 
 
 @click.command()
-@click.argument("folder", type=GivenSource())
+@click.argument("folder", type=SourcePath())
 @output_file("html", "--html", metavar="FILE", help="Page with plots; it loads nothing from elsewhere.")
 @click.option("--csv", "tables", type=OutputFolder(), metavar="DIR", help="Folder of the tables.")
 @answers("release-stats/1")
 def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> Answer:
     """Count the data set in FOLDER: recordings and hours by recipe, errors, segments, windows.
 
-    FOLDER may also hold recordings: those that may be released are counted as they would be. Hours are
-    lengths of films; a segment is a step that was done. Where two files of the data set disagree both counts are
-    given.
+    FOLDER may also hold recordings: those that may be released are counted. Hours are lengths of videos; a segment
+    is a step that was done. If two files of the data set disagree, both counts are given.
 
     \b
     Example:
@@ -35,33 +34,32 @@ def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> 
     from kitchensync.dataset.statistics.statistics_numbers import statistics
     from kitchensync.dataset.statistics.statistics_page import as_page, as_tables
 
-    found = given((folder,))
-    if found.own:
-        members = [one.member for one in found.own.values()]
-        steps = {member.annotated.graph_stem: len(member.cooked.steps) for member in members}
-        told = {name: one.member.cooked.narrated for name, one in found.own.items()}
+    source = read_source((folder,))
+    if source.own:
+        members = {name: ready.member for name, ready in source.own.items()}
+        steps = {member.annotated.graph_stem: len(member.cooked.steps) for member in members.values()}
         narrated = {
-            name: [ReleasedNarration.model_validate(one) for one in rows]
-            for name, rows in told.items()
-            if rows
+            name: [ReleasedNarration.model_validate(row) for row in member.cooked.narrated]
+            for name, member in members.items()
+            if member.cooked.narrated
         }
     else:
         steps = {stem: len(graph.steps) for stem, graph in read_task_graphs(folder).items()}
-        narrated = released_narrations_of(folder) if found.data.is_own else {}
-    said = {**statistics(found.data, steps, narrated), "warnings": found.warnings}
+        narrated = released_narrations_of(folder) if source.data.is_own else {}
+    report = {**statistics(source.data, steps, narrated), "warnings": source.warnings}
     if html is not None:
-        write_output(html, as_page(said, folder.name).encode(), force=force)
+        write_output(html, as_page(report, folder.name).encode(), force=force)
     if tables is not None:
-        write_into(tables, {name: text.encode() for name, text in as_tables(said).items()}, force=force)
-    return Answer(said, _show)
+        write_into(tables, {name: text.encode() for name, text in as_tables(report).items()}, force=force)
+    return Answer(report, _show)
 
 
-def _show(said: dict[str, Any]) -> None:
+def _show(report: dict[str, Any]) -> None:
     columns = ["steps", "normal", "normal_hours", "error", "error_hours"]
-    rows = {**said["table11"]["rows"], "all": said["table11"]["total"]}
+    rows = {**report["table11"]["rows"], "all": report["table11"]["total"]}
     show_table(["recipe", *columns], [[name, *(row[key] for key in columns)] for name, row in rows.items()])
     click.echo()
-    errors = said["figure19"]
+    errors = report["figure19"]
     show_table(
         ["error", "uses", "entries", "recordings"],
         [
@@ -69,29 +67,32 @@ def _show(said: dict[str, Any]) -> None:
             for tag, uses in errors["uses"].items()
         ],
     )
-    for name, counts in said["stated"].items():
-        click.echo(f"\n{name}: {', '.join(f'{word} {count}' for word, count in counts.items())}")
-    done = said["table12"]
+    for name, counts in report["stated"].items():
+        click.echo(f"\n{name}: {', '.join(f'{value} {count}' for value, count in counts.items())}")
+    segments = report["table12"]
     click.echo(
-        f"\n{done['segments']:,} segments in {done['videos']:,} films of {done['hours']} hours, "
-        f"{done['segments_with_errors']:,} with errors"
+        f"\n{segments['segments']:,} segments in {segments['videos']:,} videos of {segments['hours']} hours, "
+        f"{segments['segments_with_errors']:,} with errors"
     )
-    if (told := said["narrations"])["narrations"]:
-        agreed = "no moment was narrated by two"
-        if told["pairs"]:
-            shares = {word: told[f"same_{word}"] for word in ("verb", "noun")}
-            same = [
-                f"the same {word} in {share:.0%}, " for word, share in shares.items() if share is not None
-            ]
-            agreed = f"{told['pairs']:,} moments were narrated by two: {''.join(same)}"
-            agreed += f"word error rate (of the longer text) {told['word_error_rate']:.2f}"
-        click.echo(f"{told['narrations']:,} narrations by {told['speakers']} people; {agreed}")
-    for about, found in said["sources"].items():
-        if found["differ"]:
+    if (narrations := report["narrations"])["narrations"]:
+        click.echo(
+            f"{narrations['narrations']:,} narrations by {narrations['speakers']} people; {_agreement(narrations)}"
+        )
+    for about, counts in report["sources"].items():
+        if counts["differ"]:
             click.echo(
-                f"two sources differ on {about} in {len(found['differ'])} recordings; --json has both counts"
+                f"two sources differ on {about} in {len(counts['differ'])} recordings; --json has both counts"
             )
-    for line in said["warnings"]:
+    for line in report["warnings"]:
         click.echo(line)
-    if unknown := said["films_of_unknown_length"]:
-        click.echo(f"{len(unknown)} films have no known length and count 0 hours: {', '.join(unknown[:5])}")
+    if unknown := report["films_of_unknown_length"]:
+        click.echo(f"{len(unknown)} videos have no known length and count 0 hours: {', '.join(unknown[:5])}")
+
+
+def _agreement(narrations: dict[str, Any]) -> str:
+    if not narrations["pairs"]:
+        return "no moment was narrated by two people"
+    shares = {part: narrations[f"same_{part}"] for part in ("verb", "noun")}
+    same = [f"the same {part} in {share:.0%}, " for part, share in shares.items() if share is not None]
+    rate = f"word error rate (of the longer text) {narrations['word_error_rate']:.2f}"
+    return f"{narrations['pairs']:,} moments were narrated by two people: {''.join(same)}{rate}"

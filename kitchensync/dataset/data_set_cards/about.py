@@ -1,4 +1,4 @@
-"""What only people know of a data set: its title, licence and authors, and what they say of its use."""
+"""The description of a data set by its authors: title, licence, creators, and responsible use."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ RAI = (
 
 
 class BadAbout(RecipeError):
-    """A description of a data set that says what it has no place for."""
+    """A malformed description of a data set."""
 
 
 @dataclass(frozen=True)
 class About:
-    """A data set in the words of those who made it; `licence` is an SPDX id, `rai` goes by the names in `RAI`."""
+    """The description of a data set; `licence` is an SPDX id, `rai` is keyed by the names in `RAI`."""
 
     title: str = ""
     description: str = ""
@@ -52,30 +52,33 @@ class About:
 def parse_about(text: str, name: str) -> About:
     """Read a description, TOML. Raises BadAbout."""
     try:
-        found: dict[str, Any] = tomllib.loads(text)
+        table: dict[str, Any] = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadAbout(f"{name}: is not TOML ({error}); correct it") from error
-    known = [one.name for one in fields(About)]
-    for key, value in found.items():
-        if key not in known:
-            raise BadAbout(f"{name}: {key}: there are {', '.join(known)}; take it out")
+    keys = [field.name for field in fields(About)]
+    for key, value in table.items():
+        if key not in keys:
+            raise BadAbout(f"{name}: {key}: there are {', '.join(keys)}; remove it")
         _check(name, key, value)
-    if "creators" in found:
-        found["creators"] = tuple(found["creators"])
-    if "published" in found:
-        found["published"] = str(found["published"])
-    return About(**found)
+    if "creators" in table:
+        table["creators"] = tuple(table["creators"])
+    if "published" in table:
+        table["published"] = str(table["published"])
+    return About(**table)
 
 
 def _check(name: str, key: str, value: Any) -> None:
     if key == "creators":
-        ok = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        ok, expected = isinstance(value, list) and all(isinstance(v, str) for v in value), "a list of texts"
     elif key == "rai":
-        ok = isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+        ok = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+        expected = "a table of texts"
         if ok and (unknown := sorted(set(value) - set(RAI))):
-            raise BadAbout(f"{name}: rai.{unknown[0]}: there are {', '.join(RAI)}; take it out")
+            raise BadAbout(f"{name}: rai.{unknown[0]}: there are {', '.join(RAI)}; remove it")
     else:
-        ok = isinstance(value, str) or (key == "published" and hasattr(value, "isoformat"))
+        ok, expected = (
+            isinstance(value, str) or (key == "published" and hasattr(value, "isoformat")),
+            "a text",
+        )
     if not ok:
-        wanted = {"creators": "a list of texts", "rai": "a table of texts"}.get(key, "a text")
-        raise BadAbout(f"{name}: {key}: is not {wanted}; correct it")
+        raise BadAbout(f"{name}: {key}: is not {expected}; correct it")

@@ -1,4 +1,4 @@
-"""What the cards say of a data set beside what people said: counted, not claimed."""
+"""Facts for the cards of a data set, counted from its files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_STATED = "not stated"
 
 @dataclass(frozen=True)
 class Facts:
-    """A data set as its cards tell it; `hashes` and `sizes` by relative path, `members` as `release` answers."""
+    """The content of the cards; `hashes` and `sizes` by relative path, `members` as returned by `release`."""
 
     about: About
     data: DataSet
@@ -28,50 +28,51 @@ class Facts:
 
     @property
     def title(self) -> str:
-        """The title that people gave, else the folder's name."""
+        """The title of the description, else the folder's name."""
         return self.about.title or self.name
 
     @property
     def holds_recordings(self) -> bool:
-        """Return whether films or data of the headset are in it, and not only annotations that were taken over."""
+        """Whether it has videos or headset data, and not only copied annotations."""
         return any(name.startswith("captain_cook_4d/") for name in self.hashes)
 
     @property
     def hours(self) -> float:
-        """Hours of film."""
+        """Hours of video."""
         return sum(self.data.lengths_s.values()) / 3600
 
     @property
     def description(self) -> str:
-        """What people said, else what is in it."""
+        """The authors' description, else a sentence with counts."""
+        if self.about.description:
+            return self.about.description
         recordings = self.data.annotations.recordings
         counts = (
             (len(recordings), "recording"),
-            (len({one.activity_id for one in recordings}), "recipe"),
-            (len({one.person_id for one in recordings}), "person"),
-            (len({one.environment for one in recordings}), "kitchen"),
+            (len({recording.activity_id for recording in recordings}), "recipe"),
+            (len({recording.person_id for recording in recordings}), "person"),
+            (len({recording.environment for recording in recordings}), "kitchen"),
         )
-        made, cooked, cooks, places = (f"{count} {word}{'s' * (count != 1)}" for count, word in counts)
-        counted = (
+        made, cooked, cooks, places = (f"{count} {noun}{'s' * (count != 1)}" for count, noun in counts)
+        return (
             f"{made} ({self.hours:.2f} hours) of {cooked} cooked by {cooks} in {places}, seen by a "
             "head-mounted camera, with the times of all steps and the errors."
         )
-        return self.about.description or counted
 
     def absent(self) -> dict[str, Counter[str]]:
-        """Return kind of link -> why it is absent -> in how many recordings."""
-        found: dict[str, Counter[str]] = {}
+        """Return kind -> reason -> number of recordings without that kind."""
+        reasons: dict[str, Counter[str]] = {}
         for member in self.members:
-            for one in member["absent"]:
-                found.setdefault(one["kind"], Counter())[one["why"]] += 1
-        return found
+            for row in member["absent"]:
+                reasons.setdefault(row["kind"], Counter())[row["why"]] += 1
+        return reasons
 
-    def lacking(self) -> dict[str, list[str]]:
-        """Return, by recording, what not to use for which entries."""
+    def gaps(self) -> dict[str, list[str]]:
+        """Return recording -> a line for each stream with gaps during an entry."""
         return lacking_in(self.data.facts)
 
     def timing(self) -> str:
-        """Say how far the films may be from where their times say, at worst; nothing where nobody knows."""
+        """Return a sentence with the largest alignment errors of the videos; empty if they are not known."""
         films = [film for facts in self.data.facts.values() for film in facts.get("alignment", [])]
         worst = {
             name: max((film[name] for film in films if film[name] is not None), default=None)
@@ -80,23 +81,21 @@ class Facts:
         if worst["gyroscopes_within_ms"] is None:
             return ""
         counted = f"{len(films)} file{'s' * (len(films) != 1)}"
-        said = f"Films are on the headset's time, by both gyroscopes, within {worst['gyroscopes_within_ms']:.2f} ms"
+        bound = f"Films are on the headset's time, by both gyroscopes, within {worst['gyroscopes_within_ms']:.2f} ms"
         if worst["pictures_within_ms"] is None:
-            return f"{said} (95 %, the worst of {counted})."
+            return f"{bound} (95 %, the worst of {counted})."
         assumed = any("assumed" in film["said"] for film in films)
         how = "assumed" if assumed else "measured"
         pictures = f"pictures within {worst['pictures_within_ms']:.0f} ms, as the camera's latency is {how}"
-        return f"{said}; {pictures} (95 %, the worst of {counted})."
+        return f"{bound}; {pictures} (95 %, the worst of {counted})."
 
     def rai(self) -> dict[str, str]:
-        """Return what is said of responsible use: people's words first, ours where they said nothing.
-
-        What not to use is said in any case.
-        """
-        ours = texts(is_own=self.data.is_own, is_virtual=self.is_virtual)
-        said = ours | dict(self.about.rai)
-        lines = [f"{name}: {'; '.join(lines)}." for name, lines in self.lacking().items()]
-        return said | {"dataCollectionMissingData": " ".join([said["dataCollectionMissingData"], *lines])}
+        """Return the texts about responsible use: the authors' texts, else defaults, and always the gaps."""
+        defaults = texts(is_own=self.data.is_own, is_virtual=self.is_virtual)
+        properties = defaults | dict(self.about.rai)
+        gaps = [f"{name}: {'; '.join(lines)}." for name, lines in self.gaps().items()]
+        missing = " ".join([properties["dataCollectionMissingData"], *gaps])
+        return properties | {"dataCollectionMissingData": missing}
 
 
 OWN = {
@@ -128,5 +127,5 @@ VIRTUAL = {
 
 
 def texts(*, is_own: bool, is_virtual: bool) -> dict[str, str]:
-    """Return property -> text; of simulated recordings it says so."""
+    """Return the default texts by property."""
     return ALL | (OWN if is_own else TAKEN_OVER) | (VIRTUAL if is_virtual else {})

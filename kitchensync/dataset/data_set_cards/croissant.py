@@ -35,7 +35,7 @@ TABLES: dict[str, tuple[str, str, dict[str, str]]] = {
         },
     ),
 }
-"""Record set -> file, what it says, columns."""
+"""Record set -> file, description, columns."""
 FORMATS = {"csv": "text/csv", "json": "application/json", "jsonl": "application/jsonlines"}
 UNLISTED = ("captain_cook_4d", "data_splits", "previews")
 _OURS = ("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject", "fileSet",
@@ -58,11 +58,11 @@ CONTEXT: dict[str, object] = {
 
 
 def as_croissant(facts: Facts) -> str:
-    """Return the text of croissant.json; films, arrays and splits (made anew at will) are in SHA256SUMS only."""
+    """Return the text of croissant.json; videos, arrays and splits are in SHA256SUMS only."""
     about = facts.about
     tables = {name: table for name, table in TABLES.items() if table[0] in facts.hashes}
     is_spdx = re.fullmatch(r"[A-Za-z0-9.+-]+", about.licence)
-    stated: dict[str, object] = {
+    metadata: dict[str, object] = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "name": re.sub(r"[^A-Za-z0-9._-]+", "-", facts.title).strip("-") or "data-set",
@@ -77,9 +77,9 @@ def as_croissant(facts: Facts) -> str:
         "keywords": ["egocentric", "procedural", "cooking", "errors"],
         "creator": [{"@type": "sc:Organization", "name": name} for name in about.creators],
     }
-    said = {key: value for key, value in stated.items() if value}
-    said |= {f"rai:{name}": text for name, text in facts.rai().items()}
-    said["distribution"] = [
+    card = {key: value for key, value in metadata.items() if value}
+    card |= {f"rai:{name}": text for name, text in facts.rai().items()}
+    card["distribution"] = [
         {
             "@type": "cr:FileObject",
             "@id": path,
@@ -92,8 +92,8 @@ def as_croissant(facts: Facts) -> str:
         for path in sorted(facts.hashes)
         if path.partition("/")[0] not in UNLISTED and path.rpartition(".")[2] in FORMATS
     ]
-    said["recordSet"] = [_record_set(name, *table) for name, table in tables.items()]
-    return json.dumps(said, indent=2, ensure_ascii=False) + "\n"
+    card["recordSet"] = [_record_set(name, *table) for name, table in tables.items()]
+    return json.dumps(card, indent=2, ensure_ascii=False) + "\n"
 
 
 def _record_set(name: str, path: str, description: str, columns: dict[str, str]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What every array of a data set means: unit, frame and words, for README.md and `metadata/columns.json`."""
+"""Units and meanings of all arrays of a data set, for README.md and `metadata/columns.json`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONVENTIONS = {
     "the ray of each pixel at z = 1. Near depth measures phase: beyond 1055 mm (as video 1024) it is 0 again.",
     "missing": "NaN where a value is not known; film pictures that nobody can place have the least int64.",
 }
-"""Subject -> what holds for all files."""
+"""Subject -> convention of all files."""
 COLUMNS = {
     "frame": ("", "number of the frame (headset) or of the picture (film)"),
     "capture_ns": ("ns", "when the frame or picture was taken, on the capture clock"),
@@ -73,12 +73,12 @@ COLUMNS = {
     "depth-": ("mm", "`depth-000123` is the depth picture beside frame 123"),
     "ab-": ("", "`ab-000123` is how bright its own light came back"),
 }
-"""Name of an array -> unit, meaning. Those of hands have the hand's name before them."""
+"""Name of an array -> unit, meaning. Arrays of hands have the hand's name in front."""
 SIDES = ("left_hand_", "right_hand_")
 
 
 def as_json() -> str:
     """Return the text of `metadata/columns.json`."""
     columns = {name: {"unit": unit, "meaning": meaning} for name, (unit, meaning) in COLUMNS.items()}
-    told = {"conventions": CONVENTIONS, "joints": JOINTS, "columns": columns, "hands": SIDES}
-    return json.dumps(told, indent=1) + "\n"
+    content = {"conventions": CONVENTIONS, "joints": JOINTS, "columns": columns, "hands": SIDES}
+    return json.dumps(content, indent=1) + "\n"

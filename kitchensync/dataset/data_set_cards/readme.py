@@ -1,4 +1,4 @@
-"""README.md of a data set, in the form that the Hugging Face hub reads: a head for machines, a text for people."""
+"""README.md of a data set with the YAML head of the Hugging Face hub, and LICENSE."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HUB_LICENCES = (
     "apache-2.0", "mit", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nd-4.0", "cc-by-nc-sa-4.0",
     "cc-by-nc-nd-4.0", "odbl", "bsd-3-clause", "gpl-3.0", "cdla-permissive-2.0", "cdla-sharing-1.0",
 )  # fmt: skip
-"""Licences that the hub knows by these names; any other is `other` there."""
+"""Licence names of the hub; any other licence is `other` there."""
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 ALWAYS = ("croissant.json", "index.html", "download.py", "SHA256SUMS")
 PLACES = {
@@ -56,7 +56,7 @@ ERROR_FIELDS = {
     "bound_s": "how far `at_s` may be off (95 %)",
 }
 READERS = ("load.py", "verify.py")
-"""Programs of data sets that hold recordings; earlier ones had none."""
+"""Programs in data sets with recordings; older data sets have none."""
 EXAMPLE = (
     ("", "from load import open_data_set\n"),
     ("", 'rec = open_data_set()["{}"]'),
@@ -68,13 +68,13 @@ EXAMPLE = (
     ),
     ("captain_cook_4d/hololens/sync/imu_gyroscope/", "turning = rec.gyroscope.sample([end, end + 0.01])"),
 )
-"""Lines of an example, each where files are there whose names begin so."""
+"""(prefix, line) of an example; a line is used if the data set has files with the prefix."""
 
 
 def as_readme(facts: Facts) -> str:
     """Return the text of README.md."""
-    # Every text of the head is written as JSON, which YAML reads.
-    entries = sum(len(one.entries) for one in facts.data.annotations.recordings)
+    # Texts of the YAML head are written as JSON, which is valid YAML.
+    entries = sum(len(recording.entries) for recording in facts.data.annotations.recordings)
     size = next((name for most, name in SIZES if entries < most), "n>1M")
     licence = facts.about.licence.lower()
     other = f"license: other\nlicense_name: {json.dumps(facts.about.licence or NOT_STATED)}"
@@ -93,7 +93,7 @@ def as_readme(facts: Facts) -> str:
 
 
 def as_licence(facts: Facts) -> str:
-    """Return the text of LICENSE: which licence it is, and where its words are."""
+    """Return the text of LICENSE: the name of the licence and the address of its text."""
     about = facts.about
     by = f" by {', '.join(about.creators)}" if about.creators else ""
     if not about.licence:
@@ -123,13 +123,15 @@ def _body(facts: Facts) -> Iterator[str]:
     yield from _gaps(facts)
     yield "\n## How it came about, and what to mind\n"
     for name, text in facts.rai().items():
-        words = re.sub("[A-Z]", lambda letter: f" {letter[0].lower()}", name)  # dataUseCases: data use cases
-        yield f"- **{words}**: {text}"
+        heading = re.sub(
+            "[A-Z]", lambda letter: f" {letter[0].lower()}", name
+        )  # dataUseCases: data use cases
+        yield f"- **{heading}**: {text}"
     yield "\n## Use\n"
     yield "    python download.py ADDRESS FOLDER\n    sha256sum -c SHA256SUMS\n"
     if facts.holds_recordings:
         yield "Proved and read with `pip install numpy av`:\n\n    python verify.py\n"
-        first = min(one.recording_id for one in facts.data.annotations.recordings)
+        first = min(recording.recording_id for recording in facts.data.annotations.recordings)
         lines = [line for place, line in EXAMPLE if any(name.startswith(place) for name in facts.hashes)]
         yield indent("\n".join(lines).format(first), "    ") + "\n"
     yield "Steps that were not done have the times -1. Ids such as `1_26` are `<recipe>_<number>`: of each 50"
@@ -147,29 +149,30 @@ def _body(facts: Facts) -> Iterator[str]:
 
 def _recipes(facts: Facts) -> Iterator[str]:
     recordings = facts.data.annotations.recordings
-    for name in sorted({one.activity_name for one in recordings}):
-        ours = [one for one in recordings if one.activity_name == name]
-        hours = sum(facts.data.lengths_s.get(one.recording_id, 0.0) for one in ours) / 3600
+    for name in sorted({recording.activity_name for recording in recordings}):
+        of_recipe = [recording for recording in recordings if recording.activity_name == name]
+        hours = sum(facts.data.lengths_s.get(r.recording_id, 0.0) for r in of_recipe) / 3600
+        with_errors = sum(recording.is_error for recording in of_recipe)
         cell = name.replace("|", "\\|")
-        yield f"| {cell} | {len(ours)} | {sum(one.is_error for one in ours)} | {hours:.2f} |"
+        yield f"| {cell} | {len(of_recipe)} | {with_errors} | {hours:.2f} |"
 
 
 def _gaps(facts: Facts) -> Iterator[str]:
-    """Yield what is absent, what is lacking for some entries, and what is hidden."""
+    """Yield lines about absent kinds, gaps and privacy pauses."""
     if absent := facts.absent():
         yield "\nAbsent, and why:\n"
         for kind, reasons in sorted(absent.items()):
-            said = "; ".join(f"{why} ({count} recordings)" for why, count in sorted(reasons.items()))
-            yield f"- `{kind}`: {said}"
-    if lacking := facts.lacking():
+            listed = "; ".join(f"{why} ({count} recordings)" for why, count in sorted(reasons.items()))
+            yield f"- `{kind}`: {listed}"
+    if lacking := facts.gaps():
         yield "\nLacking, in time of the film; steps are counted from 1 as in `step_annotations`:\n"
         yield from (f"- `{name}`: {'; '.join(lines)}" for name, lines in lacking.items())
     spans = {
-        name: [f"{start:.1f} to {end:.1f}" for start, end in of.get("hidden_s", []) if start < end]
-        for name, of in facts.data.facts.items()
+        name: [f"{start:.1f} to {end:.1f}" for start, end in line.get("hidden_s", []) if start < end]
+        for name, line in facts.data.facts.items()
     }
     if facts.holds_recordings and any(spans.values()):
         yield "\nPrivacy pauses, in seconds of the film; its pictures are black there, other data is left out:\n"
-        for name, found in spans.items():
-            if found:
-                yield f"- `{name}`: {', '.join(found)}"
+        for name, listed_spans in spans.items():
+            if listed_spans:
+                yield f"- `{name}`: {', '.join(listed_spans)}"

@@ -1,4 +1,4 @@
-"""Write the cards of a data set that lies in a folder, and the checksums of everything in it."""
+"""Write the cards of a data set folder, and the checksums of all its files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write_cards(
     is_virtual: bool,
     force: bool,
 ) -> tuple[int, int]:
-    """Write cards and checksums beside the files `names` of a data set; return how many files and bytes there are.
+    """Write cards and checksums beside the files `names` of a data set; return the number of files and bytes.
 
     Raises OutputRefused.
     """

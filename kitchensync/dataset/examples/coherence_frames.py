@@ -1,4 +1,4 @@
-"""Pictures of steps that are judged: the sharpest of those that are looked at, or those at the steps' boundaries."""
+"""Frames for coherence examples: the sharpest of each group of samples, or those at the boundaries of steps."""
 
 from __future__ import annotations
 
@@ -13,52 +13,51 @@ import av
 import cv2
 import numpy as np
 
-from kitchensync.dataset.source.given_films import OpenFilm
+from kitchensync.dataset.source.source_films import OpenFilm
 from kitchensync.dataset.tables.boundary_examples import BoundaryExample
 from kitchensync.dataset.tables.coherence_examples import STEP_S, StepExample, recording_of
 from kitchensync.sensors.shown_picture import even_width, shown_array, shown_size
 from kitchensync.storage.exports.film import numbered_pictures
 
 GROUP = 5
-"""Samples of which one picture is taken: half a second."""
+"""Samples from which one frame is taken: half a second."""
 _QUALITY = [cv2.IMWRITE_JPEG_QUALITY, 95]
 
 
 @dataclass
 class _Group:
-    """Pictures of which the sharpest is wanted, by number."""
+    """Frame numbers, and the sharpest of these frames so far; `key` is what the caller knows the group by."""
 
-    of: Any
-    pictures: frozenset[int]
+    key: Any
+    frames: frozenset[int]
     best: tuple[float, int, np.ndarray] | None = None
 
-    def look(self, picture: int, image: np.ndarray, sharpness: float) -> None:
-        if picture in self.pictures and (self.best is None or sharpness > self.best[0]):
-            self.best = (sharpness, picture, image)
+    def offer(self, frame: int, image: np.ndarray, sharpness: float) -> None:
+        if self.best is None or sharpness > self.best[0]:
+            self.best = (sharpness, frame, image)
 
 
-def _looked_at(
-    film: OpenFilm, groups: Iterable[_Group], shown: Callable[[av.VideoFrame], np.ndarray]
+def _best_frames(
+    film: OpenFilm, groups: Iterable[_Group], as_image: Callable[[av.VideoFrame], np.ndarray]
 ) -> Iterator[_Group]:
-    """Yield each group when all its pictures went by; it has none where they are hidden in a pause."""
-    waiting = deque(sorted(groups, key=lambda group: min(group.pictures)))
+    """Yield each group after its last frame was decoded; `best` is None if all its frames are hidden."""
+    waiting = deque(sorted(groups, key=lambda group: min(group.frames)))
     open_groups: list[_Group] = []
-    for number, picture in numbered_pictures(film.clip):
-        while waiting and min(waiting[0].pictures) <= number:
+    for number, frame in numbered_pictures(film.clip):
+        while waiting and min(waiting[0].frames) <= number:
             open_groups.append(waiting.popleft())
-        for group in [one for one in open_groups if max(one.pictures) < number]:
+        for group in [group for group in open_groups if max(group.frames) < number]:
             open_groups.remove(group)
             yield group
-        wanted = [group for group in open_groups if number in group.pictures]
-        if wanted and (film.hidden is None or not film.hidden[number]):
-            image = shown(picture)
-            is_chosen = any(len(group.pictures) > 1 for group in wanted)
+        here = [group for group in open_groups if number in group.frames]
+        if here and (film.hidden is None or not film.hidden[number]):
+            image = as_image(frame)
             sharpness = 0.0
-            if is_chosen:
+            if any(len(group.frames) > 1 for group in here):
                 grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
                 sharpness = float(cv2.Laplacian(grey, cv2.CV_64F).var())
-            for group in wanted:
-                group.look(number, image, sharpness)
+            for group in here:
+                group.offer(number, image, sharpness)
     yield from open_groups
 
 
@@ -69,133 +68,135 @@ def _jpeg(image: np.ndarray) -> bytes:
 def sharpest_frames(
     film: OpenFilm, examples: list[StepExample]
 ) -> Iterator[tuple[StepExample, str, float, bytes]]:
-    """Yield (example, name of a file, second of the film, JPEG) for each half second that is to be seen."""
+    """Yield (example, file name, second of the video, JPEG) for each half second that is not hidden."""
     rate = float(film.clip.rate)
     groups = []
     for example in examples:
-        first, behind = example["single_frame_range"]
-        for number, start in enumerate(range(first, behind, GROUP)):
-            samples = range(start, min(start + GROUP, behind))
-            pictures = frozenset(int((example["from"] + STEP_S * one) * rate) for one in samples)
-            groups.append(_Group((example, number), pictures))
-    for group in _looked_at(film, groups, partial(shown_array, format="bgr24")):
+        first, stop = example["single_frame_range"]
+        for number, start in enumerate(range(first, stop, GROUP)):
+            samples = range(start, min(start + GROUP, stop))
+            frames = frozenset(int((example["from"] + STEP_S * sample) * rate) for sample in samples)
+            groups.append(_Group((example, number), frames))
+    for group in _best_frames(film, groups, partial(shown_array, format="bgr24")):
         if group.best is not None:
-            (example, number), (_, picture, image) = group.of, group.best
-            yield example, f"frame_{example['example_id']}_{number}.jpg", picture / rate, _jpeg(image)
+            (example, number), (_, frame, image) = group.key, group.best
+            yield example, f"frame_{example['example_id']}_{number}.jpg", frame / rate, _jpeg(image)
 
 
 HEIGHT = 360
 ROUNDED_S = 0.001
-"""Times of steps are whole milliseconds: what begins with a picture may say a little less."""
+"""Step times are whole milliseconds: a step that begins with a frame may be rounded to just before it."""
 DARKEST, BRIGHTEST, ALIKE = 0.2, 255, 0.95
 UNSEEN, IS_DARK = "examples of which a picture is hidden", "examples whose pictures are dark"
 IS_ALIKE = "examples that look alike before and after"
 NEAR_S = (-0.05, -0.025, 0.0, 0.025, 0.05)
-Picture = tuple[str, int]
-"""Recording and number of the picture."""
+Frame = tuple[str, int]
+"""Recording and frame number."""
 
 
-class NamedPictures(TypedDict):
-    """What an example has of its pictures: their names, and their seconds of the film."""
+class FrameNames(TypedDict):
+    """File names of an example's frames, and their seconds of the video."""
 
     frames: list[str]
     frame_times: list[float]
 
 
 class BoundaryFrames:
-    """The pictures of examples at boundaries, film by film; then which examples they leave out.
+    """Extract the frames of boundary examples, video by video, then decide which examples are left out.
 
-    As published a step is dark where its pictures' mean is below 0.2 of 255, so only if they are black, and pictures
-    of other steps are not judged; `corrected`: below 0.2 of full brightness, those too, and of five pictures around
-    each moment the sharpest is taken, as the paper says.
+    As published, a step is dark if the mean of its frames is below 0.2 of 255, that is only if they are black, and
+    frames of other steps are not judged. `corrected`: below 0.2 of full brightness, frames of other steps too, and
+    the sharpest of five frames around each moment is taken, as in the paper.
     """
 
     def __init__(self, rows: list[BoundaryExample], *, corrected: bool) -> None:
-        """Take the examples whose pictures are looked at."""
+        """Take the examples."""
         self._rows, self._corrected = rows, corrected
         self._darkest = DARKEST * (BRIGHTEST if corrected else 1)
         self._films: dict[str, tuple[float, int]] = {}
-        self._light: dict[Picture, float] = {}
-        self._chosen: dict[Picture, Picture] = {}
-        self._likeness: dict[tuple[Picture, Picture], float] = {}
+        self._brightness: dict[Frame, float] = {}
+        self._chosen: dict[Frame, Frame] = {}
+        self._likeness: dict[tuple[Frame, Frame], float] = {}
 
-    def look(self, film: OpenFilm, recording: str) -> Iterator[tuple[str, bytes]]:
-        """Yield (name, JPEG) of all pictures of a film that may be needed."""
+    def extract(self, film: OpenFilm, recording: str) -> Iterator[tuple[str, bytes]]:
+        """Yield (name, JPEG) of all frames of a video that may be needed."""
         self._films[recording] = float(film.clip.rate), len(film.clip.even_frames)
         steps = {
-            tuple(self._around(row))
+            tuple(self._step_frames(row))
             for row in self._rows
             if recording_of(row) == recording and not row["mistake"]
         }
-        wanted = {self._shown(row) for row in self._rows if row["recording"] == recording}.union(*steps)
-        first = {one[0] for one in steps}
-        before: dict[Picture, np.ndarray] = {}
-        for group in _looked_at(film, (_Group(one, self._near(one)) for one in wanted), _small):
+        needed = {self._frame(recording, row["time"]) for row in self._rows if row["recording"] == recording}
+        needed = needed.union(*steps)
+        starts = {frames[0] for frames in steps}
+        before: dict[Frame, np.ndarray] = {}
+        for group in _best_frames(film, (_Group(frame, self._near(frame)) for frame in needed), _small):
             if group.best is None:
                 continue
-            here, (_, number, image) = group.of, group.best
-            self._light[here], self._chosen[here] = float(image.mean()), (recording, number)
+            frame, (_, number, image) = group.key, group.best
+            self._brightness[frame], self._chosen[frame] = float(image.mean()), (recording, number)
             for start, _, end in steps:
-                if end == here and start in before:
+                if end == frame and start in before:
                     self._likeness[start, end] = likeness(before[start], image)
-            if here in first:
-                before[here] = image
+            if frame in starts:
+                before[frame] = image
             yield f"{recording}/{number:06d}.jpg", _jpeg(image)
 
     def why_left_out(self, row: BoundaryExample) -> str:
-        """Return why an example's pictures do not show it; nothing where they do, or its films are not here."""
+        """Return why an example is left out; empty if it is kept or its videos are missing."""
         if recording_of(row) in self._films:
-            around = self._around(row)
-            light = [self._light.get(one, -1.0) for one in around]
-            if min(light) < 0:
+            frames = self._step_frames(row)
+            brightness = [self._brightness.get(frame, -1.0) for frame in frames]
+            if min(brightness) < 0:
                 return UNSEEN
-            if sum(light) / len(light) < self._darkest:
+            if sum(brightness) / len(brightness) < self._darkest:
                 return IS_DARK
-            if self._likeness.get((around[0], around[-1]), 1.0) >= ALIKE:
+            if self._likeness.get((frames[0], frames[-1]), 1.0) >= ALIKE:
                 return IS_ALIKE
         if row["recording"] in self._films:
-            shown = self._light.get(self._shown(row), -1.0)
+            shown = self._brightness.get(self._frame(row["recording"], row["time"]), -1.0)
             if shown < 0:
                 return UNSEEN
             if self._corrected and shown < self._darkest:
                 return IS_DARK
         return ""
 
-    def named(self, row: BoundaryExample, folder: str) -> NamedPictures:
-        """Return the name of an example's picture and its second of the film; none where the film is not here."""
+    def names_of(self, row: BoundaryExample, folder: str) -> FrameNames:
+        """Return the name of an example's frame and its second of the video; empty if the video is missing."""
         if row["recording"] not in self._films:
             return {"frames": [], "frame_times": []}
-        shown, rate = self._chosen[self._shown(row)], self._films[row["recording"]][0]
-        name = f"{folder}/{shown[0]}/{shown[1]:06d}.jpg"
-        return {"frames": [name], "frame_times": [round(shown[1] / rate, 4)]}
+        recording, number = self._chosen[self._frame(row["recording"], row["time"])]
+        rate, _ = self._films[row["recording"]]
+        return {
+            "frames": [f"{folder}/{recording}/{number:06d}.jpg"],
+            "frame_times": [round(number / rate, 4)],
+        }
 
-    def _around(self, row: BoundaryExample) -> list[Picture]:
+    def _step_frames(self, row: BoundaryExample) -> list[Frame]:
+        """Return the frames at the start, middle and end of the step."""
         start, end = row["step"]
-        return [self._picture(recording_of(row), at_s) for at_s in (start, (start + end) / 2, end)]
+        return [self._frame(recording_of(row), at_s) for at_s in (start, (start + end) / 2, end)]
 
-    def _shown(self, row: BoundaryExample) -> Picture:
-        return self._picture(row["recording"], row["time"])
-
-    def _picture(self, recording: str, at_s: float) -> Picture:
+    def _frame(self, recording: str, at_s: float) -> Frame:
         rate, count = self._films[recording]
         return recording, min(int((at_s + ROUNDED_S) * rate), count - 1)
 
-    def _near(self, picture: Picture) -> frozenset[int]:
-        """Return the pictures of which the sharpest is taken for one."""
-        rate, count = self._films[picture[0]]
+    def _near(self, frame: Frame) -> frozenset[int]:
+        """Return the frame numbers from which the sharpest is taken."""
+        recording, number = frame
+        rate, count = self._films[recording]
         if not self._corrected:
-            return frozenset([picture[1]])
-        near = (picture[1] + floor(shift_s * rate) for shift_s in NEAR_S)
-        return frozenset(min(max(one, 0), count - 1) for one in near)
+            return frozenset([number])
+        near = (number + floor(shift_s * rate) for shift_s in NEAR_S)
+        return frozenset(min(max(n, 0), count - 1) for n in near)
 
 
-def _small(picture: av.VideoFrame) -> np.ndarray:
-    across, up = shown_size(picture.width, picture.height, picture.rotation)
-    wide = even_width(across, up, HEIGHT)
-    return shown_array(picture, format="bgr24", width=wide, height=HEIGHT)
+def _small(frame: av.VideoFrame) -> np.ndarray:
+    width, height = shown_size(frame.width, frame.height, frame.rotation)
+    return shown_array(frame, format="bgr24", width=even_width(width, height, HEIGHT), height=HEIGHT)
 
 
 def likeness(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the cosine of the pixels of two pictures of one size."""
-    one, other = (image.astype(np.float32).ravel() for image in (first, second))
-    return float(one @ other / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1.0))
+    """Return the cosine of the pixels of two images of the same size."""
+    a, b = (image.astype(np.float32).ravel() for image in (first, second))
+    return float(a @ b / max(float(np.linalg.norm(a) * np.linalg.norm(b)), 1.0))

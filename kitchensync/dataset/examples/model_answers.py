@@ -1,7 +1,7 @@
-"""Many questions to a model server: each answer is kept as it comes, each failure is counted, nothing is asked twice.
+"""Send many prompts to a model server: keep each answer as it arrives, count failures, send nothing twice.
 
-The journal beside a list, `<name>.answers.jsonl`, holds what was sent (as a hash) and what came back; run again, what
-is there already is not asked again, failures are.
+The journal beside a list, `<name>.answers.jsonl`, holds the hash of each request and its answer. A second run skips
+answered requests and repeats failed ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ JsonSchema = Mapping[str, object]
 
 
 class RequestToSend(TypedDict):
-    """What would be sent, and to whom."""
+    """A request that would be sent, and its host."""
 
     host: str
     id: str
@@ -34,14 +34,14 @@ class RequestToSend(TypedDict):
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """A question with its id; `schema` is the form that the answer should have, where it has one."""
+    """A prompt with its id; `schema` is the JSON schema of the answer, if any."""
 
     id: str
     prompt: str
     schema: JsonSchema | None = None
 
     def body(self, endpoint: Endpoint) -> bytes:
-        """Return what is sent."""
+        """Return the body of the HTTP request."""
         more: dict[str, object] = {}
         if self.schema is not None:
             form = {"name": "answer", "strict": True, "schema": self.schema}
@@ -51,7 +51,7 @@ class ModelRequest:
 
 @dataclass
 class Answers:
-    """What came back by id, None where nothing did; failures by kind; how many answers were there before."""
+    """Answers by id, None if failed; failures by kind; number of answers from the journal; logs of sent data."""
 
     texts: dict[str, str | None] = field(default_factory=dict)
     failures: Counter[str] = field(default_factory=Counter)
@@ -66,13 +66,11 @@ class Answers:
         return {**counts, "failures": dict(sorted(self.failures.items())), "known_before": self.known}
 
     def warnings(self, what: str, refused: int) -> list[str]:
-        """Report what failed, what could not be read, and where it is noted what left this computer."""
+        """Return a line for each kind of failure, for refused answers, and for each log of sent data."""
         lines = [f"{number} {what} have no answer: {kind}" for kind, number in sorted(self.failures.items())]
-        lines += (
-            [f"{refused} {what} have an answer that is not in the form and is not used"] if refused else []
-        )
+        lines += [f"{refused} {what} have a malformed answer, which is not used"] if refused else []
         return lines + [
-            f"{what} were sent to others; how much is noted in {log}" for log in sorted(self.logs)
+            f"{what} were sent to a third party; {log} records the amount" for log in sorted(self.logs)
         ]
 
 
@@ -84,41 +82,42 @@ def ask_all(
     tell: Callable[[int], object],
     environment: Mapping[str, str] = os.environ,
 ) -> Answers:
-    """Ask each question that the journal does not answer yet. Raises OSError where the journal cannot be written."""
+    """Send each request that the journal does not answer yet. Raises OSError if the journal cannot be written."""
     place = check_place(journal)
     will_write(place)
-    known, found = _known(place), Answers()
+    answered, answers = _read_journal(place), Answers()
     with place.open("a", encoding="utf-8") as file:
         for number, request in enumerate(requests):
             tell(number)
             body = request.body(endpoint)
             digest = hashlib.sha256(body).hexdigest()
-            if digest in known:
-                found.texts[request.id], found.known = known[digest], found.known + 1
+            if digest in answered:
+                answers.texts[request.id], answers.known = answered[digest], answers.known + 1
                 continue
-            said: dict[str, str] = {"id": request.id, "sha256": digest}
+            row: dict[str, str] = {"id": request.id, "sha256": digest}
             try:
                 text, log = chat(endpoint, body, what, environment)
-                found.logs |= {str(log)} if log else set()
-                found.texts[request.id] = said["text"] = known[digest] = text  # the same twice is asked once
+                answers.logs |= {str(log)} if log else set()
+                # Equal requests of one run are sent once, too.
+                answers.texts[request.id] = row["text"] = answered[digest] = text
             except NoAnswer as error:
-                found.texts[request.id] = None
-                found.failures[error.kind] += 1
-                said |= {"failure": error.kind, "why": str(error)}
-            file.write(json.dumps(said) + "\n")
+                answers.texts[request.id] = None
+                answers.failures[error.kind] += 1
+                row |= {"failure": error.kind, "why": str(error)}
+            file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())
-    return found
+    return answers
 
 
-def _known(journal: Path) -> dict[str, str]:
-    """Return the answers of a journal by what was sent; a last line that was not written whole is none."""
-    found = {}
+def _read_journal(journal: Path) -> dict[str, str]:
+    """Return the answers of a journal by the hash of the request."""
+    answered = {}
     for line in journal.read_bytes().splitlines() if journal.exists() else ():
         try:
-            said = json.loads(line)
+            row = json.loads(line)
         except ValueError:
-            continue  # broken off by a power cut: asked again
-        if isinstance(said, dict) and isinstance(said.get("text"), str):
-            found[said["sha256"]] = said["text"]
-    return found
+            continue  # truncated by a power failure: sent again
+        if isinstance(row, dict) and isinstance(row.get("text"), str):
+            answered[row["sha256"]] = row["text"]
+    return answered

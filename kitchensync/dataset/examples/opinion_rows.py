@@ -1,4 +1,4 @@
-"""What people think of own recordings, as the desk kept it: opinions on steps and questions, verified questions."""
+"""Read what people judged at the desk about own recordings: opinions, verified questions, marked evidence."""
 
 from __future__ import annotations
 
@@ -7,82 +7,83 @@ from itertools import combinations
 from statistics import mean
 from typing import Any, cast
 
-from kitchensync.dataset.grounding.object_questions import Question, steps_met
+from kitchensync.dataset.grounding.object_questions import Question, overlapping_steps
 from kitchensync.dataset.measures.span_agreement import Prediction, SpanCase
 from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
 from kitchensync.dataset.promqa.questions import PromqaExample
-from kitchensync.dataset.source.given_data import GivenData
-from kitchensync.dataset.source.given_films import FILM
+from kitchensync.dataset.source.source_data import SourceData
+from kitchensync.dataset.source.source_films import FILM
 from kitchensync.storage.errors import BadAnnotations
 from kitchensync.storage.recording_files.annotation_folder import FOLDER, newest_judged
 
 KINDS = ("decisions", "ratings")
 OF_ITEMS = ("share", "mean_accuracy", "majority_accuracy")
-"""Figures of a recording that are means over its items; the others are of a recording as a whole."""
+"""Figures of a recording that are means over its items; other figures describe the recording as a whole."""
 Row = dict[str, Any]
 
 
-def opinion_rows(found: GivenData) -> tuple[dict[str, list[Row]], dict[str, dict[str, Any]], list[str]]:
-    """Return rows and agreement by kind of opinion, and the recordings of which nobody thought anything.
+def opinion_rows(source: SourceData) -> tuple[dict[str, list[Row]], dict[str, dict[str, Any]], list[str]]:
+    """Return rows and agreement by kind of opinion, and the recordings without any opinion.
 
-    Of the newest that was kept of each recording. Raises BadAnnotations, OSError.
+    The newest version of each recording counts. Raises BadAnnotations, OSError.
     """
     rows: dict[str, list[Row]] = {kind: [] for kind in KINDS}
     figures: dict[str, list[tuple[int, Row]]] = {kind: [] for kind in KINDS}
     without = []
-    for recording, ready in found.own.items():
+    for recording, ready in source.own.items():
         kept = {kind: newest_judged(ready.path, kind) for kind in KINDS}
         if not any(kept.values()):
             without.append(recording)
-        for kind, one in kept.items():
-            if one is not None:
+        for kind, judged in kept.items():
+            if judged is not None:
                 try:
-                    rows[kind] += [_row(recording, item, one["answers"]) for item in one["items"]]
+                    rows[kind] += [_row(recording, item, judged["answers"]) for item in judged["items"]]
                 except (KeyError, TypeError, ValueError) as error:
                     raise BadAnnotations(ready.path / FOLDER, f"{kind} lack {error}") from error
-                figures[kind].append((len(one["items"]), one["figures"]))
-    return rows, {kind: pooled(some) for kind, some in figures.items() if some}, without
+                figures[kind].append((len(judged["items"]), judged["figures"]))
+    return rows, {kind: pooled(listed) for kind, listed in figures.items() if listed}, without
 
 
 def _row(recording: str, item: Row, people: list[dict[str, dict[str, str]]]) -> Row:
-    """Return what all said of an item; its ids are those of `export coherence` over the same recordings."""
+    """Return all answers about an item; its ids are those of `export coherence` over the same recordings."""
     place, _, number = str(item["item"]).rpartition("_")[2].partition(".")
-    said = [one[item["item"]] for one in people if item["item"] in one]
-    answers = {question: [one[question] for one in said] for question in (said[0] if said else ())}
+    replies = [person[item["item"]] for person in people if item["item"] in person]
+    questions = replies[0] if replies else ()
+    answers = {question: [reply[question] for reply in replies] for question in questions}
     row: Row = {"example_id": f"{recording}_{place}", "recording": recording}
     row |= {"procedure_description": item["text"], "from": item["from_s"], "to": item["end_s"]}
     hidden = item["hidden"]
     if number:
         row |= {"question": item["question"], "answer": item["answer"], "measured": hidden}
-        scores = {question: [int(one) for one in all_] for question, all_ in answers.items()}
-        return row | scores | {f"mean_{question}": mean(all_) for question, all_ in scores.items()}
+        scores = {question: [int(score) for score in given] for question, given in answers.items()}
+        return row | scores | {f"mean_{question}": mean(given) for question, given in scores.items()}
     success = answers.get("success", [])
     pairs = list(combinations(success, 2))
     return row | {
         "mistake": hidden["success"] == "no",
         "success": success,
-        "majority": next((one for one in set(success) if 2 * success.count(one) > len(success)), None),
-        "confidence": [int(one) for one in answers.get("confidence", ())],
-        "share": sum(one == other for one, other in pairs) / len(pairs) if pairs else None,
+        "majority": next((vote for vote in set(success) if 2 * success.count(vote) > len(success)), None),
+        "confidence": [int(score) for score in answers.get("confidence", ())],
+        "share": sum(first == second for first, second in pairs) / len(pairs) if pairs else None,
     }
 
 
 def pooled(figures: Iterable[tuple[int, Row]]) -> dict[str, Any]:
-    """Return figures over recordings from those of each and its number of items, by question.
+    """Pool the figures of recordings, each with its number of items, by question.
 
-    Accuracies and shares count each item once; kappa and Spearman's correlations are means over recordings.
+    Accuracies and shares are weighted by items; kappa and Spearman's correlations are means over recordings.
     """
-    of_all = list(figures)
-    found: dict[str, Any] = {}
-    for question in dict.fromkeys(name for _, one in of_all for name in one):
-        told = [(items, one[question]) for items, one in of_all if question in one]
-        found[question] = {}
-        for name in dict.fromkeys(name for _, one in told for name in one):
-            known = [(items if name in OF_ITEMS else 1, one.get(name)) for items, one in told]
-            known = [(weight, value) for weight, value in known if value is not None]
-            whole = sum(weight for weight, _ in known)
-            found[question][name] = sum(w * value for w, value in known) / whole if whole else None
-    return found
+    by_recording = list(figures)
+    result: dict[str, Any] = {}
+    for question in dict.fromkeys(name for _, questions in by_recording for name in questions):
+        of_question = [(items, qs[question]) for items, qs in by_recording if question in qs]
+        result[question] = {}
+        for name in dict.fromkeys(name for _, values in of_question for name in values):
+            weighted = [(n if name in OF_ITEMS else 1, values.get(name)) for n, values in of_question]
+            weighted = [(weight, value) for weight, value in weighted if value is not None]
+            total = sum(weight for weight, _ in weighted)
+            result[question][name] = sum(w * value for w, value in weighted) / total if total else None
+    return result
 
 
 SOURCE, ABOUT_FILM = "KitchenSync", {"view": "Egocentric", "domain": "Cooking"}
@@ -93,53 +94,59 @@ PUBLISHED = (
 
 
 def verified_rows(
-    found: GivenData, rows: list[PromqaExample]
+    source: SourceData, rows: list[PromqaExample]
 ) -> tuple[list[PromqaExample], dict[str, dict[str, float | None]], list[str]]:
-    """Return the examples that are valid with their verified answers; agreement; recordings with none verified.
+    """Return the valid examples with their verified answers; agreement; recordings without verified questions.
 
-    Agreement is that of the judges about all questions that were asked, the rejected ones too. Raises
-    BadAnnotations, OSError.
+    Agreement is that of the judges about all judged questions, rejected questions included. Raises BadAnnotations,
+    OSError.
     """
-    said: dict[str, list[PromqaExample]] = {}
+    verified: dict[str, list[PromqaExample]] = {}
     judged, without = [], []
-    for recording, ready in found.own.items():
+    for recording, ready in source.own.items():
         kept = newest_judged(ready.path, "questions")
         if kept is None:
             without.append(recording)
-        for one in kept["questions"] if kept else ():
-            judged.append((one["type"], one["verification"]["judges"]))
-            if one["valid"]:
-                # What stands behind the recording in its id, which each release gives anew.
-                name = recording + str(one["question_id"]).removeprefix(str(one["recording_id"]))
-                told = {"question_id": name} | {key: one[key] for key in PUBLISHED if key in one}
-                told["verification"] = one["verification"]
-                said.setdefault(name.partition("#")[0], []).append(cast(PromqaExample, told))
-    valid: list[PromqaExample] = [{**row, **one} for row in rows for one in said.get(row["question_id"], ())]
+        for question in kept["questions"] if kept else ():
+            judged.append((question["type"], question["verification"]["judges"]))
+            if question["valid"]:
+                # A question id begins with the recording's id, which may have changed since.
+                name = recording + str(question["question_id"]).removeprefix(str(question["recording_id"]))
+                fields = {key: question[key] for key in PUBLISHED if key in question}
+                fields |= {"question_id": name, "verification": question["verification"]}
+                verified.setdefault(name.partition("#")[0], []).append(cast(PromqaExample, fields))
+    valid: list[PromqaExample] = [
+        {**row, **fields} for row in rows for fields in verified.get(row["question_id"], ())
+    ]
     return valid, agreement_of_judges(judged), without
 
 
-def evidence_rows(found: GivenData) -> tuple[list[Question], list[SpanCase], list[str]]:
-    """Return the questions with evidence that hold, keys as published; both passes of all; recordings without any.
+def evidence_rows(source: SourceData) -> tuple[list[Question], list[SpanCase], list[str]]:
+    """Return the valid questions with evidence, keys as published; both passes of all; recordings without evidence.
 
-    The passes are cases of `measure spans`: what the first person marked is the truth of the second. Raises
+    The passes are cases of `measure spans`: the first person's spans are the truth of the second. Raises
     BadAnnotations, OSError.
     """
     rows: list[Question] = []
     cases, without = list[SpanCase](), list[str]()
-    for recording, ready in found.own.items():
+    for recording, ready in source.own.items():
         kept = newest_judged(ready.path, "evidence")
         if kept is None:
             without.append(recording)
-        for one in kept["questions"] if kept else ():
-            name = recording + str(one["question_id"]).removeprefix(str(one["recording"]))
-            first, second = (told["evidence"] for told in one["passes"])
+        for question in kept["questions"] if kept else ():
+            name = recording + str(question["question_id"]).removeprefix(str(question["recording"]))
+            first, second = (marked["evidence"] for marked in question["passes"])
             predictions: dict[str, Prediction] = {"second": {"spans": second}}
-            cases.append({"question_id": name, "iou": one["iou"], "truth": first, "predictions": predictions})
-            if not one["valid"]:
+            cases.append(
+                {"question_id": name, "iou": question["iou"], "truth": first, "predictions": predictions}
+            )
+            if not question["valid"]:
                 continue
-            place = {"id": len(rows), "video_path": FILM.format(recording), "source": SOURCE, **ABOUT_FILM}
-            said = {key: value for key, value in one.items() if key != "valid"}
-            marked = [(one["clip_start"] + start, one["clip_start"] + end) for start, end in one["evidence"]]
-            ours = {"recording": recording, "question_id": name, "about": steps_met(marked, one["spans"])}
-            rows.append(cast(Question, place | said | ours))
+            clip_s = question["clip_start"]
+            spans_s = [(clip_s + start, clip_s + end) for start, end in question["evidence"]]
+            row = {"id": len(rows), "video_path": FILM.format(recording), "source": SOURCE, **ABOUT_FILM}
+            row |= {key: value for key, value in question.items() if key != "valid"}
+            row |= {"recording": recording, "question_id": name}
+            row["about"] = overlapping_steps(spans_s, question["spans"])
+            rows.append(cast(Question, row))
     return rows, cases, without

@@ -1,4 +1,4 @@
-"""Films that stop where an example ends, and a picture a second of each, up to its last one."""
+"""Write the video of each example, cut at its end, and one frame a second of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from kitchensync.dataset.promqa.questions import PromqaExample, seconds_of
-from kitchensync.dataset.source.given_films import open_film
+from kitchensync.dataset.source.source_films import open_film
 from kitchensync.storage.copies.derived import may_write
 from kitchensync.storage.exports.cut_films import (
     count_pictures,
@@ -25,15 +25,15 @@ from kitchensync.storage.options.outputs import write_into, written
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from kitchensync.dataset.source.given_data import GivenData
+    from kitchensync.dataset.source.source_data import SourceData
 HEIGHT = 360
 
 
 @dataclass(frozen=True)
 class PrefixWish:
-    """What is written beside the list: whether films, whether pictures, and over what is there.
+    """What to write beside the list `out`: clips, frames, and whether to overwrite.
 
-    `small_film` gives the small film of an own recording, None where it is not made yet.
+    `small_film` returns the small video of an own recording, None if it does not exist yet.
     """
 
     out: Path
@@ -43,8 +43,13 @@ class PrefixWish:
     small_film: Callable[[Path], Path | None]
 
     @property
-    def pictures(self) -> Path:
-        """The folder of pictures."""
+    def clips_folder(self) -> Path:
+        """The folder of clips."""
+        return self.out.with_suffix(".clips")
+
+    @property
+    def frames_folder(self) -> Path:
+        """The folder of frames."""
         return self.out.with_suffix(".frames")
 
 
@@ -55,64 +60,66 @@ class _OfPrefix(TypedDict, total=False):
     frames: list[str]
 
 
-def picture_name(recording: str, number: int) -> str:
-    """Name a picture of a film; clips that show it share it."""
+def frame_name(recording: str, number: int) -> str:
+    """Return the file name of a frame; clips that show it share it."""
     return f"{recording}/{number:06d}.jpg"
 
 
-def write_prefixes(found: GivenData, recording: str, rows: Iterable[PromqaExample], wish: PrefixWish) -> bool:
-    """Write what is wished of one recording, and name it in its rows; False where its film is not here.
+def write_prefixes(
+    source: SourceData, recording: str, rows: Iterable[PromqaExample], wish: PrefixWish
+) -> bool:
+    """Write clips and frames of one recording, and add their names to its rows; False if its video is missing.
 
     A row gets `clip`, `clip_frames`, `last_frame_s` and `frames`. Raises OutputRefused, UnreadableMedia.
     """
     if wish.clips:
-        may_write(wish.out.with_suffix(".clips"))
-    with _to_cut(found, recording, wish) as cut:
-        if cut is None:
+        may_write(wish.clips_folder)
+    with _film_to_cut(source, recording, wish) as to_cut:
+        if to_cut is None:
             return False
-        film, fps, times = cut
+        film, fps, times = to_cut
         by_end: dict[int, _OfPrefix] = {}
-        wanted: set[int] = set()
+        frames: set[int] = set()
         for row in rows:
             end_s = seconds_of(row["end_time"])
             if end_s not in by_end:
-                pictures = min(len(times), max(1, ceil(end_s * fps)))
-                said: _OfPrefix = {
-                    "clip_frames": pictures,
-                    "last_frame_s": round(float((pictures - 1) / fps), 4),
+                count = min(len(times), max(1, ceil(end_s * fps)))
+                fields: _OfPrefix = {
+                    "clip_frames": count,
+                    "last_frame_s": round(float((count - 1) / fps), 4),
                 }
                 if wish.clips:
-                    clip = wish.out.with_suffix(".clips") / f"{recording}_{end_s}.mp4"
-                    if wish.force or not clip.exists() or count_pictures(clip) != pictures:
+                    clip = wish.clips_folder / f"{recording}_{end_s}.mp4"
+                    if wish.force or not clip.exists() or count_pictures(clip) != count:
                         with written(clip, force=wish.force, ending=".mp4") as part:
-                            write_beginning(film, part, times, pictures)
-                    said["clip"] = f"{clip.parent.name}/{clip.name}"
+                            write_beginning(film, part, times, count)
+                    fields["clip"] = f"{clip.parent.name}/{clip.name}"
                 if wish.frames:
-                    numbers = each_second(fps, pictures)
-                    said["frames"] = [
-                        f"{wish.pictures.name}/{picture_name(recording, number)}" for number in numbers
+                    numbers = each_second(fps, count)
+                    fields["frames"] = [
+                        f"{wish.frames_folder.name}/{frame_name(recording, n)}" for n in numbers
                     ]
-                    wanted.update(numbers)
-                by_end[end_s] = said
+                    frames.update(numbers)
+                by_end[end_s] = fields
             row.update(by_end[end_s])
-        for number, content in numbered_jpegs(film, wanted):
-            write_into(wish.pictures, {picture_name(recording, number): content}, force=wish.force)
+        for number, content in numbered_jpegs(film, frames):
+            write_into(wish.frames_folder, {frame_name(recording, number): content}, force=wish.force)
     return True
 
 
 @contextmanager
-def _to_cut(
-    found: GivenData, recording: str, wish: PrefixWish
+def _film_to_cut(
+    source: SourceData, recording: str, wish: PrefixWish
 ) -> Iterator[tuple[Path, Fraction, list[Fraction]] | None]:
-    """Lend a film whose pictures stand in order, its rate and their times; one is made where there is none."""
-    with open_film(found, recording) as film:
+    """Yield a video with frames in order, its rate and frame times; make a temporary one if there is none."""
+    with open_film(source, recording) as film:
         if film is None:
             yield None
             return
         fps = film.clip.rate
-        if recording in found.own:
-            made = wish.small_film(found.own[recording].path)
-            paths = [made] if made else []
+        if recording in source.own:
+            small_film = wish.small_film(source.own[recording].path)
+            paths = [small_film] if small_film else []
         else:
             paths = [chapter.path for chapter in film.clip.chapters]
         times = times_shown(paths[0]) if len(paths) == 1 else None

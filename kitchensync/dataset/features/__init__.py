@@ -1,1 +1,1 @@
-"""Vectors that stand for a second or two of a film, by any extractor."""
+"""Feature vectors for each second or two of a video, by any extractor."""

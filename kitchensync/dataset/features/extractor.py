@@ -1,10 +1,9 @@
-"""What turns the pictures of a second or two into a vector: the shipped extractor, or one of an installed package.
+"""Extractors of feature vectors: the shipped extractor, or an extractor of an installed package.
 
-A package announces its extractor as an entry point of the group `kitchensync.extractors`: a callable without
-arguments that returns an `Extractor`. The shipped one makes colours, edges and motion into histograms, without a
-model, to try a training with: 48 numbers for colours (16 a channel), 36 for directions of edges (9 in each quarter of
-the picture, by strength), 16 for how much the pixels change from picture to picture. Each group adds up to 1, or is 0
-where there is nothing.
+A package declares its extractor as an entry point of the group `kitchensync.extractors`: a callable without
+arguments that returns an `Extractor`. The shipped extractor, for first trainings, makes histograms: 48 numbers
+for colours (16 per channel), 36 for directions of edges (9 in each quarter of the frame, by strength), 16 for
+changes from frame to frame. Each group adds up to 1, or is 0 without data.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ COLOURS, DIRECTIONS, CHANGES = 16, 9, 16
 
 
 class Histograms:
-    """The extractor that is shipped; it needs no graphics card."""
+    """The shipped extractor; it needs no graphics card."""
 
     size = 3 * COLOURS + 4 * DIRECTIONS + CHANGES
     height = 96
@@ -30,7 +29,7 @@ class Histograms:
     version = "1"
 
     def vector(self, pictures: UInt8) -> Floats32:
-        """Return (100,) of pictures (n, height, width, 3) RGB."""
+        """Return (100,) from frames (n, height, width, 3) RGB."""
         grey = pictures.mean(axis=3, dtype=np.float32)
         colours = [_shares(pictures[..., channel], COLOURS, 256) for channel in range(3)]
         changes = _shares(np.abs(np.diff(grey, axis=0)), CHANGES, 256)
@@ -53,55 +52,55 @@ def _edges(grey: np.ndarray) -> np.ndarray:
         for rows in (slice(middle), slice(middle, None))
         for columns in (slice(centre), slice(centre, None))
     ]
-    found = [_shares(direction[part], DIRECTIONS, np.pi, strength[part]) for part in quarters]
-    return np.concatenate(found) / 4
+    shares = [_shares(direction[part], DIRECTIONS, np.pi, strength[part]) for part in quarters]
+    return np.concatenate(shares) / 4
 
 
 GROUP = "kitchensync.extractors"
 
 
 class Extractor(Protocol):
-    """A model, or anything else that looks at pictures."""
+    """A model, or any other function of frames."""
 
     size: int
-    "Numbers in a vector."
+    "Length of a vector."
     height: int
-    "Lines of the pictures that it wants; they are as wide as the film's shape asks for."
+    "Height of the frames, pixels; the width keeps the aspect ratio of the video."
     per_second: int
-    "Pictures a second that it wants, evenly spaced."
+    "Frames a second, evenly spaced."
     version: str
-    "Another one whenever the same pictures give other numbers."
+    "Version of the results; it must change when the same frames give other numbers."
 
     def vector(self, pictures: UInt8) -> Floats32:
-        """Return (size,) of pictures (n, height, width, 3) RGB, n at least 1, in order of time."""
+        """Return (size,) from frames (n, height, width, 3) RGB, n at least 1, in order of time."""
         ...
 
 
 class NoSuchExtractor(RecipeError):
-    """No installed package announces this extractor."""
+    """No installed package has this extractor."""
 
 
 class BadExtractor(RecipeError):
-    """An extractor that does not do what it must."""
+    """An extractor raised an error or returned a bad vector."""
 
 
 SHIPPED: dict[str, Callable[[], Extractor]] = {"histograms": Histograms}
 
 
 def load_extractor(name: str) -> Extractor:
-    """Make an extractor. Raises NoSuchExtractor, BadExtractor."""
+    """Create an extractor. Raises NoSuchExtractor, BadExtractor."""
     if name in SHIPPED:
         return SHIPPED[name]()
-    found = list(entry_points(group=GROUP, name=name))
-    if not found:
-        known = ", ".join(sorted({*SHIPPED, *entry_points(group=GROUP).names}))
+    matches = list(entry_points(group=GROUP, name=name))
+    if not matches:
+        names = ", ".join(sorted({*SHIPPED, *entry_points(group=GROUP).names}))
         raise NoSuchExtractor(
-            f"no extractor {name!r} is installed; there is: {known} (packages announce theirs as {GROUP})"
+            f"no extractor {name!r} is installed; there are: {names} (packages declare theirs as {GROUP})"
         )
     try:
-        extractor = cast(Callable[[], Extractor], found[0].load())()
-        wanted = (extractor.size, extractor.height, extractor.per_second)
-        if not all(type(number) is int and number > 0 for number in wanted):
+        extractor = cast(Callable[[], Extractor], matches[0].load())()
+        numbers = (extractor.size, extractor.height, extractor.per_second)
+        if not all(type(number) is int and number > 0 for number in numbers):
             raise ValueError("size, height and per_second must be whole numbers above 0")
         str(extractor.version)
     except Exception as error:
@@ -110,13 +109,13 @@ def load_extractor(name: str) -> Extractor:
 
 
 def checked_vector(name: str, extractor: Extractor, pictures: UInt8) -> Floats32:
-    """Return the vector of some pictures. Raises BadExtractor where it is not what was announced."""
+    """Return the vector of frames. Raises BadExtractor if it fails or has a wrong shape."""
     try:
         vector = np.asarray(extractor.vector(pictures), dtype=np.float32)
     except Exception as error:
         raise BadExtractor(f"extractor {name!r}: {type(error).__name__}: {error}") from error
     if vector.shape != (extractor.size,) or not np.isfinite(vector).all():
         raise BadExtractor(
-            f"extractor {name!r}: gave {vector.shape}, not {extractor.size} numbers that are finite"
+            f"extractor {name!r}: returned {vector.shape}, not {extractor.size} finite numbers"
         )
     return vector

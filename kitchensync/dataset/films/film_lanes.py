@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from kitchensync.dataset.source.own_recording import OwnRecording
 
 EACH_S = 0.2
-"""How long one value of a lane is."""
+"""Duration of one value of a lane, seconds."""
 MOST = 99
 QUIETEST_DB, FASTEST_RAD_PER_S = -60.0, 3.0
 THUMBNAILS, THUMBNAIL_HEIGHT = 40, 54
 
 
 def sound_levels(film: Path, length_s: float) -> list[int]:
-    """Return the level of a film's sound, 0 (-60 dB below full, or none) to 99, one value for each 0.2 s."""
+    """Return the sound level of a video, 0 (60 dB below full scale, or silence) to 99, a value for each 0.2 s."""
     sums = np.zeros((_count(length_s), 2))
     with open_container(film) as source:
         if not source.streams.audio:
@@ -43,9 +43,9 @@ def sound_levels(film: Path, length_s: float) -> list[int]:
 
 
 def motion_levels(own: OwnRecording) -> list[int]:
-    """Return how fast the camera turned, 0 to 99 (3 rad/s and more), one value for each 0.2 s; 0 in a pause.
+    """Return the camera's turning rate, 0 to 99 (3 rad/s and more), a value for each 0.2 s; 0 in a pause.
 
-    Nothing where its gyroscope cannot be read.
+    Empty if its gyroscope cannot be read.
     """
     count = _count(own.film_s)
     sums = np.zeros((count, 2))
@@ -63,25 +63,25 @@ def motion_levels(own: OwnRecording) -> list[int]:
 
 
 def thumbnails(film: Path, frames: int) -> dict[str, Any]:
-    """Return small pictures of a film side by side: `count`, `width` of one, `every` so many pictures, a JPEG."""
+    """Return thumbnails of a video side by side in a JPEG: `count`, `width` of each, interval `every` in frames."""
     every = max(1, frames // THUMBNAILS)
-    wanted, made = list(range(0, frames, every)), list[Any]()
+    images = list[Any]()
     with open_container(film) as source:
         stream = source.streams.video[0]
         assert stream.time_base is not None
         assert stream.average_rate is not None
-        for number in wanted:
+        for number in range(0, frames, every):
             source.seek(int(number / stream.average_rate / stream.time_base), stream=stream)
-            picture = next(source.decode(video=0), None)
-            if picture is None:
+            frame = next(source.decode(video=0), None)
+            if frame is None:
                 break
-            width = even_width(picture.width, picture.height, THUMBNAIL_HEIGHT)
-            made.append(picture.reformat(width=width, height=THUMBNAIL_HEIGHT).to_ndarray(format="bgr24"))
-    if not made:
+            width = even_width(frame.width, frame.height, THUMBNAIL_HEIGHT)
+            images.append(frame.reformat(width=width, height=THUMBNAIL_HEIGHT).to_ndarray(format="bgr24"))
+    if not images:
         return {"count": 0, "width": 0, "every": every, "jpeg": ""}
-    jpeg = cv2.imencode(".jpg", np.hstack(made), [cv2.IMWRITE_JPEG_QUALITY, 70])[1].tobytes()
+    jpeg = cv2.imencode(".jpg", np.hstack(images), [cv2.IMWRITE_JPEG_QUALITY, 70])[1].tobytes()
     text = base64.b64encode(jpeg).decode()
-    return {"count": len(made), "width": made[0].shape[1], "every": every, "jpeg": text}
+    return {"count": len(images), "width": images[0].shape[1], "every": every, "jpeg": text}
 
 
 def _count(length_s: float) -> int:
@@ -89,4 +89,4 @@ def _count(length_s: float) -> int:
 
 
 def _whole(levels: npt.NDArray[np.float64]) -> list[int]:
-    return [int(one) for one in np.clip(levels * MOST, 0, MOST)]
+    return [int(level) for level in np.clip(levels * MOST, 0, MOST)]

@@ -1,7 +1,7 @@
-"""Make what the browser needs to review a recording: its small film, and what is known of each picture.
+"""Make the small video of a recording for review in the browser, and a JSON file about its frames.
 
-Run as a program by the app, so that encoding a film keeps nobody else waiting: `PATH HEIGHT`. Prints `DONE WHOLE`
-as it goes on, in pictures; a refusal is one line on stderr and exit code 1, or UNPLACED before it is synchronized.
+The app runs it as a program, `PATH HEIGHT`, so that encoding does not block other requests. Prints `DONE WHOLE` in
+frames as progress; an error is one line on stderr and exit code 1, or UNPLACED if the recording is not synchronized.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from kitchensync.task_graphs.errors import RecipeError
 
 
 def write_front_film(own: OwnRecording, out: Path, tell: Progress) -> HeadsetFilm | None:
-    """Write the front camera's pictures as a film as long as the camera's; None where it saw nothing.
+    """Write the front camera's frames as a video as long as the camera's; None if it has fewer than two frames.
 
-    A picture that was taken in a pause, or further away than two of its pictures lie apart, is black.
-    Raises what reading a recording raises, OutputRefused.
+    A frame is black in a pause, or if the nearest front camera frame is further away than its median interval.
+    Raises errors of reading a recording, OutputRefused.
     """
     stored = own.recording.stored
     headset = stored.main_headset
@@ -54,30 +54,30 @@ def write_front_film(own: OwnRecording, out: Path, tell: Progress) -> HeadsetFil
     name = next((name for name in fronts if name in stored.streams and len(stored[name]) > 1), "")
     if host is None or not name:
         return None
-    rows = rows_beside(own, stored[name], host)
+    rows = nearest_rows(own, stored[name], host)
     with written(out, force=True, ending=".mp4") as part:
         return write_headset_film(stored[name], rows, own.frames.fps, part, tell=tell)
 
 
-def rows_beside(own: OwnRecording, stream: StoredStream, host: HostClock) -> Int64:
-    """Return the row of a camera's stream that was taken nearest to each picture of the film, -1 for none."""
+def nearest_rows(own: OwnRecording, stream: StoredStream, host: HostClock) -> Int64:
+    """Return the row of a camera's stream nearest in time to each video frame, (n,); -1 if there is none."""
     index = stream.index[:]
     near_ns = index["host_ns"].astype(np.int64)
-    taken_ns = np.maximum.accumulate(
+    stream_ns = np.maximum.accumulate(
         host.to_host_ns(index["device_ticks"].astype(np.int64), near_host_ns=near_ns)
     )
-    wanted_ns = own.frames.capture_ns
-    later = np.clip(np.searchsorted(taken_ns, wanted_ns), 1, len(taken_ns) - 1)
-    is_earlier = wanted_ns - taken_ns[later - 1] <= taken_ns[later] - wanted_ns
+    video_ns = own.frames.capture_ns
+    later = np.clip(np.searchsorted(stream_ns, video_ns), 1, len(stream_ns) - 1)
+    is_earlier = video_ns - stream_ns[later - 1] <= stream_ns[later] - video_ns
     rows = later - is_earlier
-    away_ns = np.abs(taken_ns[rows] - wanted_ns)
-    unseen = own.hidden | in_pauses(taken_ns, host.bound_ns, own.pauses)[rows]
-    return np.where(unseen | (away_ns > np.median(np.diff(taken_ns))), -1, rows)
+    distance_ns = np.abs(stream_ns[rows] - video_ns)
+    hidden = own.hidden | in_pauses(stream_ns, host.bound_ns, own.pauses)[rows]
+    return np.where(hidden | (distance_ns > np.median(np.diff(stream_ns))), -1, rows)
 
 
 SCHEMA = "review-film/6"
 UNPLACED = 3
-"""Exit code where nobody has synchronized the recording yet."""
+"""Exit code if the recording is not synchronized."""
 KINDS = (
     *("assign_review", "edit_step", "submit_steps", "rule_step", "accept_steps", NARRATED, SUBMITTED),
     *("judge_error", "submit_errors", "rule_error"),
@@ -87,42 +87,43 @@ KINDS = (
     *("plan_error", "error", "add_error", "edit_error", "mark", "note", "voice", "finish", "claim"),
     *("awake", "close_review"),
 )
-"""What reviews, and a cook who looks back, add to the log: neither the film nor what stands beside it holds it."""
+"""Log operations of reviews, which change neither the video nor its facts."""
 KNOT_FRAMES = 30
-"""For every so many pictures it is said when they were taken."""
+"""Interval of the stated capture times, frames."""
 MOST_BYTES = 16 << 30
-"""Of address space: a film of others must not take the computer's memory. Decoding 4K on many cores reserves some."""
+"""Limit of address space: an imported video must not use up the memory. Decoding 4K on many cores reserves some."""
 STUCK_S = 600
-"""A film that gets no further in this time is given up."""
+"""Time without progress after which encoding is aborted, seconds."""
 
 
 def film_of(recording: Path, height: int) -> Path:
-    """Return where the small film of a recording lies; what is known of it stands beside, as JSON."""
+    """Return the path of a recording's small video; its facts are beside it, as JSON."""
     return recording / REVIEW / f"gopro_{height}p.mp4"
 
 
 def front_film_of(recording: Path) -> Path:
-    """Return where the film of the headset's front camera lies, as many pictures as the camera's."""
+    """Return the path of the front camera's video; it has as many frames as the small video."""
     return recording / REVIEW / "front.mp4"
 
 
 def facts_of(recording: Path, height: int) -> dict[str, Any] | None:
-    """Return what is known of the small film; None where it is not made, or of something else than is there now.
+    """Return the facts of the small video; None if it does not exist or is out of date.
 
-    A pause that was touched late, a redaction, another synchronization make it anew.
+    A pause that was entered later, a redaction or another synchronization makes it out of date.
     """
     film = film_of(recording, height)
     try:
         facts: dict[str, Any] = json.loads(film.with_suffix(".json").read_bytes())
-        is_it = (facts["schema"], facts["bytes"]) == (SCHEMA, film.stat().st_size)
+        is_same_film = (facts["schema"], facts["bytes"]) == (SCHEMA, film.stat().st_size)
         has_front = not facts["front"] or front_film_of(recording).exists()
-        return facts if is_it and has_front and facts["made_of"] == _made_of(recording) else None
+        is_current = is_same_film and has_front and facts["made_of"] == _made_of(recording)
     except (OSError, ValueError, KeyError):
         return None
+    return facts if is_current else None
 
 
 def _made_of(recording: Path) -> str:
-    """Return text that is another one when the touches, the pauses, the alignment or the camera's files are."""
+    """Return a digest of the touches, pauses, alignment and camera files."""
     digest = hashlib.sha256()
     for writer in WRITERS:
         for event in events_of(recording, writer):
@@ -136,16 +137,17 @@ def _made_of(recording: Path) -> str:
 
 
 def make(recording: Path, height: int) -> None:
-    """Write the small film of a recording and its facts. Raises what opening a recording raises, OSError."""
-    with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:  # who is shown it is asked at the door
+    """Write the small video of a recording and its facts. Raises errors of opening a recording, OSError."""
+    # Whether somebody may watch it is checked when the app serves it.
+    with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:
         own.check_filmed()
         own.check_placed()
         film = film_of(recording, height)
         film.parent.mkdir(parents=True, exist_ok=True)
-        made_of = _made_of(recording)
+        made_of = _made_of(recording)  # before encoding, so that later changes are noticed
         with written(film, force=True, ending=".mp4") as part:
             made = write_small_film(own.clip, part, height=height, hidden=own.hidden, tell=_tell)
-        beside = write_front_film(own, front_film_of(recording), _tell)
+        front = write_front_film(own, front_film_of(recording), _tell)
         facts = {
             "schema": SCHEMA,
             "made_of": made_of,
@@ -165,37 +167,37 @@ def make(recording: Path, height: int) -> None:
             "sound": sound_levels(film, own.film_s),
             "motion": motion_levels(own),
             "thumbnails": thumbnails(film, made.frames),
-            "front": None if beside is None else {"missing": list(beside.missing)},
+            "front": None if front is None else {"missing": list(front.missing)},
         }
         write_output(film.with_suffix(".json"), json.dumps(facts).encode(), force=True)
 
 
 def steps_of(frozen: Frozen) -> list[dict[str, Any]]:
-    """Return the steps in the order of the recipe, which says nothing of the script, each with its label."""
+    """Return the steps with labels, in the order of the recipe, which does not reveal the script."""
     return [{"node": node, "label": label} for node, label in labels_of(frozen).items()]
 
 
 def touches_of(own: OwnRecording) -> Iterable[dict[str, Any]]:
-    """Yield each time a step was touched as done: first and last frame from 0, their doubt in frames.
+    """Yield each touch of a step as done: first and last frame (from 0), and their uncertainty in frames.
 
-    `ended_ns`, the moment of the touch on the capture clock, stays what it is when pictures are placed anew.
+    `ended_ns`, the time of the touch on the capture clock, does not change with another synchronization.
     """
     last = len(own.frames) - 1
     ended_ns = {
         int(node): iter([run["end"] for run in step["runs"] if run["end"] is not None])
         for node, step in own.state["steps"].items()
     }
-    for told in entries_of(own.state, own.place, lambda _: 0):
-        if not told.beside["done"]:
+    for notes in entries_of(own.state, own.place, lambda _: 0):
+        if not notes.beside["done"]:
             continue
-        touched_ns = next(ended_ns[told.node])
-        if told.entry.end_s < 0:
+        touched_ns = next(ended_ns[notes.node])  # also for runs that are skipped below
+        if notes.entry.end_s < 0:
             continue
-        start = min(max(round(told.entry.start_s * own.frames.fps), 0), last)
-        end = min(max(round(told.entry.end_s * own.frames.fps) - 1, start), last)
-        doubt = round(float(told.beside.get("bound_s", 0) * own.frames.fps), 1)
+        start = min(max(round(notes.entry.start_s * own.frames.fps), 0), last)
+        end = min(max(round(notes.entry.end_s * own.frames.fps) - 1, start), last)
+        doubt = round(float(notes.beside.get("bound_s", 0) * own.frames.fps), 1)
         ends = {"start": start, "end": end, "ended_ns": touched_ns}
-        yield {"node": told.node, **ends, "doubt": doubt, "begun": told.beside["start"]}
+        yield {"node": notes.node, **ends, "doubt": doubt, "begun": notes.beside["start"]}
 
 
 def _tell(done: int, whole: int) -> None:
@@ -204,13 +206,13 @@ def _tell(done: int, whole: int) -> None:
 
 
 def main(recording: str, height: str) -> int:
-    """Make the film; return the exit code."""
+    """Make the video; return the exit code."""
     limit_memory(MOST_BYTES)
     signal.alarm(STUCK_S)
     try:
         make(Path(recording), int(height))
     except MemoryError:
-        print("it takes more memory than there is for a film", file=sys.stderr)
+        print("encoding the video needs too much memory", file=sys.stderr)
         return 1
     except (StorageError, SensorError, RecipeError, OSError) as error:
         print(words_of(error), file=sys.stderr)

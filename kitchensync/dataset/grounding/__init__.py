@@ -1,1 +1,1 @@
-"""Questions about objects over time, each with the moments of the film that answer it."""
+"""Questions about objects over time, with the moments of the video that answer them."""

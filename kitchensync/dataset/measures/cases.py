@@ -1,4 +1,4 @@
-"""Cases of people's files, read strictly: every complaint names the file and the place."""
+"""Read files of cases strictly: every error names the file and the place."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ MOST_BYTES = 256 << 20
 
 
 class CaseReader(Reader):
-    """Typed access to cases."""
+    """Reader of files that hold a list."""
 
     def cases(self, content: bytes) -> list[dict[str, Any]]:
         """Return the cases of a file that is a list of objects. Raises BadGraph."""
-        return [self.object(one, f"[{n}]") for n, one in enumerate(self.values(content))]
+        return [self.object(case, f"[{n}]") for n, case in enumerate(self.values(content))]
 
     def values(self, content: bytes) -> list[Any]:
         """Return the values of a file that is a list. Raises BadGraph."""
         try:
-            found = parse_json(content, most_bytes=MOST_BYTES)
+            values = parse_json(content, most_bytes=MOST_BYTES)
         except BadJson as error:
             raise self.fail("", f"is {error}") from error
-        return self.array(found, "")
+        return self.array(values, "")
 
     def number(self, value: Any, place: str, *, most: float = math.inf) -> float:
-        """Return a number, at most `most` and then not below 0 either."""
+        """Return a number; with `most`, a number from 0 to `most`."""
         if type(value) not in (int, float):
             raise self.fail(place, "not a number")
         if most < math.inf and not 0 <= value <= most:

@@ -1,8 +1,8 @@
-"""How well spans of time that a model names agree with the true ones, each list taken as one set of moments.
+"""Agreement of predicted and true time spans, each list taken as one set of moments.
 
-IoU = |P n T| / |P u T|, IoP = |P n T| / |P|, IoG = |P n T| / |T|, each 0 where its denominator is 0. Spans of one
-list that overlap count once, as in the published scorer and not in the printed equation. A span that does not end
-after it begins is dropped.
+IoU = |P n T| / |P u T|, IoP = |P n T| / |P|, IoG = |P n T| / |T|, each 0 if its denominator is 0. Overlapping spans
+of one list count once, as in the published scorer but not in the printed equation. A span that does not end after it
+begins is dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Span = tuple[float, float]
 
 
 class SpanAgreement(TypedDict):
-    """How well spans agree, and how many predicted ones were `dropped`."""
+    """Agreement of two lists of spans, and the number of `dropped` predicted spans."""
 
     iou: float
     iop: float
@@ -25,14 +25,14 @@ class SpanAgreement(TypedDict):
 
 
 class Prediction(TypedDict):
-    """The spans that a model or a person names; `answer` once they were measured."""
+    """Spans of a model or a person; `answer` after measuring."""
 
     spans: list[list[float]]
     answer: NotRequired[SpanAgreement]
 
 
 class SpanCase(TypedDict):
-    """A question with the true spans, seconds, and those of each model."""
+    """A question with the true spans, seconds, and the prediction of each model."""
 
     truth: list[list[float]]
     predictions: dict[str, Prediction]
@@ -41,7 +41,7 @@ class SpanCase(TypedDict):
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """Return valid spans in order of time, those that touch or overlap joined."""
+    """Return valid spans in order of time, with touching and overlapping spans joined."""
     joined: list[Span] = []
     for start, end in sorted(span for span in spans if span[1] > span[0]):
         if joined and start <= joined[-1][1]:
@@ -57,9 +57,9 @@ def length(spans: Iterable[Span]) -> float:
 
 
 def common(first: Sequence[Span], second: Sequence[Span]) -> list[Span]:
-    """Return the spans that two merged lists share."""
-    found = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
-    return [span for span in found if span[1] > span[0]]
+    """Return the intersection of two merged lists."""
+    overlaps = ((max(a, c), min(b, d)) for a, b in first for c, d in second)
+    return [span for span in overlaps if span[1] > span[0]]
 
 
 def agreement(predicted: Sequence[Span], true: Sequence[Span]) -> SpanAgreement:
@@ -86,34 +86,35 @@ def answered(content: bytes, name: str) -> list[SpanCase]:
 
 
 def overlapping(cases: Iterable[SpanCase]) -> int:
-    """Count the lists whose spans overlap each other: the printed equation, without merging, differs there."""
-    lists = [
-        one for case in cases for one in (case["truth"], *(b["spans"] for b in case["predictions"].values()))
-    ]
-    valid = ([(start, end) for start, end in one if end > start] for one in lists)
-    return sum(length(merged(spans)) < length(spans) - 1e-9 for spans in valid)
+    """Count the lists with overlapping spans: the printed equation, without merging, differs for them."""
+    count = 0
+    for case in cases:
+        for listed in (case["truth"], *(body["spans"] for body in case["predictions"].values())):
+            spans = [(start, end) for start, end in listed if end > start]
+            count += length(merged(spans)) < length(spans) - 1e-9
+    return count
 
 
 def _spans(read: CaseReader, value: Any, place: str) -> list[Span]:
-    pairs = [read.array(one, place) for one in read.array(value, place)]
+    pairs = [read.array(span, place) for span in read.array(value, place)]
     if wrong := next((pair for pair in pairs if len(pair) != 2), None):
         raise read.fail(place, f"a span of {len(wrong)} numbers; give start and end")
     return [(read.number(start, place), read.number(end, place)) for start, end in pairs]
 
 
 def summary(cases: list[SpanCase]) -> dict[str, dict[str, float]]:
-    """Return the means by model, with how many samples they are over and how many spans were dropped."""
+    """Return the means by model, with the number of samples and of dropped spans."""
     answers: dict[str, list[SpanAgreement]] = {}
     for case in cases:
         for model, body in case["predictions"].items():
             answers.setdefault(model, []).append(body["answer"])
     return {
         model: {
-            "samples": len(found),
-            "iou": sum(one["iou"] for one in found) / len(found),
-            "iop": sum(one["iop"] for one in found) / len(found),
-            "iog": sum(one["iog"] for one in found) / len(found),
-            "dropped": sum(one["dropped"] for one in found),
+            "samples": len(of_model),
+            "iou": sum(answer["iou"] for answer in of_model) / len(of_model),
+            "iop": sum(answer["iop"] for answer in of_model) / len(of_model),
+            "iog": sum(answer["iog"] for answer in of_model) / len(of_model),
+            "dropped": sum(answer["dropped"] for answer in of_model),
         }
-        for model, found in answers.items()
+        for model, of_model in answers.items()
     }

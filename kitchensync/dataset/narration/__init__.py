@@ -1,1 +1,1 @@
-"""What people tell of a film: its versions, its sound, the words that steps are told by."""
+"""Narrations of a video: their versions, their sound, and the grammar of step phrases."""

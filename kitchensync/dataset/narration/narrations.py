@@ -1,4 +1,4 @@
-"""The narrations of a recording, as its log tells them, and the list of them that a release holds."""
+"""The narrations of a recording: read from its log, kept in versions, and listed for a release."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import hashlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from math import ceil
+from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, Required, TypedDict, cast
+from typing import Annotated, Required, TypedDict, cast
 
 from pydantic import Field
 
@@ -20,13 +20,13 @@ from kitchensync.operations.session_state import Op
 from kitchensync.storage.recording_files.annotation_folder import editing, read_annotations, write_annotations
 
 NARRATED, SUBMITTED = "narrate", "submit_narrations"
-"""Kinds of the log: what one action says of a narration; that somebody is done."""
+"""Kinds of log operations: a change of a narration; a person has finished."""
 Frame = Annotated[int, Field(ge=0, le=10_000_000)]
 Name = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
 
 class Narration(TypedDict, total=False):
-    """What somebody said about a moment of the film, as it is kept; frames count from 0."""
+    """A stored narration of a moment of the video; frames count from 0."""
 
     narration: Required[str]
     frame: Required[int]
@@ -41,7 +41,7 @@ class Narration(TypedDict, total=False):
 
 
 class NarratedVideo(TypedDict):
-    """The film that was narrated: pictures a second as numerator and denominator, how many, its hash."""
+    """The narrated video: frame rate as numerator and denominator, frame count, hash."""
 
     fps: list[int]
     frames: int
@@ -49,7 +49,7 @@ class NarratedVideo(TypedDict):
 
 
 class KeptNarrations(TypedDict):
-    """A version of what one person said."""
+    """A version of one person's narrations."""
 
     schema: str
     author: str
@@ -59,7 +59,7 @@ class KeptNarrations(TypedDict):
 
 
 class NarrationChange(Strict):
-    """What one action says of a narration; only what is given is changed. Frames count from 0."""
+    """A change of a narration; only fields that are set change. Frames count from 0."""
 
     narration: Name
     frame: Frame | None = None
@@ -72,14 +72,14 @@ class NarrationChange(Strict):
 
 
 def narrations_of(ops: Iterable[Op], actor: str) -> list[Narration]:
-    """Return the narrations of one person in the order of the film."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return the narrations of one person in the order of the video."""
+    narrations: dict[str, dict[str, object]] = {}
     for op in ops:
         if op["kind"] == NARRATED and op["actor"] == actor:
-            said = {key: value for key, value in op["body"].items() if value is not None}
-            found[said["narration"]] = found.get(said["narration"], {}) | said
-    kept = (cast(Narration, one) for one in found.values() if not one.get("removed") and "frame" in one)
-    return sorted(kept, key=lambda one: (one["frame"], one["narration"]))
+            change = {key: value for key, value in op["body"].items() if value is not None}
+            narrations.setdefault(change["narration"], {}).update(change)
+    kept = (cast(Narration, n) for n in narrations.values() if not n.get("removed") and "frame" in n)
+    return sorted(kept, key=itemgetter("frame", "narration"))
 
 
 def fine_grained(
@@ -90,53 +90,54 @@ def fine_grained(
 ) -> list[FineNarration]:
     """Return the narrations of one person with their times in seconds, verb, noun and step.
 
-    `spans` are (node, from, to) of the steps. A narration lies in the step that was done when it was begun; where
-    several were, in the one whose words it has most of; where somebody named its step, in that one. Without an end it
-    lasts to the next one, or to the end of its step.
+    `spans` are (node, from, to) of the steps. The step of a narration is the one its author named, else the one in
+    progress at its start; of several, the one with most words in common. A narration without an end lasts until the
+    next narration or the end of its step.
     """
-    begun_s = [float(one["frame"] / fps) for one in narrations]
-    found: list[FineNarration] = []
-    for one, start_s, later_s in zip(narrations, begun_s, [*begun_s[1:], float("inf")], strict=True):
-        at = [span for span in spans if span[1] <= start_s < span[2]]
-        named = [one["node"]] if "node" in one else [node for node, *_ in at]
-        said = parse(
-            one.get("text", ""), [steps[node] for node in named if node in steps] or list(steps.values())
-        )
-        words = set(one.get("text", "").lower().split())
+    starts_s = [float(narration["frame"] / fps) for narration in narrations]
+    rows: list[FineNarration] = []
+    for narration, start_s, next_s in zip(narrations, starts_s, [*starts_s[1:], float("inf")], strict=True):
+        text = narration.get("text", "")
+        at_start = [span for span in spans if span[1] <= start_s < span[2]]
+        nodes = [narration["node"]] if "node" in narration else [node for node, *_ in at_start]
+        parsed = parse(text, [steps[node] for node in nodes if node in steps] or list(steps.values()))
+        words = set(text.lower().split())
         node, _, end_s = max(
-            at,
+            at_start,
             key=lambda span: len(words & set(steps[span[0]].lower().split())),
             default=(None, 0.0, start_s),
         )
-        stated = one.get("end_frame")
-        found.append(
+        end_frame = narration.get("end_frame")
+        rows.append(
             {
                 "start": round(start_s, 3),
-                "end": round(min(end_s, later_s) if stated is None else float((stated + 1) / fps), 3),
-                "text": one.get("text", ""),
-                "verb": said.verb,
-                "noun": said.noun,
-                "step": one.get("node", node),
-                "source": one.get("source", "typed"),
+                "end": round(min(end_s, next_s) if end_frame is None else float((end_frame + 1) / fps), 3),
+                "text": text,
+                "verb": parsed.verb,
+                "noun": parsed.noun,
+                "step": narration.get("node", node),
+                "source": narration.get("source", "typed"),
             }
         )
-    return found
+    return rows
 
 
-def drawn(recordings: Mapping[str, str], seed: int, share: Fraction = Fraction(1, 5)) -> frozenset[str]:
-    """Draw the recordings to narrate, name -> recipe: a share of each recipe's, rounded up, the same for one seed.
+def draw_recordings(
+    recordings: Mapping[str, str], seed: int, share: Fraction = Fraction(1, 5)
+) -> frozenset[str]:
+    """Draw recordings to narrate, name -> recipe: a share of each recipe, rounded up, the same for one seed.
 
-    Each recording has a place of its own in the draw: another one that arrives displaces one at most.
+    The rank of a recording depends only on its name: a new recording displaces at most one other.
     """
-    found: set[str] = set()
+
+    def rank(name: str) -> bytes:
+        return hashlib.sha256(f"{seed} {name}".encode()).digest()
+
+    drawn: set[str] = set()
     for recipe in set(recordings.values()):
-        names = sorted((name for name, its in recordings.items() if its == recipe), key=partial(_lot, seed))
-        found |= set(names[: ceil(len(names) * share)])
-    return frozenset(found)
-
-
-def _lot(seed: int, name: str) -> bytes:
-    return hashlib.sha256(f"{seed} {name}".encode()).digest()
+        names = sorted((name for name, of_name in recordings.items() if of_name == recipe), key=rank)
+        drawn |= set(names[: ceil(len(names) * share)])
+    return frozenset(drawn)
 
 
 SCHEMA = "narrations/1"
@@ -144,13 +145,13 @@ _FILE = "narration/narrations-{}.json"
 
 
 def keep_narrations(recording: Path, by: str, film: NarratedVideo, narrations: list[Narration]) -> int:
-    """Keep a person's narrations as the next version; the same again is none. Raises BadAnnotations, OSError."""
+    """Keep a person's narrations as a new version unless nothing changed. Raises BadAnnotations, OSError."""
     with editing(recording):
-        kept = _versions(recording)
-        mine = [number for number, one in kept.items() if one["author"] == by]
-        if mine and (kept[mine[-1]]["narrations"], kept[mine[-1]]["film"]) == (narrations, film):
-            return mine[-1]
-        number = max(kept, default=0) + 1
+        versions = _versions(recording)
+        own = [number for number, version in versions.items() if version["author"] == by]
+        if own and (versions[own[-1]]["narrations"], versions[own[-1]]["film"]) == (narrations, film):
+            return own[-1]
+        number = max(versions, default=0) + 1
         narration_folder(recording).mkdir(exist_ok=True)
         content = {"schema": SCHEMA, "author": by, "kept_utc_ns": time.time_ns(), "film": film}
         write_annotations(recording, _FILE.format(number), {**content, "narrations": narrations})
@@ -160,22 +161,23 @@ def keep_narrations(recording: Path, by: str, film: NarratedVideo, narrations: l
 def released_narrations(
     recording: Path, frames: int, fps: Fraction, spans: list[tuple[int, float, float]], steps: dict[int, str]
 ) -> dict[str, list[FineNarration]]:
-    """Return the newest narrations by author, as a release holds them; those of another film are left out.
+    """Return the newest narrations by author, in the form of a release; those of another video are left out.
 
     Raises BadAnnotations, OSError.
     """
-    newest = {one["author"]: one for _, one in sorted(_versions(recording).items())}
+    newest = {version["author"]: version for version in _versions(recording).values()}
     return {
-        author: fine_grained(one["narrations"], spans, steps, fps)
-        for author, one in newest.items()
-        if (one["film"]["frames"], Fraction(*one["film"]["fps"])) == (frames, fps)
+        author: fine_grained(version["narrations"], spans, steps, fps)
+        for author, version in newest.items()
+        if (version["film"]["frames"], Fraction(*version["film"]["fps"])) == (frames, fps)
     }
 
 
 def _versions(recording: Path) -> dict[int, KeptNarrations]:
-    found: dict[int, KeptNarrations] = {}
+    """Return the kept versions by number, in rising order."""
+    versions: dict[int, KeptNarrations] = {}
     for path in narration_folder(recording).glob("narrations-*.json"):
         number = path.stem.removeprefix("narrations-")
         if number.isdecimal() and (content := read_annotations(recording, _FILE.format(number), SCHEMA)):
-            found[int(number)] = cast(KeptNarrations, content)
-    return dict(sorted(found.items()))
+            versions[int(number)] = cast(KeptNarrations, content)
+    return dict(sorted(versions.items()))

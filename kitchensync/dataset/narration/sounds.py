@@ -1,4 +1,4 @@
-"""The sounds of narrations in a recording's folder: what the browser sends each second is on the disk at once."""
+"""Sound files of narrations in a recording's folder; each part from the browser is written to disk immediately."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ MOST_BYTES = 16 << 20
 
 
 def narration_folder(recording: Path) -> Path:
-    """Return where the narrations of a recording lie."""
+    """Return the folder of a recording's narrations."""
     return recording / FOLDER / "narration"
 
 
 def ending_of(media_type: str) -> str:
-    """Return how the file of a sound ends. Raises BadOperation for what no browser records."""
+    """Return the suffix of a sound file. Raises BadOperation for a type that no browser records."""
     kind = media_type.partition(";")[0].strip().lower()
     if kind not in ENDINGS:
         raise BadOperation("a narration is WebM, MP4 or Ogg sound")
@@ -31,12 +31,12 @@ def ending_of(media_type: str) -> str:
 
 
 def sound_file(recording: Path, name: str, ending: str) -> Path:
-    """Return where the finished sound of a narration lies."""
+    """Return the path of a narration's finished sound."""
     return narration_folder(recording) / f"{name}{ending}"
 
 
 def sound_begun(recording: Path, name: str) -> Path:
-    """Return where the sound of a narration lies once it is finished. Raises NotFound where nothing came."""
+    """Return the path of a narration's sound, finished or not. Raises NotFound if nothing has arrived."""
     files = [sound_file(recording, name, ending) for ending in ENDINGS.values()]
     for file in files:
         if file.exists() or file.with_name(file.name + PART_SUFFIX).exists():
@@ -45,9 +45,9 @@ def sound_begun(recording: Path, name: str) -> Path:
 
 
 def add_part(recording: Path, file: Path, at: int, content: bytes) -> int:
-    """Append what was recorded since the last part; return the bytes that are there. The same again changes nothing.
+    """Append a part at byte `at` of the sound; return the size of the file. Sending a part twice changes nothing.
 
-    `at` is where it begins in the sound. Raises NotNow where something before it is missing, or it is another one.
+    Raises NotNow if an earlier part is missing, or the part differs from the stored bytes.
     """
     if at + len(content) > MOST_BYTES:
         raise BadOperation("a narration has at most 16 MB; stop, and begin another one")
@@ -57,21 +57,21 @@ def add_part(recording: Path, file: Path, at: int, content: bytes) -> int:
         if file.exists():
             raise NotNow("this narration is finished; begin another one")
         with open(file.with_name(file.name + PART_SUFFIX), "a+b") as part:
-            there = part.seek(0, os.SEEK_END)
-            if at > there:
+            size = part.seek(0, os.SEEK_END)
+            if at > size:
                 raise NotNow("a part of this narration is missing; send it first")
             part.seek(at)
-            known = part.read()
-            if content[: len(known)] != known[: len(content)]:
+            stored = part.read()
+            if content[: len(stored)] != stored[: len(content)]:
                 raise NotNow("this part of the narration is another one than what came before")
-            part.write(content[len(known) :])
+            part.write(content[len(stored) :])
             part.flush()
             os.fsync(part.fileno())
-        return max(there, at + len(content))
+        return max(size, at + len(content))
 
 
 def finish(recording: Path, file: Path) -> tuple[str, int]:
-    """Give a sound its name; return hash and bytes. Once finished it stays. Raises NotFound where nothing came."""
+    """Rename a finished sound to its final name; return hash and size. Raises NotFound if nothing has arrived."""
     part = file.with_name(file.name + PART_SUFFIX)
     with editing(recording):
         if not file.exists():
@@ -83,8 +83,9 @@ def finish(recording: Path, file: Path) -> tuple[str, int]:
 
 
 def destroy_sound(recording: Path, name: str) -> None:
-    """Delete what was recorded of a narration, finished or not. Raises OSError."""
-    files = [sound_file(recording, name, ending) for ending in ENDINGS.values()]
+    """Delete the sound of a narration, finished or not. Raises OSError."""
     with editing(recording):
-        for file in (*files, *(one.with_name(one.name + PART_SUFFIX) for one in files)):
+        for ending in ENDINGS.values():
+            file = sound_file(recording, name, ending)
             LOCAL.remove(file)
+            LOCAL.remove(file.with_name(file.name + PART_SUFFIX))

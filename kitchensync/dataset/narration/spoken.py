@@ -1,4 +1,4 @@
-"""The words of recipe steps as they are spoken, and short phrases about the steps as a grammar in the JSGF form."""
+"""Recipe steps as spoken words, a JSGF grammar of phrases about them, and the verb and noun of a phrase."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ BEFORE = (
     *("in", "into", "on", "onto", "with", "from", "over", "for"),
     *("to", "at", "until", "and", "under", "through"),
 )
-"""Words that begin a part of a sentence that may be left out."""
+"""Words that begin an optional part of a sentence."""
 STARTING = ("i", "now", "then")
-"""Words that a phrase may begin with."""
+"""Optional first words of a phrase."""
 FILLING = ("a", "an", "the", "one", "some", "of")
-"""Words that may be left out anywhere."""
+"""Words that are optional anywhere."""
 UNITS = {
     "ml": "milliliters",
     "l": "liters",
@@ -60,12 +60,12 @@ TENS = ("", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eight
 
 _WORD = re.compile(r"\d+/\d+|\d+|°[cf]|%|[^\W\d_]+(?:'[^\W\d_]+)?", re.IGNORECASE)
 _PREFIX = re.compile(r"^([A-Za-z]+)-(?=\1)", re.IGNORECASE)
-"""Published steps begin with their action twice: Peel-Peel."""
+"""Published steps repeat their action at the start: Peel-Peel."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenGrammar:
-    """A grammar as text, nothing where no step can be said, and the words that the recognizer does not know."""
+    """Grammar text, empty if no step can be spoken, and the words that the recognizer does not know."""
 
     text: str
     unknown: tuple[str, ...]
@@ -73,14 +73,14 @@ class SpokenGrammar:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a phrase says is done, and with what; empty where it does not say so."""
+    """The verb and the noun of a phrase; empty if it has none."""
 
     verb: str
     noun: str
 
 
 class FineNarration(TypedDict):
-    """What somebody said of the film: seconds, its words, and the step that it is about."""
+    """A narration in a release: span in seconds of the video, text, and its step."""
 
     start: float
     end: float
@@ -92,7 +92,7 @@ class FineNarration(TypedDict):
 
 
 def number_in_words(number: int) -> str:
-    """Return a number from 0 to 999,999 as it is spoken."""
+    """Return a number from 0 to 999,999 in spoken words."""
     if number < 20:
         return ONES[number]
     if number < 100:
@@ -105,21 +105,21 @@ def number_in_words(number: int) -> str:
 
 
 def spoken_words(text: str) -> list[str]:
-    """Return the words of a step as they are spoken, small letters, numbers and units in full."""
-    found: list[str] = []
-    for word in _WORD.findall(_PREFIX.sub("", text.strip())):
-        word = word.lower()
-        if word.isdecimal():
-            said = number_in_words(int(word)) if len(word) < 7 else ""
+    """Return the spoken words of a step, in lower case, with numbers and units written out."""
+    words: list[str] = []
+    for token in _WORD.findall(_PREFIX.sub("", text.strip())):
+        token = token.lower()
+        if token.isdecimal():
+            spoken = number_in_words(int(token)) if len(token) < 7 else ""
         else:
-            said = FRACTIONS.get(word) or UNITS.get(word) or ("" if "/" in word else word)
-        is_one = found[-1:] in (["one"], ["half"]) and said in UNITS.values()
-        found += (said.removesuffix("s") if is_one else said).split()
-    return found
+            spoken = FRACTIONS.get(token) or UNITS.get(token) or ("" if "/" in token else token)
+        is_singular = words[-1:] in (["one"], ["half"]) and spoken in UNITS.values()
+        words += (spoken.removesuffix("s") if is_singular else spoken).split()
+    return words
 
 
 def grammar_of(steps: Iterable[str], is_known: Callable[[str], bool]) -> SpokenGrammar:
-    """Return the grammar of what can be said about steps: their words in order, parts of it left out or not."""
+    """Return the grammar of phrases about steps: their words in order, some parts optional."""
     rules: list[str] = []
     unknown: dict[str, None] = {}
     for words in dict.fromkeys(tuple(spoken_words(step)) for step in steps):
@@ -135,19 +135,20 @@ def grammar_of(steps: Iterable[str], is_known: Callable[[str], bool]) -> SpokenG
             rules.append(" ".join([first, *(f"[ {part} ]" for part in others)]))
     if not rules:
         return SpokenGrammar("", tuple(unknown))
-    said = " | ".join(dict.fromkeys(rules))
+    phrases = " | ".join(dict.fromkeys(rules))
     starting = " | ".join(word for word in STARTING if is_known(word))
-    text = f"#JSGF V1.0;\ngrammar steps;\npublic <phrase> = {f'[ {starting} ] ' if starting else ''}( {said} );\n"
+    start = f"[ {starting} ] " if starting else ""
+    text = f"#JSGF V1.0;\ngrammar steps;\npublic <phrase> = {start}( {phrases} );\n"
     return SpokenGrammar(text, tuple(unknown))
 
 
 def parse(text: str, steps: Iterable[str]) -> Parsed:
-    """Return the verb and the noun of a phrase; nouns are the words of the steps that stand behind the verb."""
+    """Return the verb and the noun of a phrase; a noun consists of words of the steps after the verb."""
     words = spoken_words(text)
     if ANY_VERB.search(" ".join(words)) is None:
         return Parsed("", "")
     verb = action_of(" ".join(words)).lower()
-    if verb not in words:  # it is part of a longer one
+    if verb not in words:  # part of a longer word
         return Parsed(verb, "")
     vocabulary = {word for step in steps for word in spoken_words(step)[1:]}
     skipped = {*FILLING, *ONES, *TENS, "hundred", "thousand", *UNITS.values()}

@@ -1,1 +1,1 @@
-"""Pages that go with a data set."""
+"""HTML pages of a data set."""

@@ -1,4 +1,4 @@
-"""Fill the templates of the pages that go with a data set: self-contained, everything in them escaped."""
+"""Render the HTML pages of a data set: self-contained, with all values escaped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kitchensync.shell.terminal import shown_in_page
 
 
 def render(template: str, **facts: object) -> str:
-    """Return a page, UTF-8; nothing in it is loaded from elsewhere."""
+    """Return a page, UTF-8; it loads nothing from other places."""
     environment = Environment(
         loader=PackageLoader("kitchensync.dataset.pages"),
         autoescape=True,

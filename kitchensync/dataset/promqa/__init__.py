@@ -1,1 +1,1 @@
-"""Examples of the form of ProMQA: what comes next, what was missed, what went wrong, asked where a step has ended."""
+"""Examples in the form of ProMQA: what comes next, what was missed, what went wrong, asked at the end of a step."""

@@ -1,7 +1,7 @@
 """Steps of an assembled toy, read from mistake files of Assembly101, and questions about them, drawn by a seed.
 
-`start,end,verb,this,that,label,remark`, a line a step, no header, start and end in pictures. Published files have
-lines that are otherwise: each is counted; one that cannot be read is no step, nothing is guessed.
+One step per line, no header: `start,end,verb,this,that,label,remark`, start and end in frames. Some lines of the
+published files differ from this form: they are counted, and skipped if they cannot be parsed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from kitchensync.task_graphs.model import Graph
 
 FPS = 30
 VERBS = {"attach": "attach {} to {}", "detach": "detach {} from {}", "interior": "detach {} from {}"}
-"""Verb -> text of a step; one published verb is a slip for `detach`."""
+"""Verb -> text of a step; the published verb `interior` is a mistake for `detach`."""
 SLIP = "interior"
 SCREWING = "screw"
-"""Fine actions that begin so fasten with a screw."""
+"""Prefix of fine actions that fasten with a screw."""
 STEP_KINDS = ("correct", "mistake", "correction")
 REMARKS = ("", "wrong order", "wrong position", "shouldn't have happened", "previous one is a mistake")
 _FIELDS = 7
@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 @dataclass(frozen=True, slots=True)
 class AssemblyStep:
-    """One step, in seconds of the film."""
+    """A step, in seconds of the video."""
 
     start_s: float
     end_s: float
@@ -44,17 +44,17 @@ class AssemblyStep:
 
     @property
     def text(self) -> str:
-        """What was done, as a node of the graph says it."""
+        """The label of the node in the graph."""
         return VERBS[self.verb].format(self.this, self.that)
 
     @property
     def undoes(self) -> str | None:
-        """The text of the step that it takes back, if it does."""
+        """The text of the step that it undoes, if any."""
         return None if self.verb == "attach" else VERBS["attach"].format(self.this, self.that)
 
 
 def parse_steps(text: str) -> tuple[list[AssemblyStep], int]:
-    """Return the steps of a file in its order, and how many lines are not as they should be."""
+    """Return the steps of a file in its order, and the number of irregular lines."""
     steps, irregular = [], 0
     rows = csv.reader(text.splitlines())
     while True:
@@ -62,7 +62,7 @@ def parse_steps(text: str) -> tuple[list[AssemblyStep], int]:
             row = next(rows)
         except StopIteration:
             break
-        except csv.Error:  # a field of a hundred thousand letters
+        except csv.Error:  # a field over the limit of the csv module
             irregular += 1
             continue
         fields = [field.strip() for field in row]
@@ -76,20 +76,20 @@ def parse_steps(text: str) -> tuple[list[AssemblyStep], int]:
 
 
 def screwing_spans(text: str) -> dict[str, list[tuple[float, float]]]:
-    """Return by video when something was screwed, in seconds, from a table of fine actions of Assembly101.
+    """Return video -> spans of screwing, seconds, from a table of fine actions of Assembly101.
 
-    Raises KeyError for a table that lacks video, start_frame, end_frame or action_cls; ValueError for no number.
+    Raises KeyError without a column video, start_frame, end_frame or action_cls; ValueError for a bad number.
     """
-    found: dict[str, list[tuple[float, float]]] = {}
+    by_video: dict[str, list[tuple[float, float]]] = {}
     for row in csv.DictReader(text.splitlines()):
         if row["action_cls"].startswith(SCREWING):
             span = (int(row["start_frame"]) / FPS, int(row["end_frame"]) / FPS)
-            found.setdefault(row["video"].partition("/")[0], []).append(span)
-    return found
+            by_video.setdefault(row["video"].partition("/")[0], []).append(span)
+    return by_video
 
 
 def _step(fields: list[str]) -> AssemblyStep | None:
-    if len(fields) != _FIELDS or not all(_NUMBER.fullmatch(one) for one in fields[:2]):
+    if len(fields) != _FIELDS or not all(_NUMBER.fullmatch(field) for field in fields[:2]):
         return None
     start, end, (verb, this, that, kind, remark) = int(fields[0]), int(fields[1]), fields[2:]
     if verb not in VERBS or kind not in STEP_KINDS or not this or not that or end < start:
@@ -109,7 +109,7 @@ REMARKED = {
 
 
 class AssemblyRow(TypedDict):
-    """A moment after a step; `end` and `free_s` in seconds. `kind` is there where rows were drawn by kind."""
+    """A moment after a step; `end` and `free_s` in seconds. Only rows drawn by kind have `kind`."""
 
     toy: str
     sequence: str
@@ -130,10 +130,10 @@ class AssemblyRow(TypedDict):
 def assembly_rows(
     toy: str, sequence: str, steps: list[AssemblyStep], graph: Graph, screwing: list[Span] | None = None
 ) -> Iterator[AssemblyRow]:
-    """Yield the rows of a sequence; none in its first ten seconds, or where a later step is under way.
+    """Yield the rows of a sequence; none in its first ten seconds or while a later step is in progress.
 
-    `candidates` has the answer to each of eight kinds of question, None where the files do not tell it. `screwing`
-    are the seconds in which something was screwed; without them `is_screwed` is None.
+    `candidates` has the answer to each of eight kinds of question, None if the files do not contain it. `screwing`
+    are the spans of screwing in seconds; without them `is_screwed` is None.
     """
     targets = Targets.of(graph)
     fastened = {graph.by_node[node].label: ticked for node, ticked in ticks(graph).items()}
@@ -141,14 +141,16 @@ def assembly_rows(
     for place, step in enumerate(steps):
         if step.undoes is None:
             history.append(step.text)
-        elif step.undoes in history:  # what is taken apart again takes back the latest that put it together
+        elif step.undoes in history:  # the latest step with this text is undone
             del history[len(history) - 1 - history[::-1].index(step.undoes)]
         later = steps[place + 1 :]
-        is_under_way = any(max(step.start_s, one.start_s) < min(step.end_s, one.end_s) for one in later)
-        if step.end_s - steps[0].start_s < SHORTEST_S or is_under_way:
+        is_in_progress = any(
+            max(step.start_s, other.start_s) < min(step.end_s, other.end_s) for other in later
+        )
+        if step.end_s - steps[0].start_s < SHORTEST_S or is_in_progress:
             continue
-        texts = set(history)  # steps without edges are no part of it
-        done = frozenset(one.node for one in graph.nodes if one.label in texts or one.node == graph.start)
+        texts = set(history)
+        done = frozenset(node.node for node in graph.nodes if node.label in texts or node.node == graph.start)
         following, passed = (
             [graph.by_node[node].label for node in nodes]
             for nodes in (targets.next(done), targets.missing(done))
@@ -157,7 +159,7 @@ def assembly_rows(
             "toy": toy,
             "sequence": sequence,
             "end": step.end_s,
-            "free_s": min((one.start_s - step.end_s for one in later), default=None),
+            "free_s": min((other.start_s - step.end_s for other in later), default=None),
             "history": list(history),
             "current": step.text,
             "label": step.kind,
@@ -184,21 +186,21 @@ MOST_OF_SEQUENCE, MOST_OF_KIND = 2, 100
 def sample(rows: Iterable[AssemblyRow], seed: int, most: int = MOST_OF_KIND) -> list[AssemblyRow]:
     """Draw a row with its `kind` for each question: at most two of a kind and sequence, `most` of a kind.
 
-    A mistake made in the last step itself comes first. A kind that a remark answers is asked where the remark stands.
+    Rows whose last step is a mistake come first. Kinds answered by a remark are asked only where it was made.
     """
     chance = random.Random(seed)
     rows = list(rows)
-    found: list[AssemblyRow] = []
+    result: list[AssemblyRow] = []
     for kind in KINDS:
         by_sequence: dict[str, list[AssemblyRow]] = defaultdict(list)
         for row in rows:
             if row["candidates"][kind] is not False:
                 by_sequence[row["sequence"]].append(row)
         drawn = []
-        for ours in by_sequence.values():
-            chance.shuffle(ours)
-            drawn += sorted(ours, key=lambda row: row["label"] != "mistake")[:MOST_OF_SEQUENCE]
+        for of_sequence in by_sequence.values():
+            chance.shuffle(of_sequence)
+            drawn += sorted(of_sequence, key=lambda row: row["label"] != "mistake")[:MOST_OF_SEQUENCE]
         chance.shuffle(drawn)
         kept = sorted(drawn[:most], key=lambda row: (row["sequence"], row["end"]))
-        found += [{**row, "kind": kind} for row in kept]
-    return found
+        result += [{**row, "kind": kind} for row in kept]
+    return result

@@ -1,14 +1,14 @@
-"""Questions and answers that a model writes about an example: what it is told, what is taken of what it says.
+"""Questions and answers that a model writes about an example: its prompt, and the candidates parsed from its reply.
 
-What it says is text and nothing else: three candidates in one form are read, whatever else stands there is no
-candidate. Everything is kept, one candidate is drawn by a seed.
+The reply is untrusted text: only three candidates in the expected form are accepted. The whole reply is kept, and a
+seed draws one candidate.
 """
 
 from __future__ import annotations
 
 import random
 
-from kitchensync.dataset.promqa.questions import TAGS, Generation, PromqaExample, QuestionAnswers, ToldStep
+from kitchensync.dataset.promqa.questions import TAGS, ExampleStep, Generation, PromqaExample, QuestionAnswers
 from kitchensync.shell.untrusted_json import BadJson, parse_json
 
 CANDIDATES = 3
@@ -41,22 +41,22 @@ SCHEMA = {
 
 
 def prompt_of(example: PromqaExample) -> str:
-    """Return what a model is told: recipe, steps with their errors, what is true; nothing of people, no picture."""
+    """Return the prompt: recipe, steps with their errors, and the right answer; nothing about people, no image."""
     if "error_description" in example:
-        known = f"that this went wrong ({example['type']}): {example['error_description']}"
+        fact = f"that this went wrong ({example['type']}): {example['error_description']}"
     elif example["type"] == "next":
-        known = "; ".join(step["description"] for step in example["next_steps"])
-        known = f"that these steps can be done next: {known}" if known else "that this is the last step."
+        steps = "; ".join(step["description"] for step in example["next_steps"])
+        fact = f"that these steps can be done next: {steps}" if steps else "that this is the last step."
     else:
-        known = "; ".join(step["description"] for step in example["missing_steps"])
-        known = f"that these steps were left out: {known}" if known else "that no step is missing."
+        steps = "; ".join(step["description"] for step in example["missing_steps"])
+        fact = f"that these steps were left out: {steps}" if steps else "that no step is missing."
     lines = [
         f"Somebody cooks {example['activity_name']} and asks a friend who watches.",
         "The person completed these steps:",
-        *(_told(step) for step in example["previous_steps"]),
+        *(_step_line(step) for step in example["previous_steps"]),
         "The person has just performed this step:",
-        _told(example["current_step"]),
-        f"The friend knows {known}",
+        _step_line(example["current_step"]),
+        f"The friend knows {fact}",
         f"Write {CANDIDATES} questions of the person about {_ABOUT[example['type']]}, in everyday words, each with "
         "one or more short answers of the friend that say nothing beyond what the friend knows.",
         'Answer with JSON alone: {"candidates": [{"question": "..", "answers": [".."]}, ..]}.',
@@ -64,62 +64,60 @@ def prompt_of(example: PromqaExample) -> str:
     return "\n".join(lines)
 
 
-def _told(step: ToldStep) -> str:
-    errors = "".join(f"\n    - [{one['tag']}] {one['description']}" for one in step.get("errors", ()))
+def _step_line(step: ExampleStep) -> str:
+    errors = "".join(f"\n    - [{error['tag']}] {error['description']}" for error in step.get("errors", ()))
     return f"- {step['description']}{errors}"
 
 
 def candidates_of(text: str) -> list[QuestionAnswers]:
-    """Return the candidates that a model wrote. Raises ValueError for anything but three of them in the form."""
+    """Return the candidates in a reply. Raises ValueError unless there are exactly three in the expected form."""
     try:
-        found = parse_json(text)
+        reply = parse_json(text)
     except BadJson as error:
         raise ValueError(f"is {error}") from error
-    listed = found.get("candidates") if isinstance(found, dict) else None
+    listed = reply.get("candidates") if isinstance(reply, dict) else None
     if not isinstance(listed, list) or len(listed) != CANDIDATES:
         raise ValueError(f"has not {CANDIDATES} candidates")
     candidates: list[QuestionAnswers] = []
-    for one in listed:
-        if not isinstance(one, dict) or set(one) != {"question", "answers"}:
+    for candidate in listed:
+        if not isinstance(candidate, dict) or set(candidate) != {"question", "answers"}:
             raise ValueError("has a candidate that is not a question with answers")
-        answers = one["answers"]
+        question, answers = candidate["question"], candidate["answers"]
         if not isinstance(answers, list) or not 1 <= len(answers) <= MOST_ANSWERS:
             raise ValueError(f"has not 1 to {MOST_ANSWERS} answers")
-        for text in (one["question"], *answers):
-            if (
-                not isinstance(text, str)
-                or not text.strip()
-                or len(text) > MOST_TEXT
-                or not text.isprintable()
-            ):
-                raise ValueError(f"has a text that is not one line of at most {MOST_TEXT} characters")
-        unlike = list(dict.fromkeys(map(str.strip, answers)))
-        candidates.append({"question": one["question"].strip(), "answers": unlike})
+        if not all(_is_line(line) for line in (question, *answers)):
+            raise ValueError(f"has a text that is not one line of at most {MOST_TEXT} characters")
+        distinct = list(dict.fromkeys(map(str.strip, answers)))
+        candidates.append({"question": question.strip(), "answers": distinct})
     return candidates
+
+
+def _is_line(text: object) -> bool:
+    return isinstance(text, str) and bool(text.strip()) and len(text) <= MOST_TEXT and text.isprintable()
 
 
 def generated(
     example: PromqaExample, prompt: str, response: str | None, model: str, seed: int
 ) -> PromqaExample:
-    """Return an example with everything that was said, and the candidate that the seed draws, to be verified.
+    """Return an example with prompt, reply and candidates, and the candidate that the seed draws, to be verified.
 
-    Without an answer, or with one that is not in the form, it has no question. Keys as published.
+    Without a reply in the expected form it has no question. Keys as published.
     """
-    kept: Generation = {
+    generation: Generation = {
         "prompt": prompt,
         "response": response,
         "model_id": model,
         "template_type": TEMPLATE,
         "qas": [],
     }
-    row: PromqaExample = {**example, "generation": kept}
+    row: PromqaExample = {**example, "generation": generation}
     if response is None:
         return row
     try:
-        kept["qas"] = candidates_of(response)
+        generation["qas"] = candidates_of(response)
     except ValueError as error:
-        kept["refused"] = str(error)
+        generation["refused"] = str(error)
         return row
-    drawn = random.Random(f"{seed} {example['question_id']}").choice(kept["qas"])
+    drawn = random.Random(f"{seed} {example['question_id']}").choice(generation["qas"])
     row["verification"] = {**drawn, "judges": []}
     return row

@@ -1,4 +1,4 @@
-"""How far people agree who judge questions and their answers."""
+"""Agreement of people who judge questions and their answers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kitchensync.dataset.promqa.questions import KeptJudgement
 def agreement_of_judges(
     judged: Iterable[tuple[str, Sequence[KeptJudgement]]],
 ) -> dict[str, dict[str, float | None]]:
-    """Return by kind of question, of its kind and judges each: equal words on questions, on answers; share approved.
+    """Return, by kind of question, the share of judge pairs that agree on questions and on answers, and of approvals.
 
-    Shares of pairs of judges, over all questions of a kind; answers are compared where both hold the question valid.
+    `judged` has the kind and the judgements of each question. Answers are compared if both judged the question valid.
     """
     questions, answers, approved = (defaultdict[str, list[bool]](list) for _ in range(3))
-    for kind, people in judged:
-        approved[kind] += [one["question"] for one in people]
-        for one, other in combinations(people, 2):
-            questions[kind].append(one["question"] == other["question"])
-            if one["question"] and other["question"]:
-                answers[kind] += [x == y for x, y in zip(one["answers"], other["answers"], strict=True)]
+    for kind, judgements in judged:
+        approved[kind] += [judgement["question"] for judgement in judgements]
+        for first, second in combinations(judgements, 2):
+            questions[kind].append(first["question"] == second["question"])
+            if first["question"] and second["question"]:
+                answers[kind] += [a == b for a, b in zip(first["answers"], second["answers"], strict=True)]
     return {
         kind: {
             "questions": _share(questions[kind]),

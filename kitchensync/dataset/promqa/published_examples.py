@@ -1,4 +1,4 @@
-"""Published examples beside those that the rules give: which differ, in what, and why as far as that is known."""
+"""Compare published examples with ours: which differ, in which keys, and the cause if known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EDITED = {
     27: (45,), 28: (25,), 29: (5, 28),
 }  # fmt: skip
 EDITED_BY_HAND = frozenset(f"{recipe}_{number}" for recipe, numbers in _EDITED.items() for number in numbers)
-"""Recordings whose annotations the authors of ProMQA changed before they made examples, as their program says."""
+"""Recordings whose annotations the authors of ProMQA edited before making examples; source: their program."""
 BY_HAND, UNKNOWN = "recording edited by hand", "not known"
 _KEYS = (
     *("recording_id", "example_id", "question_id", "activity_name", "type", "end_time", "previous_steps"),
@@ -23,7 +23,7 @@ _KEYS = (
 
 
 class DifferentExample(TypedDict):
-    """A published example that does not come out again: the keys that differ, and why as far as that is known."""
+    """A published example that is not reproduced: the keys that differ, and the cause."""
 
     question_id: str
     differs: list[str]
@@ -31,7 +31,7 @@ class DifferentExample(TypedDict):
 
 
 class Comparison(TypedDict):
-    """How many published examples come out again, and those that do not."""
+    """The number of reproduced published examples, and those that are not reproduced."""
 
     equal: int
     differences: list[DifferentExample]
@@ -40,22 +40,22 @@ class Comparison(TypedDict):
 def parse_examples(text: str, name: str) -> list[PromqaExample]:
     """Return the examples of a published file. Raises BadGraph."""
     read = Reader(name)
-    rows = [read.object(one, f"[{number}]") for number, one in enumerate(read.array(load(text, name), ""))]
+    rows = [read.object(row, f"[{number}]") for number, row in enumerate(read.array(load(text, name), ""))]
     for number, row in enumerate(rows):
         for key in ("question_id", "recording_id", "type"):
             read.text(row.get(key), f"[{number}]: {key}")
     return cast(list[PromqaExample], rows)
 
 
-def compared(published: Iterable[PromqaExample], made: Iterable[PromqaExample]) -> Comparison:
-    """Return how many published examples come out again, and each that does not, with what differs and why."""
-    ours = {one["question_id"]: one for one in made}
+def compare(published: Iterable[PromqaExample], examples: Iterable[PromqaExample]) -> Comparison:
+    """Compare published examples with ours of the same question id."""
+    by_id = {example["question_id"]: example for example in examples}
     equal, differences = 0, list[DifferentExample]()
-    for one in published:
-        found = ours.get(one["question_id"])
-        keys = ["absent"] if found is None else [key for key in _KEYS if one.get(key) != found.get(key)]
+    for theirs in published:
+        ours = by_id.get(theirs["question_id"])
+        keys = ["absent"] if ours is None else [key for key in _KEYS if theirs.get(key) != ours.get(key)]
         equal += not keys
         if keys:
-            cause = BY_HAND if one["recording_id"] in EDITED_BY_HAND else UNKNOWN
-            differences.append({"question_id": one["question_id"], "differs": keys, "cause": cause})
+            cause = BY_HAND if theirs["recording_id"] in EDITED_BY_HAND else UNKNOWN
+            differences.append({"question_id": theirs["question_id"], "differs": keys, "cause": cause})
     return {"equal": equal, "differences": differences}

@@ -1,4 +1,4 @@
-"""Some of the examples, drawn by a seed: the published way of it, not its very draw."""
+"""Draw examples by a seed, with the published method but not the published random numbers."""
 
 from __future__ import annotations
 
@@ -9,42 +9,43 @@ from kitchensync.dataset.promqa.questions import KINDS, TAGS, PromqaExample
 
 MOST_WRONG_BEFORE, MOST_TARGETS = 5, 5
 SHARE_OF_TAGS = 8
-"""Of a kind that is a tag an eighth as many are wanted as of `next` and `missing`: 50 beside 400."""
+"""Examples of `next` or `missing` per example of a kind that is a tag: 400 beside 50."""
 CELLS = 4
 """Noisy or not, with a target or without."""
 
 
-def sample(found: list[PromqaExample], wanted: int, seed: int) -> list[PromqaExample]:
-    """Draw `wanted` examples each of `next` and `missing`, an eighth of each other kind; fewer where there are not.
+def sample(examples: list[PromqaExample], count: int, seed: int) -> list[PromqaExample]:
+    """Draw `count` examples each of `next` and `missing`, an eighth of each other kind, or as many as there are.
 
-    Of these two kinds a quarter is drawn of each cell, noisy or not and with a target or none, and what is over of
-    the first ones; at most one of a recording in a cell. Examples with more than five earlier steps that were
-    wrong, or more than five targets, are never drawn. The order stays.
+    For these two kinds a quarter is drawn from each cell (noisy or not, with or without a target), the remainder
+    from the first cells, and at most one per recording and cell. Examples with more than five earlier steps with
+    errors, or more than five targets, are never drawn. The order stays.
     """
     chance = random.Random(seed)
     kept: set[str] = set()
     for kind in KINDS:
-        fitting = [
-            one
-            for one in found
-            if one["type"] == kind
-            and sum("errors" in step for step in one["previous_steps"]) <= MOST_WRONG_BEFORE
-            and len(_targets(one)) <= MOST_TARGETS
+        suitable = [
+            example
+            for example in examples
+            if example["type"] == kind
+            and sum("errors" in step for step in example["previous_steps"]) <= MOST_WRONG_BEFORE
+            and len(_targets(example)) <= MOST_TARGETS
         ]
-        chance.shuffle(fitting)
+        chance.shuffle(suitable)
         cells: dict[tuple[bool, bool], dict[str, PromqaExample]] = defaultdict(dict)
-        for one in fitting:
-            cells[one["is_noisy"], bool(_targets(one))].setdefault(one["recording_id"], one)
-        drawn = fitting[: -(-wanted // SHARE_OF_TAGS)]
+        for example in suitable:
+            cell = cells[example["is_noisy"], bool(_targets(example))]
+            cell.setdefault(example["recording_id"], example)
+        drawn = suitable[: -(-count // SHARE_OF_TAGS)]
         if kind not in TAGS:
             drawn = [
-                one
+                example
                 for place, cell in enumerate(cells.values())
-                for one in list(cell.values())[: -(-(wanted - place) // CELLS)]
+                for example in list(cell.values())[: -(-(count - place) // CELLS)]
             ]
-        kept.update(one["question_id"] for one in drawn)
-    return [one for one in found if one["question_id"] in kept]
+        kept.update(example["question_id"] for example in drawn)
+    return [example for example in examples if example["question_id"] in kept]
 
 
-def _targets(one: PromqaExample) -> list[object]:
-    return list(one.get("next_steps") or one.get("missing_steps") or [])
+def _targets(example: PromqaExample) -> list[object]:
+    return list(example.get("next_steps") or example.get("missing_steps") or [])

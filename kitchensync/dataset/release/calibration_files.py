@@ -1,4 +1,4 @@
-"""What a recording's data are read with: constants of the headset's sensors, and what its clock is in UTC."""
+"""Calibration of the headset's sensors, and the relation of the capture clock to UTC, for a data set."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FOLDER = "calibration"
 
 
 def calibration_of(own: OwnRecording) -> tuple[dict[str, Any], dict[str, Arrays]]:
-    """Return what is said of a recording, and the constants of each sensor of its main headset, by short name."""
+    """Return the JSON description, and the constants of each sensor of the main headset by short name."""
     recording, headset = own.recording.stored, own.recording.stored.main_headset
-    told: dict[str, Any] = {"clock": _clock(own), "sensors": {}}
-    found: dict[str, Arrays] = {}
+    description: dict[str, Any] = {"clock": _clock(own), "sensors": {}}
+    constants: dict[str, Arrays] = {}
     for name in recording.streams:
         device, _, short = name.rpartition("/")
         if device != headset:
@@ -28,18 +28,18 @@ def calibration_of(own: OwnRecording) -> tuple[dict[str, Any], dict[str, Arrays]
         except StorageError as error:
             pass_on_trouble(error)
             continue
-        found[short] = {key: np.asarray(table.values) for key, table in tables.items()}
-        told["sensors"][short] = {
+        constants[short] = {key: np.asarray(table.values) for key, table in tables.items()}
+        description["sensors"][short] = {
             key: {"unit": table.unit, "frame": table.frame, "meaning": table.meaning}
             for key, table in tables.items()
         }
-    return told, found
+    return description, constants
 
 
-def _clock(own: OwnRecording) -> dict[str, Any]:
-    """Say what `capture_ns` is, and what is to be added to it to have UTC; None where nobody noted it.
+def _clock(own: OwnRecording) -> dict[str, object]:
+    """Describe `capture_ns` and its offset to UTC, None if not recorded.
 
-    `capture_ns_and_utc_ns` are anchors: where the computer's clock was set while it recorded, the nearest one tells.
+    If the computer's clock was set during the recording, the nearest of the anchors `capture_ns_and_utc_ns` counts.
     """
     times = utc_times(own.manifest)
     anchors = [] if times is None else times.pairs()

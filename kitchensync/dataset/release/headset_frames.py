@@ -1,6 +1,6 @@
-"""The frames that a recording's synchronized data are counted in: those of the master of its index, from 0.
+"""The frames of a recording's synchronized data: those of the master stream of its index, counted from 0.
 
-Each has a time on the capture clock, and so has every sample of the headset that stands beside it.
+Each frame, and every sample of the headset matched to it, has a time on the capture clock.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FrameSamples:
-    """The samples of one stream that stand beside frames: `frame`, `row` and `taken_ns` (n,), one a line."""
+    """Samples of a stream matched to frames: `frame`, `row` and capture time, each (n,)."""
 
     frame: Int64
     row: Int64
@@ -45,7 +45,7 @@ class FrameSamples:
 
 @dataclass(frozen=True)
 class Film:
-    """A camera's film: its name, its clip, and when its pictures were taken."""
+    """A camera's name, its clip, and the capture times of its frames."""
 
     camera: str
     clip: Clip
@@ -54,15 +54,15 @@ class Film:
 
 @dataclass(frozen=True)
 class HeadsetFrames:
-    """The frames of one recording; `host` puts its headset's ticks on the capture clock."""
+    """The frames of one recording; `host` converts its headset's ticks to the capture clock."""
 
     recording: OpenedRecording
     headset: str
     host: HostClock
     pauses: Pauses = ()
-    "When nothing is to be seen; frames that may have been taken then have no partner."
+    "Privacy pauses; frames that may be in a pause have no matched sample."
     film: Film | None = None
-    "The film of the camera, where there is one."
+    "The video of the camera, if there is one."
 
     def __len__(self) -> int:
         """Count the frames."""
@@ -70,12 +70,12 @@ class HeadsetFrames:
 
     @property
     def instants(self) -> Instants:
-        """The frames as `sync` indexed them."""
+        """The frame index of `sync`."""
         return self.recording.stored.instants
 
     @cached_property
     def capture_ns(self) -> Int64:
-        """When each frame was taken, (n,)."""
+        """Capture time of each frame, (n,)."""
         stream = self.stream(self.instants.master)
         if stream is None:
             return self.host.to_host_ns(self.instants.ticks)
@@ -83,43 +83,43 @@ class HeadsetFrames:
 
     @cached_property
     def bound_ns(self) -> Int64:
-        """How far `capture_ns` may be off, (n,)."""
+        """Error bound of `capture_ns`, (n,)."""
         return self.film_numbers[2] if self.is_of_film else np.full(len(self), self.host.bound_ns)
 
     @property
     def is_of_film(self) -> bool:
-        """Return whether the frames are the pictures of the camera's film."""
+        """Whether the frames are those of the camera's video."""
         return self.film is not None and self.instants.master == self.film.camera
 
     def untaken(self) -> int:
-        """Count the frames that were never taken, from the first picture of the camera's film to the last."""
-        filmed = self.film.frames.capture_ns if self.film is not None else np.empty(0, np.int64)
-        filmed = filmed[filmed != UNKNOWN]
-        if not len(filmed) or len(self) < 2:
+        """Count the frames that were not captured between the first and the last frame of the camera's video."""
+        video_ns = self.film.frames.capture_ns if self.film is not None else np.empty(0, np.int64)
+        video_ns = video_ns[video_ns != UNKNOWN]
+        if not len(video_ns) or len(self) < 2:
             return 0
-        taken = self.capture_ns[(self.capture_ns > filmed[0]) & (self.capture_ns < filmed[-1])]
-        steps = np.diff(np.concatenate([filmed[:1], taken, filmed[-1:]]))
+        inside_ns = self.capture_ns[(self.capture_ns > video_ns[0]) & (self.capture_ns < video_ns[-1])]
+        steps = np.diff(np.concatenate([video_ns[:1], inside_ns, video_ns[-1:]]))
         return int((steps / np.median(np.diff(self.capture_ns)) - 0.5).clip(0).astype(np.int64).sum())
 
     @cached_property
     def hidden(self) -> npt.NDArray[np.bool_]:
-        """Which frames may have been taken in a pause, (n,)."""
+        """Which frames may be in a pause, (n,)."""
         return in_pauses(self.capture_ns, self.bound_ns, self.pauses)
 
     def stream(self, short: str) -> StoredStream | None:
-        """Return a stream of the headset; None where it was not recorded or sent nothing."""
+        """Return a stream of the headset; None if it was not recorded or has no packets."""
         name = f"{self.headset}/{short}"
         stored = self.recording.stored
         return stored[name] if name in stored.streams and len(stored[name]) else None
 
     def taken_ns(self, stream: StoredStream, rows: Int64) -> Int64:
-        """Return when the packets of some rows were taken, on the capture clock."""
+        """Return the capture times of the packets in `rows`."""
         index = stream.index[rows]
         near = index["host_ns"].astype(np.int64)
         return self.host.to_host_ns(index["device_ticks"].astype(np.int64), near_host_ns=near)
 
     def beside(self, short: str, stream: StoredStream) -> FrameSamples:
-        """Return the sample of a stream beside each frame; frames without one are left out. Raises KeyError."""
+        """Return the sample of a stream matched to each frame; frames without one are left out. Raises KeyError."""
         rows = self.instants.rows_of(self._column(short))
         frame = np.flatnonzero((rows >= 0) & ~self.hidden)
         taken_ns = self.taken_ns(stream, rows[frame])
@@ -131,7 +131,7 @@ class HeadsetFrames:
         return self.instants.slices_of(self._column(short))
 
     def worlds(self, stream: StoredStream, rows: Int64) -> Int64:
-        """Return the world frame of some packets, (n,): poses of different ones cannot be compared."""
+        """Return the world frame of the packets in `rows`, (n,): poses of different frames cannot be compared."""
         return self.recording.worlds_of(stream.name)[rows].astype(np.int64)
 
     def _column(self, short: str) -> str:
@@ -140,7 +140,7 @@ class HeadsetFrames:
 
     @cached_property
     def film_numbers(self) -> tuple[Int64, Int64, Int64]:
-        """The picture of the camera's film beside each frame, -1 for none, when it was taken, and the bound."""
+        """For each frame: the matched video frame or -1, its capture time, and its bound, each (n,)."""
         instants, film = self.instants, self.film
         if film is None or film.camera not in instants.names:
             none = np.full(len(self), -1)
@@ -149,10 +149,10 @@ class HeadsetFrames:
         starts = {f"{film.camera}/{chapter.path.name}": first for first, chapter in chapters}
         first = np.array([starts.get(file, -1) for file in instants.files_of(film.camera)], np.int64)
         rows = instants.file_rows_of(film.camera)
-        there = np.searchsorted(film.clip.even_frames, rows + first).clip(0, len(film.frames) - 1)
-        number = np.where((rows >= 0) & (first >= 0), there, -1)
-        taken = np.where(number >= 0, film.frames.capture_ns[there], UNKNOWN)
-        return number, taken, np.where(number >= 0, film.frames.bound_ns[there], 0)
+        nearest = np.searchsorted(film.clip.even_frames, rows + first).clip(0, len(film.frames) - 1)
+        number = np.where((rows >= 0) & (first >= 0), nearest, -1)
+        taken = np.where(number >= 0, film.frames.capture_ns[nearest], UNKNOWN)
+        return number, taken, np.where(number >= 0, film.frames.bound_ns[nearest], 0)
 
 
 Arrays = dict[str, npt.NDArray[Any] | Blocks]
@@ -160,36 +160,36 @@ Fill = Callable[[HeadsetFrames, str, StoredStream], Arrays]
 
 NOT_TRACKED = "no packet with a pose stands beside a frame"
 HEAD_TRACKED = "head_tracked"
-"""Array that is false where the headset did not know where it was, for packets that carry a pose."""
+"""Array of packets with a pose: false if the headset had lost tracking."""
 PARTS = {
     "head": spatial_input.HEAD,
     "eye": spatial_input.EYE_RAY,
     "left_hand": spatial_input.LEFT_HAND,
     "right_hand": spatial_input.RIGHT_HAND,
 }
-"""How the fields of spatial input begin that a bit of `valid` is about."""
+"""Prefix of fields of spatial input -> their bit of `valid`."""
 
 
 class NothingThere(Exception):
-    """A kind of data of which a recording holds nothing; the message says why."""
+    """A recording has no data of a kind; the message is the reason."""
 
 
 def save_arrays(path: Path, made_of: str, arrays: Arrays, *, force: bool) -> None:
-    """Write a file of arrays, and what they were made of. Raises OutputRefused."""
+    """Write a file of arrays with the digest of their source. Raises OutputRefused."""
     with written(path, force=force) as part, ArraysFile(part, made_of) as file:
         for name, values in arrays.items():
             file.add(name, values)
 
 
 def frames_of(frames: HeadsetFrames, frame: Int64) -> Arrays:
-    """Return what all files say of their frames."""
+    """Return the arrays that all files have."""
     return {"frame": frame, "capture_ns": frames.capture_ns[frame], "bound_ns": frames.bound_ns[frame]}
 
 
 def poses(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
-    """Return the poses that came with pictures: (n, 4, 4) row-vector matrices, sensor to world, metres.
+    """Return the poses of camera frames: (n, 4, 4) row-vector matrices, sensor to world, metres.
 
-    Where tracking was lost they are NaN.
+    NaN while tracking was lost.
     """
     beside = beside_of(frames, short, stream)
     pose = _poses_beside(stream, beside.row)
@@ -210,9 +210,9 @@ def poses(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
 
 
 def _lens_beside(frames: HeadsetFrames, stream: StoredStream, rows: Int64) -> Arrays:
-    """Return the focal length and the principal point (n, 2) of each picture, pixels; NaN where it cannot be read.
+    """Return focal length and principal point, each (n, 2) pixels; NaN if a packet cannot be decoded.
 
-    Nothing for a camera whose packets do not tell them: its constants do.
+    Empty for cameras without them in their packets, which have a fixed calibration.
     """
     sensor = frames.recording.stored.sensor(stream.name)
     if sensor is None or not sensor.is_front_camera or sensor.cut is None:
@@ -220,43 +220,45 @@ def _lens_beside(frames: HeadsetFrames, stream: StoredStream, rows: Int64) -> Ar
     lens = np.full((len(rows), 4), np.nan)
     for place, row in enumerate(rows.tolist()):
         try:
-            found = sensor.optics(sensor.cut(stream.payload(row)).metadata)
+            optics = sensor.optics(sensor.cut(stream.payload(row)).metadata)
         except SensorError:
             continue
-        lens[place] = lens[place] if found is None else found
+        if optics is not None:
+            lens[place] = optics
     return {"focal_px": lens[:, :2], "principal_px": lens[:, 2:]}
 
 
 def _poses_beside(stream: StoredStream, rows: Int64) -> npt.NDArray[np.float32] | None:
-    """Return the poses of some packets as sent; None where the packets carry none."""
+    """Return the poses of the packets in `rows` as sent; None if the packets have none."""
     stored = stream.poses()
     return None if stored is None or len(stored) != len(stream) else stored[rows]
 
 
 def records(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
-    """Return head, gaze and hands: one array a field, hands' as `left_hand_position`; `valid` holds the bits.
+    """Return head, gaze and hands: one array per field, of hands such as `left_hand_position`; `valid` has the bits.
 
-    What spatial input repeats of a part that it does not see is NaN.
+    Invalid parts of spatial input are NaN.
     """
-    beside, found = beside_of(frames, short, stream), read_records(stream)
-    place = np.searchsorted(found.row, beside.row)
-    there = (place < len(found.row)) & (found.row[np.minimum(place, len(found.row) - 1)] == beside.row)
-    if not there.any():
+    beside, decoded = beside_of(frames, short, stream), read_records(stream)
+    place = np.searchsorted(decoded.row, beside.row)
+    last = len(decoded.row) - 1
+    is_decoded = (place < len(decoded.row)) & (decoded.row[np.minimum(place, last)] == beside.row)
+    if not is_decoded.any():
         raise NothingThere("no packet of it decodes")
-    values = found.values[place[there]]
-    pose = _poses_beside(stream, beside.row[there])
+    values = decoded.values[place[is_decoded]]
+    pose = _poses_beside(stream, beside.row[is_decoded])
     fields = dict(_fields(values))
     if values.dtype == spatial_input.DTYPE:
-        for part, bit in PARTS.items():  # the stale values of a part whose bit is not set
-            unseen = (fields["valid"] & bit) == 0
+        for part, bit in PARTS.items():  # packets repeat old values of a part whose bit is not set
+            is_stale = (fields["valid"] & bit) == 0
             for name, field in fields.items():
                 if name.startswith(part) and field.dtype.kind == "f":
-                    field[unseen] = np.nan
+                    field[is_stale] = np.nan
     return {
-        **frames_of(frames, beside.frame[there]),
-        "sample_capture_ns": beside.taken_ns[there],
+        **frames_of(frames, beside.frame[is_decoded]),
+        "sample_capture_ns": beside.taken_ns[is_decoded],
         **({} if pose is None else {HEAD_TRACKED: np.asarray(is_tracked(pose))}),
-        "world": frames.worlds(stream, beside.row[there]),
+        "world": frames.worlds(stream, beside.row[is_decoded]),
         **fields,
     }
 
@@ -267,13 +269,13 @@ def _fields(values: npt.NDArray[np.void]) -> Iterator[tuple[str, npt.NDArray[Any
         if field.dtype.names is None:
             yield name, field
         else:
-            yield from ((f"{name}_{part}", one) for part, one in _fields(field))
+            yield from ((f"{name}_{part}", values) for part, values in _fields(field))
 
 
 def samples(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
-    """Return all samples of an inertial sensor, and of each frame the range [first, stop) until the next one.
+    """Return all samples of an inertial sensor, and for each frame the range [first, stop) until the next frame.
 
-    Samples of a pause are NaN. Some packets are in memory at a time.
+    Samples of a pause are NaN. The samples are read in blocks.
     """
     clock = inertial_clock(stream)
     if clock is None:
@@ -285,9 +287,9 @@ def samples(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
     count = sum(len(block) for block in blocks_of_samples(stream))
     scale, shown = frames.recording.stored.si_scale(stream.name), np.flatnonzero(~frames.hidden)
     sensor = frames.recording.stored.sensor(stream.name)
-    assert sensor is not None, "only a headset's streams are asked for"
-    is_turning = scale is not None and sensor.is_gyroscope
-    unit = "rad/s" if is_turning else str(sensor.details(Profile()).get("unit", ""))
+    assert sensor is not None, "a stream of a headset"
+    is_scaled_gyroscope = scale is not None and sensor.is_gyroscope
+    unit = "rad/s" if is_scaled_gyroscope else str(sensor.details(Profile()).get("unit", ""))
 
     def measured() -> Iterator[npt.NDArray[np.float32]]:
         for taken_ns, block in _timed(frames, stream, clock):
@@ -310,7 +312,7 @@ def samples(frames: HeadsetFrames, short: str, stream: StoredStream) -> Arrays:
 def _timed(
     frames: HeadsetFrames, stream: StoredStream, clock: InertialClock
 ) -> Iterator[tuple[Int64, npt.NDArray[np.void]]]:
-    """Yield when the samples were taken, and the samples, block by block."""
+    """Yield (capture times, samples) by block."""
     done = 0
     for block in blocks_of_samples(stream):
         ticks = clock.repair.ticks(block["vinyl_ns"], first_sample=done)
@@ -319,11 +321,11 @@ def _timed(
 
 
 def beside_of(frames: HeadsetFrames, short: str, stream: StoredStream) -> FrameSamples:
-    """Return the samples beside frames. Raises NothingThere."""
+    """Return the samples matched to frames. Raises NothingThere."""
     try:
-        found = frames.beside(short, stream)
+        matched = frames.beside(short, stream)
     except KeyError:
         raise NothingThere("the frame index does not hold it") from None
-    if not len(found.frame):
+    if not len(matched.frame):
         raise NothingThere("no packet of it is near a frame")
-    return found
+    return matched

@@ -1,6 +1,6 @@
-"""The synchronized data of one recording: the headset's streams on the frames of its index, file by file.
+"""Write the synchronized data of one recording: the headset's streams on the frames of its index.
 
-Names are the published ones: `captain_cook_4d/hololens/sync/<kind>/<recording>_<stream>`, arrays as `.npz`.
+File names are the published names: `captain_cook_4d/hololens/sync/<kind>/<recording>_<stream>`, arrays as `.npz`.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from kitchensync.storage.recording import StoredStream
 FOLDER = "captain_cook_4d/hololens/sync"
 PREFIX = "hololens_sync"
 IMAGES = {"depth": "depth_mm", "ab": "brightness"}
-"""Folder of each kind of depth image, and what the decoded picture calls it."""
+"""Folder of each kind of depth image -> attribute of the decoded image."""
 Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class SyncFile:
-    """Where a kind of data goes: the key of its link, and its path in the data set."""
+    """The link key of a kind of data, and its path in the data set."""
 
     kind: str
     path: str
@@ -54,7 +54,7 @@ class SyncFile:
 
 @dataclass
 class Synced:
-    """What was written: link by kind, why others are absent, how many frames have none of a kind."""
+    """The written files: path by kind, absent kinds with the reason, and number of frames without data by kind."""
 
     links: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class SyncWriter:
     tell: Tell
 
     def write(self) -> Synced:
-        """Write what there is; files that were made of the same are left alone. Raises OutputRefused."""
+        """Write all streams; up-to-date files are skipped. Raises OutputRefused."""
         result = Synced()
         self._frame_table(result)
         for short, sensor in STREAMS.items():
@@ -103,16 +103,16 @@ class SyncWriter:
 
     @property
     def _made_of(self) -> str:
-        """Text that is another one as soon as the recording was synchronized anew."""
+        """Digest of the recording, its pauses and its synchronization."""
         recording = self.frames.recording
         digest = hashlib.sha256(f"{recording.stored.manifest['uuid']} {self.frames.pauses}".encode())
         for path in (recording.path / INDEX, *alignment_files(recording.path)):
             digest.update(path.read_bytes())
         return digest.hexdigest()
 
-    def _is_there(self, place: SyncFile, found: str) -> bool:
-        """Return whether a file was made of the same; to replace another needs `force`. Raises OutputRefused."""
-        if found == self._made_of:
+    def _is_there(self, place: SyncFile, digest: str) -> bool:
+        """Return whether a file is up to date. Raises OutputRefused if it must be replaced and `force` is not set."""
+        if digest == self._made_of:
             return True
         check_output(self.out / place.path, force=self.force)
         return False
@@ -134,7 +134,7 @@ class SyncWriter:
                 result.holes[place.kind] = holes
 
     def _frame_table(self, result: Synced) -> None:
-        """Write what every frame is: its time, and which picture of the camera's film stands beside it."""
+        """Write the table of frames: capture time, and matched frame of the camera's video."""
         place = self._place("metadata", "frames")
         if not self._is_there(place, made_of(self.out / place.path)):
             arrays = frames_of(self.frames, np.arange(len(self.frames)))
@@ -150,7 +150,7 @@ class SyncWriter:
 
     @property
     def _fps(self) -> Fraction:
-        """Frames a second: as the master was asked to send, else as it came."""
+        """Frame rate: as configured for the master stream, else as measured."""
         stream = self.frames.stream(self.frames.instants.master)
         if stream is not None and "hz" in stream.format:
             return Fraction(int(stream.format["hz"]), int(stream.format.get("divisor", 1)))
@@ -160,7 +160,7 @@ class SyncWriter:
         return Fraction(round(10**9 / float(np.median(steps)))) if len(steps) else Fraction(30)
 
     def _pictures(self, short: str, stream: StoredStream, result: Synced) -> None:
-        """Write the front camera's film: frame k of the synchronized data is its picture k."""
+        """Write the front camera's video; its frame k is frame k of the synchronized data."""
         height = stream.format.get("height", 360)
         place = SyncFile(f"{PREFIX}_{short}_video", f"{FOLDER}/{short}/{self.published_id}_{height}p.mp4")
         try:
@@ -180,7 +180,7 @@ class SyncWriter:
             result.holes[place.kind] = holes
 
     def _depth(self, short: str, stream: StoredStream, result: Synced) -> None:
-        """Write depth and brightness in one pass: an array a frame, `depth-000123` and `ab-000123`."""
+        """Write depth and brightness in one pass: an array per frame, `depth-000123` and `ab-000123`."""
         places = {name: self._place(name, f"{short}_{name}") for name in IMAGES}
         try:
             beside = beside_of(self.frames, short, stream)
@@ -198,30 +198,30 @@ class SyncWriter:
                 if not self._is_there(place, made_of(self.out / place.path)):
                     part = stack.enter_context(written(self.out / place.path, force=self.force))
                     files[name] = stack.enter_context(ArraysFile(part, self._made_of))
-            there = []
+            decoded = []
             for at, image in _rising(stream, beside.row) if files else ():
                 for name, file in files.items():
                     file.add(f"{name}-{beside.frame[at]:06d}", getattr(image, IMAGES[name]))
-                there.append(at)
+                decoded.append(at)
                 if at % 100 == 0:
                     self.tell(at, len(beside.frame))
             for file in files.values():
-                for name, values in frames_of(self.frames, beside.frame[there]).items():
+                for name, values in frames_of(self.frames, beside.frame[decoded]).items():
                     file.add(name, values)
-                file.add("sample_capture_ns", beside.taken_ns[there])
+                file.add("sample_capture_ns", beside.taken_ns[decoded])
         for place in places.values():
             self._written(place, result)
 
 
 def _rising(stream: StoredStream, rows: Int64) -> Iterator[tuple[int, DepthFrame]]:
-    """Yield (place in `rows`, depth picture) of those that decode; `rows` rise."""
+    """Yield (place in `rows`, depth image) of rows that decode; `rows` are in rising order."""
     images = unbroken_depth(stream, int(rows[0]), int(rows[-1]) + 1)
-    held = next(images, None)
+    image = next(images, None)
     for place, row in enumerate(rows.tolist()):
-        while held is not None and held.row < row:
-            held = next(images, None)
-        if held is not None and held.row == row:
-            yield place, held
+        while image is not None and image.row < row:
+            image = next(images, None)
+        if image is not None and image.row == row:
+            yield place, image
 
 
 def _kinds(short: str, sensor: HeadsetStream) -> list[str]:

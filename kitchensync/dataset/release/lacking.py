@@ -1,4 +1,4 @@
-"""What a recording of a data set lacks while its session ran: of which streams, when in the film, in which steps."""
+"""Gaps of the streams of a recording during its session: when in the video, and in which steps."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from kitchensync.storage.verify.thresholds import COVERAGE_WARN, HOLE_NAMED_S
 
 
 def lacking_of(own: OwnRecording, *, with_headset: bool) -> tuple[list[LackingRow], list[CoverageRow]]:
-    """Say of the camera, from its first picture on, and of the headset's streams what they lack by `verify`'s limits.
+    """Return the gaps by the limits of `verify`, and the coverage, of the camera and the headset's streams.
 
-    `holes_s` are seconds of the film, `entries` the numbers of the entries that lie there, if only in part, from 0;
-    `said` is both in words and counts entries from 1. What holds nothing that can be read is absent as a whole. The
-    second list has every stream, with the share of the session that it covers and all its holes.
+    `holes_s` are seconds of the video, `entries` the entries that overlap a gap, counted from 0; `said` is a sentence
+    that counts entries from 1. Streams without a readable packet are left out. The second list has all streams with
+    all their gaps. The camera counts from its first frame.
     """
     indexes = _indexes(own.recording.stored)
     try:
         notes = read_notes(own.recording.stored.readable)
-    except BadChunk as error:  # then the session ends with the last packet
+    except BadChunk as error:  # without notes the session ends with the last packet
         pass_on_trouble(error)
         notes = {}
     times = session_of(indexes, notes, own.manifest)
@@ -45,57 +45,65 @@ def lacking_of(own: OwnRecording, *, with_headset: bool) -> tuple[list[LackingRo
     def film_s(at_s: float) -> float:
         return own.frames.place(session.zero_host_ns + round(at_s * 1e9)).film_s
 
-    taken = {own.camera: known_ns}
+    capture_ns = {own.camera: known_ns}
     host = own.recording.clock.host_clock(own.recording.stored.main_headset)
     for name, index in indexes.items() if with_headset else ():
-        came_ns = index["host_ns"].astype(np.int64)  # counts where no exchange tells when a packet was taken
+        arrival_ns = index["host_ns"].astype(np.int64)  # used if the headset's clock was never compared
         ticks = index["device_ticks"].astype(np.int64)
-        taken[name] = came_ns if host is None else host.to_host_ns(ticks, near_host_ns=came_ns)
+        capture_ns[name] = arrival_ns if host is None else host.to_host_ns(ticks, near_host_ns=arrival_ns)
     pauses = [(session.seconds(first), session.seconds(last)) for first, last in own.pauses]
     lacking: list[LackingRow] = []
     covered: list[CoverageRow] = []
-    for name, taken_ns in taken.items():
-        asked = replace(session, start_host_ns=int(known_ns[0])) if name == own.camera else session
+    for name, taken_ns in capture_ns.items():
+        session_of_stream = (
+            replace(session, start_host_ns=int(known_ns[0])) if name == own.camera else session
+        )
         description = own.manifest["streams"].get(name, {"nominal_hz": float(own.frames.fps)})
         if not (nominal_hz := description.get("nominal_hz")):
-            continue  # nobody said how often its packets come
+            continue  # without a rate there are no gaps
         step_s = longest_step_s(float(nominal_hz), adaptive=is_adaptive(name, description))
-        at_s = (np.sort(taken_ns) - asked.zero_host_ns) / 1e9
-        seen = cover(PlacedPackets(at_s, at_s), asked, step_s, pauses)
-        all_s = [[film_s(a), film_s(b)] for a, b in seen.holes]
-        covered.append({"stream": name, "coverage": round(seen.share, 4), "holes_s": all_s, "step_s": step_s})
-        # Those that are named in what a recording is good for.
-        if holes := [h for h in seen.holes if seen.share < COVERAGE_WARN or h[1] - h[0] >= HOLE_NAMED_S]:
+        at_s = (np.sort(taken_ns) - session_of_stream.zero_host_ns) / 1e9
+        coverage = cover(PlacedPackets(at_s, at_s), session_of_stream, step_s, pauses)
+        all_s = [[film_s(a), film_s(b)] for a, b in coverage.holes]
+        covered.append(
+            {"stream": name, "coverage": round(coverage.share, 4), "holes_s": all_s, "step_s": step_s}
+        )
+        # The same gaps as in the list of suitable uses.
+        if holes := [
+            h for h in coverage.holes if coverage.share < COVERAGE_WARN or h[1] - h[0] >= HOLE_NAMED_S
+        ]:
             short = name.rpartition("/")[2]
             lacking.append(
                 {
                     "stream": name,
                     "holes_s": [[film_s(a), film_s(b)] for a, b in holes],
                     "entries": [number - 1 for number in touched(steps, holes)],
-                    "said": sentence(short, holes, asked, steps, told=lambda at_s: clock(film_s(at_s))),
+                    "said": sentence(
+                        short, holes, session_of_stream, steps, write=lambda at_s: clock(film_s(at_s))
+                    ),
                 }
             )
     return lacking, covered
 
 
 def _indexes(recording: Recording) -> dict[str, npt.NDArray[np.void]]:
-    """Return the packets of each stream of the main headset that has some and is not damaged."""
-    found = {}
+    """Return the packet index of each undamaged, non-empty stream of the main headset."""
+    indexes = {}
     for name in recording.streams:
         if name.rpartition("/")[0] == recording.main_headset:
             try:
-                found[name] = recording[name].index
+                indexes[name] = recording[name].index
             except BadChunk as error:
                 pass_on_trouble(error)
-    return {name: index for name, index in found.items() if len(index)}
+    return {name: index for name, index in indexes.items() if len(index)}
 
 
 def _steps(own: OwnRecording, session: SessionTimes) -> Iterator[StepTime]:
-    """Yield the entries that were done, by their number from 1: as touched, else by the pictures that were marked."""
-    for number, one in enumerate(entries_of(own.state, own.place, lambda _: 0, own.accepted), start=1):
-        span = one.taken_ns
-        if not span and one.entry.performed:
-            ends = [round(at_s * own.frames.fps) for at_s in (one.entry.start_s, one.entry.end_s)]
+    """Yield the performed entries, numbered from 1, with times from touches, else from marked frames."""
+    for number, notes in enumerate(entries_of(own.state, own.place, lambda _: 0, own.accepted), start=1):
+        span = notes.taken_ns
+        if not span and notes.entry.performed:
+            ends = [round(at_s * own.frames.fps) for at_s in (notes.entry.start_s, notes.entry.end_s)]
             first_ns, last_ns = (int(own.frames.capture_ns[min(end, len(own.frames) - 1)]) for end in ends)
             span = None if UNKNOWN in (first_ns, last_ns) else (first_ns, last_ns)
         if span:

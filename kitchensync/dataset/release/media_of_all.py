@@ -1,4 +1,4 @@
-"""The media of every recording of a data set: written here, in several processes, or by workers of a scheduler."""
+"""Write the media of all recordings of a data set: in this process, in several, or by workers of a scheduler."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ IN_THIS_PROCESS = Workforce(workers=1)
 
 
 class MediaNotWritten(StorageError):
-    """A film or synchronized data that a release could not write, with the reason."""
+    """A release could not write a video or synchronized data."""
 
 
 @dataclass(frozen=True)
 class MediaOrder:
-    """What is written of each recording, and where to."""
+    """The media to write of each recording, and the folder of the data set."""
 
     out: Path
     media: tuple[str, ...]
@@ -36,31 +36,31 @@ class MediaOrder:
 
 
 def write_media(ready: list[Ready], order: MediaOrder, crew: Workforce, tell: Tell) -> list[ReleasedMember]:
-    """Write the media of each recording; return what is said of them, in the same order.
+    """Write the media of each recording; return its members in the same order.
 
-    Raises MediaNotWritten where a file could not be written or a worker wrote it elsewhere, NoDask, NoWorkers.
+    Raises MediaNotWritten if a file could not be written or a worker wrote it elsewhere, NoDask, NoWorkers.
     """
-    by_path = {one.path.absolute(): one for one in ready}
-    ids = {path: one.member.published_id for path, one in by_path.items()}
-    work = Work(tell, sum(work_of(order.media, one.pictures) for one in ready))
+    by_path = {recording.path.absolute(): recording for recording in ready}
+    ids = {path: recording.member.published_id for path, recording in by_path.items()}
+    work = Work(tell, sum(work_of(order.media, recording.pictures) for recording in ready))
     is_here = crew.scheduler is None and count_of(len(ready), crew.workers) == 1
     do = partial(_write, order, ids, work if is_here else Work(_silent, 0))
     job = Job(do, _not_done, loads="kitchensync.dataset.release.media_of_all", writes=None)
-    said: dict[Path, ReleasedMember] = {}
+    members: dict[Path, ReleasedMember] = {}
     with closing(run_all(job, list(by_path), crew)) as results:
         for path, answer in results:
             if "error" in answer:
                 raise MediaNotWritten(answer["error"])
-            said[path] = cast(ReleasedMember, answer)
-            for place in said[path]["streams"].values():
-                if not (order.out / place).exists():  # a worker's folder of that name is another one
+            members[path] = cast(ReleasedMember, answer)
+            for place in members[path]["streams"].values():
+                if not (order.out / place).exists():  # the path is another folder on the worker
                     raise MediaNotWritten(
                         f"{order.out / place}: is not here; the workers must see the same folder at this path"
                     )
             if not is_here:
                 work.part = work_of(order.media, by_path[path].pictures)
                 work.finish(ids[path])
-    return [said[path] for path in by_path]
+    return [members[path] for path in by_path]
 
 
 def _write(order: MediaOrder, ids: dict[Path, str], work: Work, path: Path) -> dict[str, Any]:
@@ -86,5 +86,5 @@ def _not_done(path: Path, reason: str) -> dict[str, Any]:
     return {"recording": path.name, "error": reason}
 
 
-def _silent(_done: int, _whole: int, _words: str) -> None:
-    """Show nothing; workers get this function."""
+def _silent(_done: int, _whole: int, _text: str) -> None:
+    """Show nothing; a lambda could not be sent to workers."""

@@ -1,7 +1,8 @@
-"""Films and synchronized data of one recording in a data set: what `--media` may name, and what is absent and why.
+"""Write the videos and synchronized data of one recording into a data set, and report what is absent.
 
-A file has its name only when it is whole; one that was made of the same is left alone, so that a release goes on.
-The camera's own rotation stands beside its film, on the capture clock: a receiver proves the film's times by it.
+A file gets its name when it is complete, and an up-to-date file is not written again, so that an interrupted release
+continues. The camera's gyroscope samples are beside its video, on the capture clock: a receiver verifies the video's
+capture times with them.
 """
 
 from __future__ import annotations
@@ -42,34 +43,34 @@ if TYPE_CHECKING:
 
 
 def motion_of(own: OwnRecording) -> Arrays:
-    """Return the gyroscope of a camera's film, all aligned chapters one after another; NaN in a pause.
+    """Return the gyroscope samples of a camera's video, all aligned chapters concatenated; NaN in a pause.
 
-    `sample_motion_s` (n,) is the second of the clip, `sample_capture_ns` (n,), `xyz` (n, 3) rad/s in the camera's
-    axes, `gyroscope_bound_ns` (3,) how far `sync` says both gyroscopes may be apart at start, middle and end (95 %).
-    Raises NothingThere, UnreadableMedia.
+    `sample_motion_s` (n,) seconds of the clip, `sample_capture_ns` (n,), `xyz` (n, 3) rad/s in the camera's axes,
+    `gyroscope_bound_ns` (3,) bound by `sync` between both gyroscopes at start, middle and end (95 %). Raises
+    NothingThere, UnreadableMedia.
     """
-    media_s, taken_ns, values, bounds_ms = [], [], [], []
+    media_s, capture_ns, values, bounds_ms = [], [], [], []
     for _, start_s, clock in _aligned(own):
         host = own.recording.clock.host_clock(clock.headset)
         track = clock.gyroscope()
-        found_ns = film_host_ns(own.recording.stored, own.camera, clock, host, track.t_s) if host else None
-        if found_ns is None or host is None or clock.errors is None:
+        sample_ns = film_host_ns(own.recording.stored, own.camera, clock, host, track.t_s) if host else None
+        if sample_ns is None or host is None or clock.errors is None:
             continue
         xyz = track.xyz.astype(np.float32)
-        xyz[in_pauses(found_ns, host.bound_ns, own.pauses)] = np.nan
+        xyz[in_pauses(sample_ns, host.bound_ns, own.pauses)] = np.nan
         media_s.append(track.t_s + start_s)
-        taken_ns.append(found_ns)
+        capture_ns.append(sample_ns)
         values.append(xyz)
         bounds_ms.append([np.nan if bound is None else bound for bound in clock.errors.bound95_ms])
     if not values:
-        raise NothingThere(own.frames.why or "no headset was there whose gyroscope it could be compared with")
-    stated_ms = [one for one in bounds_ms if len(one) == BOUNDS and np.isfinite(one).all()]
+        raise NothingThere(own.frames.why or "there is no headset gyroscope to compare it with")
+    stated_ms = [bounds for bounds in bounds_ms if len(bounds) == BOUNDS and np.isfinite(bounds).all()]
     if not stated_ms:
         raise NothingThere("`sync` states no bound of the gyroscopes")
     worst_ms = np.max(np.array(stated_ms), axis=0)
     return {
         "sample_motion_s": np.concatenate(media_s),
-        "sample_capture_ns": np.concatenate(taken_ns),
+        "sample_capture_ns": np.concatenate(capture_ns),
         "xyz": np.concatenate(values),
         "gyroscope_bound_ns": np.rint(worst_ms * 1e6).astype(np.int64),
         "unit": np.array("rad/s"),
@@ -77,21 +78,21 @@ def motion_of(own: OwnRecording) -> Arrays:
 
 
 def motion_seconds(own: OwnRecording) -> npt.NDArray[np.float64]:
-    """Return where each picture of the film lies in the camera's own motion, (n,) seconds of the clip.
+    """Return the time of each video frame on the time base of the gyroscope samples, (n,) seconds of the clip.
 
-    NaN where its chapter is not aligned.
+    NaN if its chapter is not aligned.
     """
-    found = np.full(len(own.clip.frame_times_s), np.nan)
+    seconds = np.full(len(own.clip.frame_times_s), np.nan)
     for number, start_s, clock in _aligned(own):
         chapter: GoProMedia = own.clip.chapters[number]
         first = own.clip.first_frames[number]
-        here = slice(first, first + len(chapter.frame_times_s))
-        found[here] = chapter.frame_times_s + clock.picture_late_s + start_s
-    return found[own.clip.even_frames]
+        frames = slice(first, first + len(chapter.frame_times_s))
+        seconds[frames] = chapter.frame_times_s + clock.picture_late_s + start_s
+    return seconds[own.clip.even_frames]
 
 
 def _aligned(own: OwnRecording) -> Iterator[tuple[int, float, FilmClock]]:
-    """Yield the number, the start in the clip (seconds) and the clock of each aligned chapter of the film."""
+    """Yield the number, the start in the clip (seconds) and the clock of each aligned chapter of the video."""
     clocks = {
         clock.file: clock for clock in film_clocks(own.recording.path, own.recording.stored.readable)[0]
     }
@@ -101,51 +102,51 @@ def _aligned(own: OwnRecording) -> Iterator[tuple[int, float, FilmClock]]:
 
 
 SMALL = {"360p": 360, "720p": 720}
-"""Heights of the small films that may be asked for."""
+"""Small videos -> height, pixels."""
 ORIGINAL, HEADSET = "4k", "hololens"
 MEDIA = (ORIGINAL, "720p", "360p", HEADSET)
-"""What `--media` may name."""
+"""Values of `--media`."""
 Tell = Callable[[int, int, str], None]
 
 
 @dataclass
 class Work:
-    """How far the media of a whole release are, in pictures of films."""
+    """Progress of the media of a release, in video frames."""
 
     tell: Tell
     whole: int
     done: int = 0
-    "Of what is finished."
+    "Of finished files."
     part: int = 0
-    "Of what is being written."
+    "Of the current file."
     _shown: int = 0
 
-    def show(self, words: str, done: int, whole: int) -> None:
-        """Report how far the part is that is being written; it never goes back."""
+    def show(self, text: str, done: int, whole: int) -> None:
+        """Report the progress of the current file; the total never decreases."""
         self._shown = max(self._shown, self.done + self.part * done // max(whole, 1))
-        self.tell(self._shown, self.whole, words)
+        self.tell(self._shown, self.whole, text)
 
-    def finish(self, words: str) -> None:
-        """Say that the part is done."""
+    def finish(self, text: str) -> None:
+        """Report that the current file is finished."""
         self.done, self.part = self.done + self.part, 0
-        self.show(words, 0, 1)
+        self.show(text, 0, 1)
 
 
-def work_of(wanted: tuple[str, ...], pictures: int) -> int:
-    """Return how much there is to do for a film of so many pictures; copying is a tenth of it."""
-    return sum(pictures // 10 if name == ORIGINAL else pictures for name in wanted)
+def work_of(media: tuple[str, ...], frames: int) -> int:
+    """Return the work for a video of `frames` frames; copying counts a tenth of encoding."""
+    return sum(frames // 10 if name == ORIGINAL else frames for name in media)
 
 
 @dataclass
 class Media:
-    """What was written: path by kind of link; why others are absent; frames that have none of a kind."""
+    """The written media: path by kind, absent kinds, and number of frames without data by kind."""
 
     links: dict[str, str] = field(default_factory=dict)
     absent: list[AbsentKind] = field(default_factory=list)
     holes: dict[str, int] = field(default_factory=dict)
 
     def lacks(self, kind: str, why: str) -> None:
-        """Note what is absent."""
+        """Add an absent kind."""
         self.absent.append({"kind": kind, "why": why})
 
 
@@ -159,12 +160,12 @@ class MediaWriter:
     force: bool
     work: Work
 
-    def write(self, wanted: tuple[str, ...]) -> Media:
-        """Write what is wanted. What a recording does not hold is absent; raises OSError, OutputRefused."""
+    def write(self, requested: tuple[str, ...]) -> Media:
+        """Write the requested media that the recording has. Raises OSError, OutputRefused."""
         made = Media()
         for name in MEDIA:
             kind = PREFIX if name == HEADSET else f"gopro_{name}"
-            if name not in wanted:
+            if name not in requested:
                 made.lacks(kind, "not asked for")
                 continue
             self.work.part = work_of((name,), len(self.own.frames))
@@ -190,11 +191,11 @@ class MediaWriter:
         return made
 
     def _small(self, name: str, kind: str, made: Media) -> None:
-        """Write a film of constant rate, and when each of its pictures was taken."""
+        """Write a small video of constant rate, and the capture times of its frames."""
         clip, height = self.own.clip, SMALL[name]
         video = clip.chapters[0].video
         if video is None or (video.shown_size[1] < height and height > min(SMALL.values())):
-            made.lacks(kind, f"the camera filmed no {height} lines")
+            made.lacks(kind, f"the camera's video has fewer than {height} lines")
             return
         path = f"{GOPRO.format(name, self.published_id, name)}.mp4"
         source = self._made_of("film")
@@ -208,10 +209,10 @@ class MediaWriter:
         self._times(f"{GOPRO.format(name, self.published_id, name)}_frames.npz", f"{kind}_frames_npz", made)
 
     def _times(self, path: str, kind: str, made: Media) -> None:
-        """Write the manifest of a small film: picture k was taken at `capture_ns[k]`, shown at k / fps."""
+        """Write the table of a small video: frame k was captured at `capture_ns[k]` and is shown at k / fps."""
         frames, source = self.own.frames, self._made_of("times")
         if not frames.is_placed:
-            made.lacks(kind, frames.why or "nothing tells when its pictures were taken")
+            made.lacks(kind, frames.why or "its frames have no capture times")
             return
         if self._is_missing(path, made_of(self.out / path), source):
             arrays: Arrays = {
@@ -226,7 +227,7 @@ class MediaWriter:
         made.links[kind] = path
 
     def _motion(self, made: Media) -> None:
-        """Write the camera's own gyroscope on the capture clock."""
+        """Write the camera's gyroscope samples on the capture clock."""
         path, source, kind = MOTION.format(self.published_id), self._made_of("motion"), "gopro_gyroscope_npz"
         try:
             if self._is_missing(path, made_of(self.out / path), source):
@@ -239,8 +240,8 @@ class MediaWriter:
             made.lacks(kind, words_of(error))
 
     def _calibration(self, made: Media) -> None:
-        """Write the constants of the headset's sensors, and what its clock is in UTC."""
-        told, constants = calibration_of(self.own)
+        """Write the calibration of the headset's sensors, and the relation of its clock to UTC."""
+        description, constants = calibration_of(self.own)
         stem = f"{calibration_files.FOLDER}/{self.published_id}"
         for short, arrays in constants.items():
             path, digest = f"{stem}_{short}.npz", hashlib.sha256()
@@ -249,28 +250,29 @@ class MediaWriter:
             if self._is_missing(path, made_of(self.out / path), digest.hexdigest()):
                 save_arrays(self.out / path, digest.hexdigest(), arrays, force=self.force)
             made.links[f"calibration_{short}_npz"] = path
-        write_into(self.out, {f"{stem}.json": (json.dumps(told, indent=1) + "\n").encode()}, force=self.force)
+        content = (json.dumps(description, indent=1) + "\n").encode()
+        write_into(self.out, {f"{stem}.json": content}, force=self.force)
         made.links["calibration_json"] = f"{stem}.json"
 
     def _original(self, kind: str, made: Media) -> None:
-        """Write the camera's film, each sample byte for byte, chapters joined, without place and serial number."""
+        """Write the camera's video, samples unchanged, chapters joined, without location and serial number."""
         clip = self.own.clip
         if self.own.pauses:
-            made.lacks(kind, "it shows what was filmed during a pause; the small films do not")
+            made.lacks(kind, "it contains frames of a privacy pause; in the small videos they are black")
             return
-        promised = promised_hashes(self.own.recording.stored.readable, self.own.manifest)
+        hashes = promised_hashes(self.own.recording.stored.readable, self.own.manifest)
         for chapter in clip.chapters:
-            stated = promised.get(f"{self.own.camera}/{chapter.path.name}")
-            if stated is not None and file_sha256(chapter.path) != stated:
+            expected = hashes.get(f"{self.own.camera}/{chapter.path.name}")
+            if expected is not None and file_sha256(chapter.path) != expected:
                 made.lacks(kind, f"{chapter.path.name} is not what was recorded; take it from a copy")
                 return
         path = f"{GOPRO.format('4k', self.published_id, '4K')}.mp4"
         place = self.out / path
-        if not place.exists() or _picture_sizes([place]) != _picture_sizes([c.path for c in clip.chapters]):
+        paths = [chapter.path for chapter in clip.chapters]
+        if not place.exists() or _frame_sizes([place]) != _frame_sizes(paths):
             check_output(place, force=self.force)
             with written(place, force=self.force, ending=".mp4") as part:
                 show = partial(self.work.show, f"{self.published_id} 4k")
-                paths = [chapter.path for chapter in clip.chapters]
                 join(paths, part, strip_location=True, replace=True, progress=show)
         made.links[kind] = path
 
@@ -288,22 +290,22 @@ class MediaWriter:
         try:
             film = Film(self.own.camera, self.own.clip, self.own.frames) if self.own.camera else None
             frames = HeadsetFrames(recording, headset, host, self.own.pauses, film)
-            is_of_it = recording.stored.instants.device == headset and len(frames) > 0
+            is_on_clock = recording.stored.instants.device == headset and len(frames) > 0
         except NotIndexed as error:
             made.lacks(PREFIX, words_of(error))
             return
-        if not is_of_it:
+        if not is_on_clock:
             made.lacks(PREFIX, "its frame index is not on the headset's clock; run `kitchensync sync` again")
             return
         show = partial(self.work.show, f"{self.published_id} hololens")
-        found = SyncWriter(frames, self.published_id, self.out, self.force, show).write()
-        made.links |= found.links
-        made.holes |= found.holes
-        for kind, why in found.absent.items():
+        synced = SyncWriter(frames, self.published_id, self.out, self.force, show).write()
+        made.links |= synced.links
+        made.holes |= synced.holes
+        for kind, why in synced.absent.items():
             made.lacks(kind, why)
 
     def _made_of(self, what: str) -> str:
-        """Text that is another one when the film, or its place in time, is."""
+        """Return a digest of the video, or of its capture times."""
         digest = hashlib.sha256(f"{self.own.manifest['uuid']} {what} {self.own.pauses}".encode())
         if what in ("times", "motion"):
             digest.update(self.own.frames.capture_ns.tobytes() + self.own.frames.bound_ns.tobytes())
@@ -312,16 +314,16 @@ class MediaWriter:
             digest.update(self.own.clip.shown_as)
         return digest.hexdigest()
 
-    def _is_missing(self, path: str, found: str, wanted: str) -> bool:
-        """Return whether a file is to be written; another one in its place needs `force`. Raises OutputRefused."""
-        if found == wanted:
+    def _is_missing(self, path: str, digest: str, expected: str) -> bool:
+        """Return whether a file must be written. Raises OutputRefused if it would replace a file without `force`."""
+        if digest == expected:
             return False
         check_output(self.out / path, force=self.force)
         return True
 
 
-def _picture_sizes(paths: list[Path]) -> list[int]:
-    """Return the bytes of every encoded picture: no two films have the same."""
+def _frame_sizes(paths: list[Path]) -> list[int]:
+    """Return the size of every encoded frame, which identifies a video."""
     sizes: list[int] = []
     for path in paths:
         with open_media(path).container() as film:

@@ -1,1 +1,1 @@
-"""What a data set is made of: a lab's own recordings, or a folder in the published form."""
+"""Sources of a data set: a lab's own recordings, or a folder in the published form."""

@@ -1,4 +1,4 @@
-"""Whether every recording of a data set may leave, asked again at the time it does."""
+"""Check the consent of every recording of a data set again when the data set leaves."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from kitchensync.dataset.source.given_data import GivenData
 from kitchensync.dataset.source.numbering import Numbering
+from kitchensync.dataset.source.source_data import SourceData
 from kitchensync.storage.consent import Purpose, note_override, require_consent
 from kitchensync.storage.errors import NotPermitted, StorageError
 from kitchensync.storage.manifest import read_manifest
@@ -21,53 +21,58 @@ KEPT = "without-consent.json"
 
 
 class NotAgreed(RecipeError):
-    """Recordings of a data set that may not leave."""
+    """Recordings of a data set may not leave."""
 
 
-def ask_for_all(ids: Iterable[str], numbering: Numbering, data: Path) -> tuple[dict[str, Path], list[str]]:
-    """Return the recordings by uuid, and published ids and why they lack consent, a line each.
+def check_release_consent(
+    ids: Iterable[str], numbering: Numbering, data: Path
+) -> tuple[dict[str, Path], list[str]]:
+    """Return the recordings by uuid, and a line for each published id without consent.
 
-    No reason overrides what is raised: Withdrawn, and NotAgreed for a recording that is not below `data`.
+    Raises Withdrawn, and NotAgreed for a recording that is not below `data`; --without-consent overrides neither.
     """
     paths = {}
     for path in recordings_in(data):
-        with suppress(StorageError):  # who is looked for and not found is named
+        with suppress(StorageError):  # NotAgreed below names it if the data set needs it
             paths[str(read_manifest(path).get("uuid"))] = path
     uuids = {published: uuid for uuid, published in numbering.recordings.items()}
-    found, lacking = dict[str, Path](), list[str]()
-    for one in ids:
-        if uuids.get(one, "") not in paths:
-            why = f"its recording is not below {data}, nobody can ask for consent; give --data"
-            raise NotAgreed(f"{one}: {why}")
-        path = found[uuids[one]] = paths[uuids[one]]
+    recordings, lacking = dict[str, Path](), list[str]()
+    for published in ids:
+        uuid = uuids.get(published, "")
+        if uuid not in paths:
+            raise NotAgreed(
+                f"{published}: its recording is not below {data}, so its consent cannot be checked; give --data"
+            )
+        recordings[uuid] = paths[uuid]
         try:
-            require_consent(path, Purpose.RELEASE_RAW)
+            require_consent(paths[uuid], Purpose.RELEASE_RAW)
         except NotPermitted as error:
-            lacking.append(f"{one}: {error}")
-    return found, lacking
+            lacking.append(f"{published}: {error}")
+    return recordings, lacking
 
 
-def may_be_processed(found: GivenData) -> tuple[frozenset[str], list[str]]:
-    """Return the recordings of which texts may be sent to services of others, and a line for each other one.
+def allowed_for_processing(data_set: SourceData) -> tuple[frozenset[str], list[str]]:
+    """Return the recordings whose texts may be sent to third parties, and a line for each other recording.
 
-    A data set in the published form is public already. Raises Withdrawn.
+    A data set in the published form is already public. Raises Withdrawn.
     """
-    ids = frozenset(one.recording_id for one in found.data.annotations.recordings)
-    if found.folder is not None:
+    ids = frozenset(recording.recording_id for recording in data_set.data.annotations.recordings)
+    if data_set.folder is not None:
         return ids, []
+    reason = data_set.without_consent
     lacking = {}
-    for one, ready in found.own.items():
+    for recording_id, ready in data_set.own.items():
         try:
-            require_consent(ready.path, Purpose.THIRD_PARTY_PROCESSING, without_consent=found.without_consent)
-            note_override(ready.path, Purpose.THIRD_PARTY_PROCESSING, found.without_consent)
+            require_consent(ready.path, Purpose.THIRD_PARTY_PROCESSING, without_consent=reason)
+            note_override(ready.path, Purpose.THIRD_PARTY_PROCESSING, reason)
         except NotPermitted as error:
-            lacking[one] = f"not sent: {error}"
+            lacking[recording_id] = f"not sent: {error}"
     return ids - lacking.keys(), list(lacking.values())
 
 
-def keep_reason(journal: Path, reason: str, lacking: list[str]) -> None:
-    """Keep why recordings left without consent, beside what was sent."""
+def note_reason(journal: Path, reason: str, lacking: list[str]) -> None:
+    """Record in the push journal why recordings left without consent."""
     path = journal / KEPT
-    said = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
-    said.append({"utc_ns": time.time_ns(), "reason": reason, "recordings": lacking})
-    write_output(path, (json.dumps(said, indent=1) + "\n").encode(), force=True)
+    reasons = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    reasons.append({"utc_ns": time.time_ns(), "reason": reason, "recordings": lacking})
+    write_output(path, (json.dumps(reasons, indent=1) + "\n").encode(), force=True)

@@ -1,7 +1,7 @@
-"""Published annotations as the desk corrected them: entries that nobody touched stay exactly as they came.
+"""Apply the corrections made at the desk to published annotations; other entries stay exactly as they were.
 
-A published recording stands in the log as what a tablet would have logged, on the film's own time; whatever was
-noted later is a correction. An error is the same as long as all its fields are; a changed one is written anew.
+The log holds a published recording as a tablet would have logged it, in seconds of the video; later operations are
+corrections. An error with the same fields is unchanged; a changed error is written again.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entr
 Errors = Mapping[str, ErrorState]
 
 VIDEO = "video"
-"""The basis of the operations that a published folder was taken in as."""
+"""The `basis` of operations that were imported from a published folder."""
 
 
 def corrected(
     recording: AnnotatedRecording, ops: list[Op], error_ids: Callable[[int, int], str]
 ) -> AnnotatedRecording:
-    """Return a recording with its corrections; the very same one where there are none.
+    """Return a recording with its corrections; without corrections, the same object.
 
-    `error_ids` gives the id in the log of an error as it came, by node (entries from 1) and place (from 0).
+    `error_ids` maps node (entries counted from 1) and place (from 0) of an imported error to its id in the log.
     """
-    taken_in = [op for op in ops if op["basis"] == VIDEO]
-    if len(taken_in) == len(ops):
+    imported = [op for op in ops if op["basis"] == VIDEO]
+    if len(imported) == len(ops):
         return recording
-    before, now = reduce_log(taken_in), reduce_log(ops)
+    before, now = reduce_log(imported), reduce_log(ops)
     entries = tuple(
         _entry(entry, node, before, now, error_ids) for node, entry in enumerate(recording.entries, start=1)
     )
@@ -38,24 +38,24 @@ def corrected(
 
 
 def _entry(entry: Entry, node: int, before: State, now: State, error_ids: Callable[[int, int], str]) -> Entry:
-    known = {error_ids(node, place): error for place, error in enumerate(entry.errors)}
-    ours = {key: error for key, error in now["errors"].items() if error["node"] == node}
-    changed = {key: error for key, error in ours.items() if error != before["errors"].get(key)}
-    errors = tuple(_errors(known, ours, changed))
-    said = (done_instead(error, now["recording"]) for error in changed.values() if counts(error))
-    texts = [text for text in said if text is not None]
-    made = replace(entry, errors=errors, modified=texts[-1] if texts else entry.modified)
+    imported = {error_ids(node, place): error for place, error in enumerate(entry.errors)}
+    current = {key: error for key, error in now["errors"].items() if error["node"] == node}
+    changed = {key: error for key, error in current.items() if error != before["errors"].get(key)}
+    errors = tuple(_errors(imported, current, changed))
+    texts = [done_instead(error, now["recording"]) for error in changed.values() if counts(error)]
+    texts = [text for text in texts if text is not None]
+    result = replace(entry, errors=errors, modified=texts[-1] if texts else entry.modified)
     step = now["steps"].get(str(node))
     if entry.performed and (step is None or step["state"] == "skipped" or not step["runs"]):
-        made = replace(made, start_s=NOT_DONE_S, end_s=NOT_DONE_S)
-    return made
+        result = replace(result, start_s=NOT_DONE_S, end_s=NOT_DONE_S)
+    return result
 
 
-def _errors(known: Mapping[str, TaggedError], ours: Errors, changed: Errors) -> Iterator[TaggedError]:
-    """Give the errors of an entry: those that came with it first, in their order, then those that were added."""
-    for key, error in known.items():
+def _errors(imported: Mapping[str, TaggedError], current: Errors, changed: Errors) -> Iterator[TaggedError]:
+    """Yield the errors of an entry: imported errors first, in their order, then added errors."""
+    for key, error in imported.items():
         if key in changed:
             yield from tagged([changed[key]] if counts(changed[key]) else [])
-        elif key in ours:
+        elif key in current:
             yield error
-    yield from tagged([error for key, error in changed.items() if key not in known and counts(error)])
+    yield from tagged([error for key, error in changed.items() if key not in imported and counts(error)])

@@ -1,4 +1,4 @@
-"""A data set in the published form, from own recordings: every text file of it, with what is absent and why."""
+"""Build every text file of a data set in the published form from a lab's own recordings."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kitchensync.task_graphs.model import END, START, Graph, Step
 BESIDE = "kitchensync.jsonl"
 ERROR_ROWS = "errors.jsonl"
 FINE_GRAINED = "annotation_json/fine_grained.json"
-"""Narrations: the published form has no place for them."""
+"""Narrations; the published form has no file for them."""
 LINKS = "metadata/download_links.json"
 GOPRO = "captain_cook_4d/gopro/resolution_{}/{}_{}"
-"""Films of a height, of a recording, its height behind its name; without ending."""
+"""Path of a video without its suffix: height, recording id, height."""
 MOTION = "captain_cook_4d/gopro/motion/{}_gyroscope.npz"
-"""The camera's own rotation of a recording."""
+"""Path of the camera's gyroscope samples: recording id."""
 VIDEO_COLUMNS: tuple[str, ...] = (
     "recording_id",
     "environment_id",
@@ -44,17 +44,17 @@ class SpokenNarration(FineNarration):
 
 
 class AbsentKind(TypedDict):
-    """A kind of file that a recording lacks in a data set, and why."""
+    """A kind of file that a recording does not have in a data set, and the reason."""
 
     kind: str
     why: str
 
 
 class ReleasedMember(TypedDict):
-    """What of a recording is in a data set: path by kind of file, and what is absent.
+    """The files of a recording in a data set: path by kind, and the kinds that are absent.
 
-    Of own recordings `holes` are frames that have none of a kind; those of the frames themselves were never taken
-    while the film ran.
+    `holes` counts, per kind, the frames without data of that kind; for the frame table, frames that were never
+    captured while the video ran. Only own recordings have it.
     """
 
     recording: str
@@ -68,7 +68,7 @@ class ReleasedMember(TypedDict):
 
 
 class LackingRow(TypedDict):
-    """What a stream lacks: spans in seconds of the film, the entries that they touch from 0, both in words."""
+    """Gaps of a stream: spans in seconds of the video, entries they overlap (from 0), and `said`, a sentence."""
 
     stream: str
     holes_s: list[list[float]]
@@ -77,7 +77,7 @@ class LackingRow(TypedDict):
 
 
 class CoverageRow(TypedDict):
-    """How much of the session a stream covers, all its holes, and how far apart its packets may be, seconds."""
+    """Coverage of a session by a stream: share, all gaps, and the largest packet interval, seconds."""
 
     stream: str
     coverage: float
@@ -87,7 +87,7 @@ class CoverageRow(TypedDict):
 
 @dataclass(frozen=True)
 class Cooked:
-    """One recording as it goes into a data set. `facts` are what the published form has no place for."""
+    """A recording as it goes into a data set; `facts` are fields that the published form cannot hold."""
 
     uuid: str
     recipe: str
@@ -97,13 +97,12 @@ class Cooked:
     errors_planned: bool
     steps: Mapping[str, FrozenStep]
     edges: list[list[int]]
-    told: list[EntryNotes]
+    entries: list[EntryNotes]
     film_s: float
     facts: dict[str, Any] = field(default_factory=dict)
     narrated: list[SpokenNarration] = field(default_factory=list)
-    "What people said about the film, with the number of each speaker."
     errors: list[ErrorRow] = field(default_factory=list)
-    "Times in seconds of the film."
+    "Times in seconds of the video."
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class Member:
 
 
 def numbered(cooked: Cooked, numbering: Numbering) -> Member:
-    """Give a recording its published id, its recipe, person and kitchen their numbers."""
+    """Assign a recording its published id, and numbers to its recipe, person and kitchen."""
     activity = number_of(numbering.activities, cooked.recipe)
     published_id = numbering.recording(cooked.uuid, activity, errors_planned=cooked.errors_planned)
     annotated = AnnotatedRecording(
@@ -125,7 +124,7 @@ def numbered(cooked: Cooked, numbering: Numbering) -> Member:
         cooked.title,
         number_of(numbering.persons, cooked.person),
         number_of(numbering.environments, cooked.kitchen),
-        tuple(told.entry for told in cooked.told),
+        tuple(notes.entry for notes in cooked.entries),
     )
     return Member(published_id, cooked, annotated)
 
@@ -135,12 +134,12 @@ def text_files(
 ) -> dict[str, str]:
     """Return relative path -> text of all annotations, graphs and tables of a data set.
 
-    `stated` are lines of what people say of recipes and participants.
+    `stated` are lines about recipes and participants, as people described them.
     """
     ordered = sorted(members, key=lambda member: tuple(map(int, member.published_id.split("_"))))
     annotations = annotations_of(ordered, numbering)
     graphs = {f"task_graphs/{m.annotated.graph_stem}.json": graph_of(m.cooked) for m in ordered}
-    lines = chain(chain.from_iterable(map(_beside, ordered)), stated)
+    lines = chain(chain.from_iterable(map(_fact_lines, ordered)), stated)
     beside = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     narrated = {m.published_id: m.cooked.narrated for m in ordered if m.cooked.narrated}
     spoken = {FINE_GRAINED: json.dumps(narrated, indent=4, ensure_ascii=False)} if narrated else {}
@@ -156,8 +155,8 @@ def annotations_of(members: Sequence[Member], numbering: Numbering) -> Annotatio
     """Return the annotations of recordings in this order."""
     videos = [VIDEO_COLUMNS]
     for member in sorted(members, key=lambda m: m.published_id):
-        one, film_s = member.annotated, member.cooked.film_s
-        ids = (one.recording_id, str(one.environment), str(one.person_id))
+        annotated, film_s = member.annotated, member.cooked.film_s
+        ids = (annotated.recording_id, str(annotated.environment), str(annotated.person_id))
         videos.append((*ids, f"{film_s / 60:.2f}", f"{film_s:.2f}"))
     return Annotations(
         tuple(member.annotated for member in members),
@@ -168,7 +167,7 @@ def annotations_of(members: Sequence[Member], numbering: Numbering) -> Annotatio
 
 
 def graph_of(cooked: Cooked) -> str:
-    """Return the graph of the recipe as it was cooked, in the published form."""
+    """Return the recipe graph that was cooked, in the published form."""
     steps = {int(node): step["label"] for node, step in cooked.steps.items()}
     ends = {node for edge in cooked.edges for node in edge} - steps.keys()
     labels = steps | {node: START if node == 0 else END for node in ends}
@@ -176,10 +175,10 @@ def graph_of(cooked: Cooked) -> str:
     return format_captaincook4d(Graph(cooked.recipe, nodes, tuple((u, v) for u, v in cooked.edges)))
 
 
-def _beside(member: Member) -> Iterator[dict[str, Any]]:
+def _fact_lines(member: Member) -> Iterator[dict[str, Any]]:
     yield {"recording_id": member.published_id, "kind": "recording", **member.cooked.facts}
     details = {row["error_id"]: details_of(row) for row in member.cooked.errors}
-    for place, told in enumerate(member.cooked.told):
-        entry = {"recording_id": member.published_id, "kind": "entry", "entry": place, "node": told.node}
-        errors = [error | details.get(error["error_id"], {}) for error in told.beside.get("errors", ())]
-        yield {**entry, **told.beside} | ({"errors": errors} if errors else {})
+    for place, notes in enumerate(member.cooked.entries):
+        entry = {"recording_id": member.published_id, "kind": "entry", "entry": place, "node": notes.node}
+        errors = [error | details.get(error["error_id"], {}) for error in notes.beside.get("errors", ())]
+        yield {**entry, **notes.beside} | ({"errors": errors} if errors else {})

@@ -1,4 +1,4 @@
-"""A data set on the disk, as splits and statistics read it: annotations, lengths of films, lines beside them."""
+"""Read a data set folder: annotations, video lengths, and the lines of kitchensync.jsonl."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, re
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set; `lengths_s` by recording id, `facts` of recordings only where a lab's own release says them."""
+    """A data set; `lengths_s` and `facts` by recording id, `facts` only in a lab's own release."""
 
     annotations: Annotations
     lengths_s: dict[str, float]
     is_own: bool = False
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     stated: list[dict[str, Any]] = field(default_factory=list)
-    "What people say of recipes and participants, for the statistics."
+    "Lines about recipes and participants, for the statistics."
 
 
 def is_published(folder: Path) -> bool:
@@ -36,7 +36,7 @@ def is_published(folder: Path) -> bool:
 
 
 def read_data_set(folder: Path) -> DataSet:
-    """Read a folder in the published form. Raises BadGraph, which names the file and the place."""
+    """Read a folder in the published form. Raises BadGraph."""
     annotations = read_annotations(folder)
     refuse_contradictions(annotations, folder.name)
     beside = folder / BESIDE
@@ -53,15 +53,16 @@ def read_data_set(folder: Path) -> DataSet:
 
 
 def lacking_in(facts: Mapping[str, dict[str, Any]]) -> dict[str, list[str]]:
-    """Return, of recordings that lack something for an entry, what not to use for which."""
-    said = {
-        name: [one["said"] for one in of.get("lacking", []) if one["entries"]] for name, of in facts.items()
+    """Return, for each recording with gaps during an entry, a line for each stream with gaps."""
+    lines = {
+        name: [row["said"] for row in line.get("lacking", []) if row["entries"]]
+        for name, line in facts.items()
     }
-    return {name: lines for name, lines in said.items() if lines}
+    return {name: listed for name, listed in lines.items() if listed}
 
 
 def refuse_links(folder: Path) -> None:
-    """Refuse a folder with links, pipes or devices in it: what they lead to would be taken over. Raises BadGraph."""
+    """Refuse a folder with links, pipes or devices in it: their targets would be copied. Raises BadGraph."""
     for path in folder.rglob("*"):
         if path.is_symlink() or not path.is_dir():
             try:
@@ -72,24 +73,24 @@ def refuse_links(folder: Path) -> None:
 
 
 def refuse_contradictions(annotations: Annotations, name: str) -> None:
-    """Refuse a folder of which two files say different things of one recording. Raises BadGraph."""
+    """Refuse annotations whose files contradict each other. Raises BadGraph."""
     if contrary := annotations.contradictions:
         raise BadGraph(name, contrary[0], "two files disagree on its steps; take both from one release")
 
 
 def _lengths(annotations: Annotations) -> dict[str, float]:
-    """Return the length of each film in seconds, from the last column of the table."""
-    found = {}
+    """Return the length of each video in seconds, from the last column of the table."""
+    lengths = {}
     for number, row in enumerate(annotations.videos[1:], start=2):
         try:
             int(row[1]), int(row[2])
-            found[row[0]] = float(row[4])
-            if not math.isfinite(found[row[0]]):
+            lengths[row[0]] = float(row[4])
+            if not math.isfinite(lengths[row[0]]):
                 raise ValueError("no number")
         except (ValueError, IndexError) as error:
             why = "no kitchen, person and length in seconds in columns 2, 3 and 5"
             raise BadGraph(VIDEOS, f"line {number}", why) from error
-    return found
+    return lengths
 
 
 class _Facts(BaseModel):
@@ -97,14 +98,14 @@ class _Facts(BaseModel):
 
 
 class LackingFact(_Facts):
-    """What a stream lacks, in words, and which entries that touches."""
+    """Gaps of a stream as a sentence, and the entries they overlap."""
 
     said: str
     entries: list[int]
 
 
 class AlignedFilm(_Facts):
-    """How far a film may be from its times; None where that is not known."""
+    """Alignment errors of a video file, milliseconds; None if not known."""
 
     said: str = ""
     gyroscopes_within_ms: FiniteFloat | None
@@ -112,7 +113,7 @@ class AlignedFilm(_Facts):
 
 
 class FactLine(_Facts):
-    """A line of a recording, an entry, a recipe or the participants; other keys are free."""
+    """A line about a recording, an entry, a recipe or the participants; other keys are allowed."""
 
     kind: str
     recording_id: str = ""
@@ -130,9 +131,9 @@ class FactLine(_Facts):
 
 
 def parse_fact(line: str) -> dict[str, Any]:
-    """Parse a line. Raises ValueError where it is none that `release` writes."""
-    said = parse_object(line)
+    """Parse a line of kitchensync.jsonl. Raises ValueError if `release` would not write it."""
+    fact = parse_object(line)
     FactLine.model_validate_json(line)
-    if said["kind"] in ("recording", "entry") and "recording_id" not in said:
+    if fact["kind"] in ("recording", "entry") and "recording_id" not in fact:
         raise ValueError("names no recording")
-    return said
+    return fact

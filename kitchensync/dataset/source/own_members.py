@@ -1,4 +1,4 @@
-"""A lab's own recordings as members of a data set: which may be, and what each holds."""
+"""Read a lab's own recordings as members of a data set."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kitchensync.storage.errors import StorageError, pass_on_trouble, words_of
 
 
 class LeftOut(TypedDict):
-    """A recording that may or can not be released, and why."""
+    """A recording that is not released, and the reason."""
 
     recording: str
     why: str
@@ -27,9 +27,9 @@ class LeftOut(TypedDict):
 
 @dataclass(frozen=True)
 class Ready:
-    """A recording that may be released, with its published id; its film has `pictures`, `fps` a second.
+    """A recording that may be released, with its published id; its video has `pictures` frames, `fps` a second.
 
-    `not_agreed` is what its consent lacks, where it is used all the same.
+    `not_agreed` is why it lacks consent, if it is used without.
     """
 
     path: Path
@@ -43,12 +43,12 @@ class Ready:
 def read_member(
     path: Path, numbering: Numbering, left_out: list[LeftOut], *, without_consent: str = ""
 ) -> Ready | None:
-    """Read what was cooked in a recording; None, and why, where it may or can not be released."""
+    """Read a recording for release; if it cannot be released, append the reason to `left_out` and return None."""
     try:
         with OwnRecording.open(path, without_consent=without_consent) as own:
             own.check_filmed()
             own.check_placed()
-            member = numbered(cooked_of(own, numbering), numbering)
+            member = numbered(read_cooked(own, numbering), numbering)
             is_virtual = bool(own.manifest.get("virtual"))
             not_agreed = why_not(own.manifest, Purpose.RELEASE_RAW)
             return Ready(path, member, len(own.frames), own.frames.fps, is_virtual, not_agreed)
@@ -58,22 +58,22 @@ def read_member(
         return None
 
 
-def none_may(left_out: list[LeftOut]) -> NotReleasable:
-    """Make the refusal of recordings of which none may be released."""
-    return NotReleasable("; ".join(f"{one['recording']}: {one['why']}" for one in left_out))
+def nothing_releasable(left_out: list[LeftOut]) -> NotReleasable:
+    """Return the error for recordings that may all not be released."""
+    return NotReleasable("; ".join(f"{row['recording']}: {row['why']}" for row in left_out))
 
 
-def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
-    """Return what was cooked in a recording, as it goes into a data set."""
+def read_cooked(own: OwnRecording, numbering: Numbering) -> Cooked:
+    """Read the annotations, errors and narrations of a recording."""
     frozen, manifest = own.state["recording"], own.manifest
-    told = entries_of(own.state, own.place, numbering.step, own.accepted)
-    spans = [(one.node, one.entry.start_s, one.entry.end_s) for one in told if one.entry.start_s >= 0]
+    entries = entries_of(own.state, own.place, numbering.step, own.accepted)
+    spans = [(n.node, n.entry.start_s, n.entry.end_s) for n in entries if n.entry.start_s >= 0]
     steps = {int(node): step["text"] for node, step in frozen["steps"].items()}
-    said = released_narrations(own.recording.path, len(own.frames), own.frames.fps, spans, steps)
-    narrated: list[SpokenNarration] = [  # speakers get numbers as participants do
-        {**one, "speaker": number_of(numbering.persons, author)}
-        for author, rows in said.items()
-        for one in rows
+    by_author = released_narrations(own.recording.path, len(own.frames), own.frames.fps, spans, steps)
+    narrated: list[SpokenNarration] = [  # speakers and participants share one numbering
+        {**row, "speaker": number_of(numbering.persons, author)}
+        for author, rows in by_author.items()
+        for row in rows
     ]
     return Cooked(
         uuid=cast(str, manifest["uuid"]),
@@ -84,7 +84,7 @@ def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
         errors_planned=own.errors_planned,
         steps=frozen["steps"],
         edges=frozen["edges"],
-        told=told,
+        entries=entries,
         film_s=own.film_s,
         errors=error_rows(own.recording.path.name, own.state, own.operations, own.place, own.marked_place),
         facts={
@@ -93,5 +93,5 @@ def cooked_of(own: OwnRecording, numbering: Numbering) -> Cooked:
             "alignment": own.alignment,
             "hidden_s": [[own.frames.place(at).film_s for at in pause] for pause in own.pauses],
         },
-        narrated=sorted(narrated, key=lambda one: (one["start"], one["end"])),
+        narrated=sorted(narrated, key=lambda row: (row["start"], row["end"])),
     )

@@ -1,4 +1,4 @@
-"""A lab's own recording, read from its folder: what was cooked, by whom, and where that is in the camera's film."""
+"""A lab's own recording, opened for release, annotation or review: log, video and accepted steps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class AlignmentRow(TypedDict):
-    """How well a file of the film was aligned, in numbers (milliseconds) and in words."""
+    """Alignment of a video file: error bounds in milliseconds, and `said`, the bounds as a sentence."""
 
     film: str
     status: str
@@ -43,16 +43,16 @@ class AlignmentRow(TypedDict):
 
 
 class NotReleasable(RecipeError):
-    """A recording that cannot become part of a data set, with the reason."""
+    """A recording cannot become part of a data set."""
 
 
 class NotSynchronized(NotReleasable):
-    """A recording whose film has not been put on the clock yet."""
+    """The video of a recording is not synchronized yet."""
 
 
 @dataclass(frozen=True)
 class OwnRecording:
-    """One recording that may be released; its camera's film is `clip`."""
+    """An open recording; `clip` is its camera's video."""
 
     recording: OpenedRecording
     state: State
@@ -62,7 +62,7 @@ class OwnRecording:
     def open(
         cls, path: Path, *, without_consent: str = "", purpose: Purpose = Purpose.RELEASE_RAW
     ) -> OwnRecording:
-        """Open a recording folder for a purpose; `without_consent` is why, where nobody agreed to it.
+        """Open a recording folder for a purpose; `without_consent` is the reason to open it without consent.
 
         Raises NotARecording, Withdrawn, NotPermitted, NotReleasable, BadAnnotations.
         """
@@ -70,16 +70,19 @@ class OwnRecording:
         manifest = recording.stored.manifest
         if manifest["state"] != "complete":
             raise NotReleasable(f"{path}: is not complete; end it, or run `kitchensync recover`")
-        if (why := why_aborted(manifest)) and purpose != Purpose.LOOK:
-            raise NotReleasable(f"{path}: it was aborted and shall not be used: {why}")
-        if not manifest.get("uuid") and purpose != Purpose.LOOK:
-            raise NotReleasable(f"{path}: recording.json has no uuid; restore it from a copy")
-        if manifest.get(MADE_FROM) and purpose != Purpose.LOOK:
-            raise NotReleasable(f"{path}: it was cut or replayed from another recording; use that one")
+        if purpose != Purpose.LOOK:
+            if why := why_aborted(manifest):
+                raise NotReleasable(f"{path}: it was aborted and shall not be used: {why}")
+            if not manifest.get("uuid"):
+                raise NotReleasable(f"{path}: recording.json has no uuid; restore it from a copy")
+            if manifest.get(MADE_FROM):
+                raise NotReleasable(
+                    f"{path}: it was cut or replayed from another recording; use the original"
+                )
         operations, state = read_log(path)
         if state["recording"] is None:
             raise NotReleasable(f"{path}: no recipe was cooked in it, the tablet's log is empty")
-        if state["withdrawn"] is not None:  # the manifest may not say so yet
+        if state["withdrawn"] is not None:  # the manifest may not have it yet
             raise NotReleasable(f"{path}: the participant withdrew consent; it may not be used or shared")
         return cls(recording, state, operations)
 
@@ -88,7 +91,7 @@ class OwnRecording:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the files that are open."""
+        """Close its files."""
         self.recording.close()
 
     @property
@@ -98,25 +101,26 @@ class OwnRecording:
 
     @property
     def camera(self) -> str:
-        """Name of the camera whose film the times are of; nothing where there is none."""
+        """Name of the camera whose video the times refer to; empty if there is none."""
         return next((name for name, files in self.recording.stored.gopro_files.items() if files), "")
 
     def check_filmed(self) -> None:
-        """Raise NotReleasable where no camera of ours filmed it."""
-        kinds = {device["kind"] for device in self.manifest["devices"].values()}
-        if not self.camera:
-            if is_on_card(self.recording.path):
-                raise NotReleasable("its video is on its way: it has not been copied from the camera yet")
-            elsewhere = "its film was made elsewhere: nothing tells when the tablet was touched in it"
-            none = "no camera filmed it: its times have no film to count in"
-            raise NotReleasable(elsewhere if "video" in kinds else none)
+        """Raise NotReleasable unless the recording has the video of a camera that KitchenSync controlled."""
+        if self.camera:
+            return
+        if is_on_card(self.recording.path):
+            raise NotReleasable("its video has not been copied from the camera yet")
+        if any(device["kind"] == "video" for device in self.manifest["devices"].values()):
+            raise NotReleasable("its video was imported: touches of the tablet cannot be placed in it")
+        raise NotReleasable("it has no video, so its step times cannot be given in seconds of a video")
 
     @property
     def others(self) -> list[str]:
-        """What the published form has no place for: further clips, cameras and headsets, by name."""
+        """Names of further clips, cameras and headsets, which the published form cannot hold."""
         files, devices = self.recording.stored.gopro_files, self.manifest["devices"]
         shown = {chapter.path for chapter in self.clip.chapters} if self.camera else set()
-        clips = [one.paths[0] for one in group_clips(files.get(self.camera, [])) if one.paths[0] not in shown]
+        clips = [clip.paths[0] for clip in group_clips(files.get(self.camera, []))]
+        clips = [path for path in clips if path not in shown]
         cameras = [name for name in files if files[name] and name != self.camera]
         headsets = [name for name, device in devices.items() if device["kind"] == "hololens"]
         headsets = [name for name in headsets if name != self.recording.stored.main_headset]
@@ -124,79 +128,81 @@ class OwnRecording:
 
     @property
     def film_s(self) -> float:
-        """How long its film is, seconds: pictures divided by their rate."""
+        """Length of its video in seconds: frames divided by their rate."""
         return float(len(self.frames) / self.frames.fps)
 
     @cached_property
     def clip(self) -> Clip:
-        """The camera's film: the clips that our shutter began, else the first one, all their chapters as one."""
+        """The camera's video: the clips that our shutter command started, else the first clip, chapters joined."""
         return film_of(
             self.recording.path, self.camera, self.recording.stored.gopro_files.get(self.camera, [])
         )
 
     @property
     def errors_planned(self) -> bool:
-        """Return whether some error was planned before cooking, and not taken out again."""
+        """Whether an error was planned before cooking and not removed."""
         return any(error["planned"] and not error["removed"] for error in self.state["errors"].values())
 
     @cached_property
     def frames(self) -> FilmTimes:
-        """When each picture of the film, at its constant rate, was taken."""
+        """Capture time of each video frame, at the constant rate."""
         return capture_times(self.recording.stored, self.camera, self.clip).shown(self.clip.even_frames)
 
     @cached_property
     def alignment(self) -> list[AlignmentRow]:
-        """How well `sync` aligned each file of the film, in numbers and in words."""
-        found = [read_alignment(path) for path in alignment_files(self.recording.path)]
+        """Alignment of each file of the video, as `sync` wrote it."""
+        alignments = [read_alignment(path) for path in alignment_files(self.recording.path)]
         names = {f"{self.camera}/{chapter.path.name}" for chapter in self.clip.chapters}
         return [
             {
-                "film": one.source,
-                "status": one.status,
-                "gyroscopes_within_ms": one.bound95_ms,
-                "pictures_within_ms": None if one.total_ms is None else 2 * one.total_ms,
-                "said": one.bounds_in_words.replace("`", ""),
+                "film": alignment.source,
+                "status": alignment.status,
+                "gyroscopes_within_ms": alignment.bound95_ms,
+                "pictures_within_ms": None if alignment.total_ms is None else 2 * alignment.total_ms,
+                "said": alignment.bounds_in_words.replace("`", ""),
             }
-            for one in found
-            if one.source in names
+            for alignment in alignments
+            if alignment.source in names
         ]
 
     @cached_property
     def accepted(self) -> AcceptedSteps | None:
-        """The step times of an annotator that were accepted; None where the touches count.
+        """The accepted step times of an annotator; None if the touches of the tablet count.
 
-        Raises BadAnnotations, NotReleasable where they are of another film.
+        Raises BadAnnotations, and NotReleasable if they belong to another video.
         """
-        found = accepted_steps(self.recording.path)
-        if found is not None:
-            self._check_video(found, "step times")
-        return found
+        steps = accepted_steps(self.recording.path)
+        if steps is not None:
+            self._check_video(steps, "step times")
+        return steps
 
     def _check_video(self, marked: MarkedVideo, what: str) -> None:
         if (marked.frames, marked.fps) != (len(self.frames), self.frames.fps):
-            theirs = f"{marked.frames} frames, {marked.fps} a second"
-            ours = f"its film has {len(self.frames)}, {self.frames.fps} a second"
-            raise NotReleasable(f"its accepted {what} are of a film of {theirs}, {ours}; accept others")
+            raise NotReleasable(
+                f"its accepted {what} were marked in a video of {marked.frames} frames at {marked.fps} a second, but "
+                f"its video has {len(self.frames)} at {self.frames.fps}; accept other annotations"
+            )
 
     @property
     def pauses(self) -> Pauses:
-        """When nothing was to be recorded, as asked for at the tablet, with the doubt about its clock."""
+        """The privacy pauses, widened by the uncertainty of the tablet's clock."""
         return self.recording.stored.pauses
 
     @cached_property
     def hidden(self) -> npt.NDArray[np.bool_]:
-        """Which pictures of the film are not to be seen."""
+        """Which video frames are hidden by a privacy pause, (n,)."""
         return in_pauses(self.frames.capture_ns, self.frames.bound_ns, self.pauses)
 
     def check_placed(self) -> None:
-        """Raise NotReleasable where nothing tells when its film was taken, NotSynchronized where nobody tried."""
-        if not self.frames.is_placed:
-            untried = "run `kitchensync sync` first"
-            error = NotReleasable if self.frames.why else NotSynchronized
-            raise error(f"nothing tells when its film was taken: {self.frames.why or untried}")
+        """Raise NotReleasable if its video has no capture times, NotSynchronized if `sync` was not run."""
+        if self.frames.is_placed:
+            return
+        if self.frames.why:
+            raise NotReleasable(f"its video has no capture times: {self.frames.why}")
+        raise NotSynchronized("its video has no capture times: run `kitchensync sync` first")
 
     def place(self, host_ns: int) -> FilmPlace:
-        """Return where a logged moment is in the film; the nearest end of it where the film does not show it."""
+        """Return the place of a logged time in the video; its nearest end if the time is outside."""
         return self.frames.place(host_ns, self._uncertainties_ns.get(host_ns, 0))
 
     @cached_property
@@ -205,9 +211,9 @@ class OwnRecording:
         return {event["host_ns"]: int(event.get("uncertainty_ns") or 0) for event in events}
 
     def marked_place(self, film_s: float) -> FilmPlace:
-        """Return the place of a moment of an error that annotators marked, exact to a frame.
+        """Return the place of an error time that annotators marked, exact to a frame.
 
-        Raises NotReleasable where they marked another film.
+        Raises NotReleasable if they marked another video.
         """
         self._check_video(self.state["marked_video"], "moments of errors")
         return FilmPlace(film_s, float(1 / self.frames.fps))

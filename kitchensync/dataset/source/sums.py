@@ -1,4 +1,4 @@
-"""SHA256SUMS of a data set, as `sha256sum -c` reads it."""
+"""Read and write SHA256SUMS of a data set, in the format of `sha256sum -c`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 
 
 def is_file_inside(folder: Path, name: str) -> bool:
-    """Return whether a name is that of a file in a data set, reached by no link."""
+    """Return whether a name is a file in a data set and not reached through a link."""
     file = folder / name
     return is_path_inside(name) and file.is_file() and file.resolve() == folder.resolve() / name
 
@@ -34,27 +34,27 @@ def sums_of(hashes: Mapping[str, str]) -> str:
 
 
 def refresh(folder: Path, names: Iterable[str]) -> None:
-    """Write new lines for files that were written into a data set; a folder without SHA256SUMS is none."""
+    """Update the lines of files that were written into a data set; do nothing without SHA256SUMS."""
     path = folder / SUMS
     if path.is_file():
         lines = (LINE.fullmatch(line) for line in read_text(path, most_bytes=MAX_SUMS_BYTES).splitlines())
-        known = {match[2]: match[1] for match in lines if match}
-        write_output(path, sums_of(known | hashes_of(folder, names)).encode(), force=True)
+        hashes = {match[2]: match[1] for match in lines if match}
+        write_output(path, sums_of(hashes | hashes_of(folder, names)).encode(), force=True)
 
 
 def read_sums(folder: Path) -> dict[str, str]:
-    """Return path -> hash of every file, SHA256SUMS itself last. Raises BadGraph where a line is none."""
+    """Return path -> hash of every file, SHA256SUMS itself last. Raises BadGraph for a malformed line."""
     path = folder / SUMS
     if not path.is_file():
         raise BadGraph(str(folder), "", f"there is no {SUMS}; give the folder that `release` wrote")
-    found = {}
+    hashes = {}
     for number, line in enumerate(read_text(path, most_bytes=MAX_SUMS_BYTES).splitlines(), start=1):
         match = LINE.fullmatch(line)
         if match is None or not is_path_inside(match[2]):
-            raise BadGraph(SUMS, f"line {number}", "is none of it; run `kitchensync release check`")
+            raise BadGraph(SUMS, f"line {number}", "is malformed; run `kitchensync release check`")
         if not is_file_inside(folder, match[2]):
             raise BadGraph(
                 match[2], "", f"is not there, and {SUMS} names it; run `kitchensync release check`"
             )
-        found[match[2]] = match[1]
-    return found | hashes_of(folder, [SUMS])
+        hashes[match[2]] = match[1]
+    return hashes | hashes_of(folder, [SUMS])

@@ -1,1 +1,1 @@
-"""Parts of a data set to train, validate and test with: rules that make them, and what the parts hold. Pure."""
+"""Splits of a data set for training, validation and test: rules that make them, and checks of the parts. Pure."""

@@ -1,8 +1,9 @@
-"""What a split can separate, and the words that all rules share."""
+"""Kinds of splits, and definitions that all rules share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 
 from kitchensync.task_graphs.errors import RecipeError
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
@@ -18,7 +19,7 @@ Value = int | str
 
 
 class NoSuchSplit(RecipeError):
-    """A split that these recordings cannot give."""
+    """These recordings cannot be split this way."""
 
 
 def empty() -> Split:
@@ -27,17 +28,17 @@ def empty() -> Split:
 
 
 SEPARATED: dict[str, Callable[[AnnotatedRecording], Value]] = {
-    "environment": lambda one: one.environment,
-    "person": lambda one: one.person_id,
-    "recipes": lambda one: one.activity_name,
-    "recordings": lambda one: one.recording_id,
-    "type": lambda one: one.recording_id,
+    "environment": attrgetter("environment"),
+    "person": attrgetter("person_id"),
+    "recipes": attrgetter("activity_name"),
+    "recordings": attrgetter("recording_id"),
+    "type": attrgetter("recording_id"),
 }
 """Kind -> what its parts must not share."""
 
 
 def names_of(kind: str, recording: AnnotatedRecording) -> set[str]:
-    """Return the values by which a rule's file may mean this recording."""
+    """Return the values by which the file of a rule may name this recording."""
     names = {str(SEPARATED[kind](recording))}
     return names | {str(recording.activity_id)} if kind == "recipes" else names
 
@@ -47,14 +48,14 @@ def script_number(recording_id: str) -> int:
     activity, _, number = recording_id.partition("_")
     if not (activity.isdecimal() and number.isdecimal()):
         raise NoSuchSplit(
-            f"{recording_id}: is no published id <activity>_<number>; take --ratio and --seed for other data"
+            f"{recording_id}: is not a published id <activity>_<number>; give --ratio and --seed for other data"
         )
     return int(number)
 
 
 def strata(recordings: list[AnnotatedRecording]) -> list[list[AnnotatedRecording]]:
-    """Group recordings by recipe and whether they have errors, by script number in each group where there is one."""
+    """Group recordings by recipe and by whether they have errors."""
     groups: dict[tuple[int, bool], list[AnnotatedRecording]] = {}
-    for one in recordings:
-        groups.setdefault((one.activity_id, one.is_error), []).append(one)
+    for recording in recordings:
+        groups.setdefault((recording.activity_id, recording.is_error), []).append(recording)
     return [groups[key] for key in sorted(groups)]

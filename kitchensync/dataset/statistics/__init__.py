@@ -1,1 +1,1 @@
-"""Numbers of a data set, as the supplement of the CaptainCook4D paper prints them, and as a page and tables. Pure."""
+"""Statistics of a data set, as in the supplement of the CaptainCook4D paper, and as a page and tables. Pure."""

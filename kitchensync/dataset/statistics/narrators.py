@@ -1,4 +1,4 @@
-"""How far people who narrated the same film alone agree, by words."""
+"""Agreement of people who narrated the same video independently, by words."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, read_text
 
 LEAST_S = 1.0
-"""A narration of a moment, without an end, lasts so long."""
+"""Minimum duration of a narration, seconds."""
 _WORD = re.compile(r"\w+")
 _Second = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class ReleasedNarration(BaseModel):
-    """What somebody said of a film, as releases hold it; a speaker is a number as participants have."""
+    """A narration in a release; speakers and participants share one numbering."""
 
     start: _Second
     end: _Second
@@ -33,7 +33,7 @@ class ReleasedNarration(BaseModel):
 
 
 def released_narrations_of(folder: Path) -> dict[str, list[ReleasedNarration]]:
-    """Read the narrations of a release of ours by recording; none where it has none. Raises BadGraph."""
+    """Read the narrations of a lab's own release by recording; empty if it has none. Raises BadGraph."""
     if not (folder / FINE_GRAINED).exists():
         return {}
     try:
@@ -48,62 +48,63 @@ _Pair = tuple[ReleasedNarration, ReleasedNarration]
 
 
 def agreement_of_narrators(narrated: Mapping[str, Sequence[ReleasedNarration]]) -> dict[str, Any]:
-    """Count narrations, as releases hold them by recording, and compare every two people who narrated one film.
+    """Count narrations by recording, and compare every two people who narrated the same video.
 
-    `word_error_rate` is edits of words divided by the words of the longer text, over all pairs; `same_verb` and
-    `same_noun` are shares of the pairs in which somebody names one. None where there is nothing to compare.
+    `word_error_rate` is word edits divided by the words of the longer text, over all pairs; `same_verb` and
+    `same_noun` are shares of the pairs in which at least one text has a verb or noun. None without such pairs.
     """
     people: dict[str, dict[int, list[ReleasedNarration]]] = {name: {} for name in narrated}
-    for name, all_of in narrated.items():
-        for one in all_of:
-            people[name].setdefault(one.speaker, []).append(one)
+    for name, narrations in narrated.items():
+        for narration in narrations:
+            people[name].setdefault(narration.speaker, []).append(narration)
     pairs, alone = list[_Pair](), 0
-    for told in people.values():
-        for first, second in combinations(told.values(), 2):
-            found = paired(first, second)
-            pairs += found
-            alone += len(first) + len(second) - 2 * len(found)
-    texts = [tuple(_WORD.findall(one.text.lower()) for one in pair) for pair in pairs]
-    words = sum(max(1, *map(len, both)) for both in texts)  # two empty texts have no error of one
+    for by_speaker in people.values():
+        for first, second in combinations(by_speaker.values(), 2):
+            matches = paired(first, second)
+            pairs += matches
+            alone += len(first) + len(second) - 2 * len(matches)
+    texts = [tuple(_WORD.findall(narration.text.lower()) for narration in pair) for pair in pairs]
+    words = sum(max(1, *map(len, both)) for both in texts)  # two empty texts count one word, without an error
     return {
         "recordings": len(people),
-        "recordings_by_several": sum(len(told) > 1 for told in people.values()),
+        "recordings_by_several": sum(len(by_speaker) > 1 for by_speaker in people.values()),
         "narrations": sum(map(len, narrated.values())),
-        "speakers": len({speaker for told in people.values() for speaker in told}),
+        "speakers": len({speaker for by_speaker in people.values() for speaker in by_speaker}),
         "pairs": len(pairs),
         "without_a_pair": alone,
         "word_error_rate": _share(sum(_edits(*both) for both in texts), words),
-        "same_verb": _equal((one.verb, other.verb) for one, other in pairs),
-        "same_noun": _equal((one.noun, other.noun) for one, other in pairs),
+        "same_verb": _equal((first.verb, second.verb) for first, second in pairs),
+        "same_noun": _equal((first.noun, second.noun) for first, second in pairs),
     }
 
 
 def paired(first: Sequence[ReleasedNarration], second: Sequence[ReleasedNarration]) -> list[_Pair]:
-    """Pair narrations of two people so that the pairs overlap in time as long as possible, each once at most."""
+    """Pair narrations of two people with maximal total overlap in time, each at most once."""
     from scipy.optimize import linear_sum_assignment  # slow to import, and rarely needed
 
     (starts, ends), (other_starts, other_ends) = (
-        np.array([[one.start, one.end] for one in all_of]).T for all_of in (first, second)
+        np.array([[narration.start, narration.end] for narration in narrations]).T
+        for narrations in (first, second)
     )
     ends, other_ends = np.maximum(ends, starts + LEAST_S), np.maximum(other_ends, other_starts + LEAST_S)
-    both_s = np.minimum(ends[:, None], other_ends) - np.maximum(starts[:, None], other_starts)
-    rows = zip(*linear_sum_assignment(both_s.clip(0), maximize=True), strict=True)
-    return [(first[row], second[column]) for row, column in rows if both_s[row, column] > 0]
+    overlap_s = np.minimum(ends[:, None], other_ends) - np.maximum(starts[:, None], other_starts)
+    rows = zip(*linear_sum_assignment(overlap_s.clip(0), maximize=True), strict=True)
+    return [(first[row], second[column]) for row, column in rows if overlap_s[row, column] > 0]
 
 
-def _edits(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many words are put in, taken out or replaced to make one text of the other (Levenshtein)."""
-    row = list(range(len(other) + 1))
-    for number, word in enumerate(one, 1):
+def _edits(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the Levenshtein distance of two texts in words."""
+    row = list(range(len(second) + 1))
+    for number, word in enumerate(first, 1):
         before, row = row, [number]
-        for column, its in enumerate(other, 1):
-            row.append(min(before[column] + 1, row[-1] + 1, before[column - 1] + (word != its)))
+        for column, other in enumerate(second, 1):
+            row.append(min(before[column] + 1, row[-1] + 1, before[column - 1] + (word != other)))
     return row[-1]
 
 
 def _equal(words: Iterable[tuple[str, str]]) -> float | None:
-    told = [one == other for one, other in words if one or other]
-    return _share(sum(told), len(told))
+    equal = [first == second for first, second in words if first or second]
+    return _share(sum(equal), len(equal))
 
 
 def _share(count: int, of: int) -> float | None:

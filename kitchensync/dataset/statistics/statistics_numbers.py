@@ -1,7 +1,6 @@
 """Count a data set: recordings, hours, errors, segments and windows, rounded to four decimals, total hours to three.
 
-A segment is an entry that was performed; hours are lengths of films. Where two sources disagree both counts are
-given, under `sources`.
+A segment is a performed entry; hours are lengths of videos. If two sources disagree, `sources` has both counts.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 WINDOWS = (2, 3, 4, 5)
 HALF = 25
-"""Of each 50 numbers in the published ids the first half are scripts meant as correct, the others have errors."""
+"""Of each 50 numbers in the published ids, the first 25 have no planned errors, the others have."""
 
 Recordings = list[AnnotatedRecording]
 
@@ -27,9 +26,9 @@ Recordings = list[AnnotatedRecording]
 def statistics(
     data: DataSet, steps: Mapping[str, int], narrated: Mapping[str, Sequence[ReleasedNarration]]
 ) -> dict[str, Any]:
-    """Return everything that is counted, as JSON holds it.
+    """Return all counts as JSON.
 
-    `steps` are those of each recipe's graph, by its file; `narrated` what people said of films, by recording.
+    `steps` is the number of steps by graph file; `narrated` are the narrations by recording.
     """
     recordings = list(data.annotations.recordings)
     return {
@@ -43,42 +42,42 @@ def statistics(
         "narrations": agreement_of_narrators(narrated),
         "sources": _sources(data, recordings),
         "films_of_unknown_length": [
-            one.recording_id for one in recordings if one.recording_id not in data.lengths_s
+            recording.recording_id for recording in recordings if recording.recording_id not in data.lengths_s
         ],
     }
 
 
 def _hours(data: DataSet, recordings: Iterable[AnnotatedRecording]) -> float:
-    return sum(data.lengths_s.get(one.recording_id, 0.0) for one in recordings) / 3600
+    return sum(data.lengths_s.get(recording.recording_id, 0.0) for recording in recordings) / 3600
 
 
 def _by_recipe(data: DataSet, steps: Mapping[str, int], recordings: Recordings) -> dict[str, Any]:
     rows = {}
-    for name in sorted({one.activity_name for one in recordings}):
-        ours = [one for one in recordings if one.activity_name == name]
-        rows[name] = {**_normal_and_errors(data, ours, 4), "steps": steps.get(ours[0].graph_stem)}
+    for name in sorted({recording.activity_name for recording in recordings}):
+        of_recipe = [recording for recording in recordings if recording.activity_name == name]
+        rows[name] = {**_normal_and_errors(data, of_recipe, 4), "steps": steps.get(of_recipe[0].graph_stem)}
     total = sum(row["steps"] or 0 for row in rows.values())
     return {"rows": rows, "total": {"steps": total, **_normal_and_errors(data, recordings, 3)}}
 
 
 def _normal_and_errors(data: DataSet, recordings: Recordings, places: int) -> dict[str, Any]:
-    normal = [one for one in recordings if not one.is_error]
-    wrong = [one for one in recordings if one.is_error]
+    normal = [recording for recording in recordings if not recording.is_error]
+    with_errors = [recording for recording in recordings if recording.is_error]
     return {
         "normal": len(normal),
         "normal_hours": round(_hours(data, normal), places),
-        "error": len(wrong),
-        "error_hours": round(_hours(data, wrong), places),
+        "error": len(with_errors),
+        "error_hours": round(_hours(data, with_errors), places),
     }
 
 
 def _errors(recordings: Recordings) -> dict[str, Any]:
-    """Count tags: every use (a tag may stand twice at an entry), entries and recordings that have it."""
+    """Count tags: uses (an entry may have a tag twice), entries and recordings with the tag."""
     uses, entries, of_recordings = Counter[str](), Counter[str](), Counter[str]()
     per_recipe: dict[str, Counter[str]] = {}
-    for one in recordings:
-        tags = [[error.tag for error in entry.errors] for entry in one.entries]
-        per_recipe.setdefault(one.activity_name, Counter()).update(chain.from_iterable(tags))
+    for recording in recordings:
+        tags = [[error.tag for error in entry.errors] for entry in recording.entries]
+        per_recipe.setdefault(recording.activity_name, Counter()).update(chain.from_iterable(tags))
         uses.update(chain.from_iterable(tags))
         entries.update(chain.from_iterable(map(set, tags)))
         of_recordings.update(set(chain.from_iterable(tags)))
@@ -91,11 +90,11 @@ def _errors(recordings: Recordings) -> dict[str, Any]:
 
 
 def _falling(counts: Counter[str]) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _segments(data: DataSet, recordings: Recordings) -> dict[str, Any]:
-    entries = [entry for one in recordings for entry in one.entries]
+    entries = [entry for recording in recordings for entry in recording.entries]
     done = [entry for entry in entries if entry.performed]
     hours = _hours(data, recordings)
     return {
@@ -115,8 +114,8 @@ def _mean(total: float, count: int) -> float | None:
 
 
 def _seconds(recordings: Recordings) -> dict[str, int]:
-    """Count the seconds that segments touch, entry by entry, and of each the first half; `sub_step`: whole ends."""
-    done = [entry for one in recordings for entry in one.entries if entry.performed]
+    """Count the seconds that segments overlap, and their first halves; for `sub_step` both ends are rounded down."""
+    done = [entry for recording in recordings for entry in recording.entries if entry.performed]
     touched = [(math.ceil(entry.end_s) - math.floor(entry.start_s), entry) for entry in done]
     whole = [(math.floor(entry.end_s) - math.floor(entry.start_s), entry) for entry in done]
     return {
@@ -129,59 +128,56 @@ def _seconds(recordings: Recordings) -> dict[str, int]:
 
 
 def _windows(recordings: Recordings, size: int) -> dict[str, Any]:
-    """Count clips of so many segments in a row, by time, and their seconds from the first start to the last end."""
+    """Count clips of `size` consecutive segments, and their seconds from the first start to the last end."""
     lengths = []
-    for one in recordings:
-        done = done_in_order(one)
+    for recording in recordings:
+        done = done_in_order(recording)
         for first in range(len(done) - size + 1):
             clip = done[first : first + size]
             lengths.append(max(entry.end_s for entry in clip) - clip[0].start_s)
     return {"clips": len(lengths), "seconds": round(sum(lengths), 3)}
 
 
-def _stated(data: DataSet) -> dict[str, Any]:
-    """Count recipes by what they are heated with, skills and tools, and participants in bands, as far as stated."""
+def _stated(data: DataSet) -> dict[str, dict[str, int]]:
+    """Count recipes by heating, skills and tools, and participants by group, as far as stated."""
     recipes = [line for line in data.stated if line["kind"] == "recipe"]
-    said: dict[str, Any] = {
-        f"recipes by {key}": _falling(Counter(word for line in recipes for word in line.get(key, [])))
+    tables: dict[str, dict[str, int]] = {
+        f"recipes by {key}": _falling(Counter(value for line in recipes for value in line.get(key, [])))
         for key in ("heating", "skills", "tools")
     }
     for line in data.stated:
         if line["kind"] == "participants":
-            said |= {
+            tables |= {
                 "participants by age": line.get("age", {}),
                 "participants by cooking": line.get("cooks", {}),
                 "participants by gender": line.get("gender", {}),
                 "participants by hand": line.get("hand", {}),
             }
-    return {name: counts for name, counts in said.items() if counts}
+    return {name: counts for name, counts in tables.items() if counts}
 
 
 def _sources(data: DataSet, recordings: Recordings) -> dict[str, Any]:
-    """Count the same by two sources: who cooked, and whether errors were meant and made."""
+    """Count people and errors by two sources each: both files, planned and made errors."""
     table = {row[0]: row for row in data.annotations.videos[1:]}
-    both = [(one, table[one.recording_id]) for one in recordings if one.recording_id in table]
-    ids = {one.recording_id: one.recording_id.partition("_")[::2] for one in recordings}
-    planned = {
-        one: (int(number) - 1) % (2 * HALF) >= HALF
-        for one, (activity, number) in ids.items()
-        if activity.isdecimal() and number.isdecimal()
-    }
+    both = [(r, table[r.recording_id]) for r in recordings if r.recording_id in table]
+    planned = {}
+    for recording in recordings:
+        activity, _, number = recording.recording_id.partition("_")
+        if activity.isdecimal() and number.isdecimal():
+            planned[recording.recording_id] = (int(number) - 1) % (2 * HALF) >= HALF
+    numbered = [recording for recording in recordings if recording.recording_id in planned]
     return {
         "person": {
-            "complete_step_annotations.json": _counted(one.person_id for one, _ in both),
+            "complete_step_annotations.json": _counted(recording.person_id for recording, _ in both),
             "video_information.csv": _counted(int(row[2]) for _, row in both),
-            "differ": [one.recording_id for one, row in both if str(one.person_id) != row[2]],
+            "differ": [r.recording_id for r, row in both if str(r.person_id) != row[2]],
         },
         "errors": {
-            "made, by the annotations": sum(one.is_error for one in recordings if one.recording_id in planned),
+            "made, by the annotations": sum(recording.is_error for recording in numbered),
             "planned, by the script number": sum(planned.values()),
-            "differ": [
-                one.recording_id for one in recordings
-                if one.recording_id in planned and one.is_error != planned[one.recording_id]
-            ],
+            "differ": [r.recording_id for r in numbered if r.is_error != planned[r.recording_id]],
         },
-    }  # fmt: skip
+    }
 
 
 def _counted(values: Iterable[int]) -> dict[str, int]:

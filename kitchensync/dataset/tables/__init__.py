@@ -1,1 +1,1 @@
-"""Tables that models are trained and tested with, made of a data set in memory: no files, no network, no database."""
+"""Tables to train and test models with, made from a data set in memory: no files, no network, no database."""

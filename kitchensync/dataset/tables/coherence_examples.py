@@ -1,7 +1,7 @@
-"""Examples for coherent mistake detection: a step as one instruction, with the part of the film that shows it done.
+"""Examples for coherent mistake detection: a step as one instruction, with the range of the video that shows it.
 
-By the rules of the published loader: only errors that a picture can show make a mistake, a step with none but others
-is left out; the range leaves out how a step begins and ends.
+By the rules of the published loader: only errors that a frame can show make a mistake, a step with only other errors
+is left out, and the range excludes the beginning and end of a step.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ UNSEEN = frozenset({"Order Error", "Timing Error", "Temperature Error", "Measure
 SHORT, NOT_SEEN = "shorter than 0.1 s or not done", "only errors that no frame shows"
 SHORTEST_S = 0.1
 STEP_S = 0.1
-"""From one sample to the next."""
+"""Interval of samples, seconds."""
 
 
 class JudgedStep(TypedDict):
-    """What all examples have; pictures and their seconds of the film where they were written."""
+    """Keys of all examples; frames and their seconds of the video if they were written."""
 
     example_id: str
     procedure_id: int
@@ -37,16 +37,16 @@ _Range = TypedDict("_Range", {"from": float, "to": float, "samples": int, "singl
 
 
 class StepExample(JudgedStep, _Range):
-    """A step with the range of the film, seconds, that shows it done, and the samples of which pictures are taken."""
+    """A step with its range of the video, seconds, and the range of samples from which frames are taken."""
 
 
-def examples(one: AnnotatedRecording) -> Iterator[tuple[str, StepExample | None]]:
-    """Yield for each entry why it is left out, and None; or nothing, and its example."""
-    for place, entry in enumerate(one.entries):
-        seen = [error for error in entry.errors if error.tag not in UNSEEN]
+def examples(recording: AnnotatedRecording) -> Iterator[tuple[str, StepExample | None]]:
+    """Yield for each entry ("", example), or (why it is left out, None)."""
+    for place, entry in enumerate(recording.entries):
+        visible = [error for error in entry.errors if error.tag not in UNSEEN]
         if not entry.performed or entry.end_s - entry.start_s < SHORTEST_S:
             yield SHORT, None
-        elif entry.errors and not seen:
+        elif entry.errors and not visible:
             yield NOT_SEEN, None
         else:
             length = entry.end_s - entry.start_s
@@ -55,11 +55,11 @@ def examples(one: AnnotatedRecording) -> Iterator[tuple[str, StepExample | None]
             yield (
                 "",
                 {
-                    "example_id": f"{one.recording_id}_{place}",
+                    "example_id": f"{recording.recording_id}_{place}",
                     "procedure_id": entry.step_id,
                     "procedure_description": instruction(entry),
-                    "mistake": bool(seen),
-                    "mistake_type": seen[0].tag if seen else None,
+                    "mistake": bool(visible),
+                    "mistake_type": visible[0].tag if visible else None,
                     "from": round(begin, 6),
                     "to": round(end, 6),
                     "samples": samples,
@@ -69,7 +69,7 @@ def examples(one: AnnotatedRecording) -> Iterator[tuple[str, StepExample | None]
 
 
 def sample_count(begin: float, end: float) -> int:
-    """Count the samples of a range, its end among them: steps are added up as the loader does, rounding with it."""
+    """Count the samples of a range, its end included, adding up steps with the rounding errors of the loader."""
     count, at = 1, begin
     while at < end:
         count, at = count + 1, at + STEP_S
@@ -77,11 +77,11 @@ def sample_count(begin: float, end: float) -> int:
 
 
 def all_examples(recordings: Iterable[AnnotatedRecording]) -> tuple[list[StepExample], Counter[str]]:
-    """Return the examples of recordings, and how many entries are left out for which cause."""
+    """Return the examples of recordings, and the number of entries left out by reason."""
     rows: list[StepExample] = []
     left_out = Counter({SHORT: 0, NOT_SEEN: 0})
-    for one in recordings:
-        for why, example in examples(one):
+    for recording in recordings:
+        for why, example in examples(recording):
             if example is None:
                 left_out[why] += 1
             else:
@@ -94,10 +94,10 @@ def recording_of(example: JudgedStep) -> str:
     return example["example_id"].partition("/")[0].rpartition("_")[0]
 
 
-def counted(
+def count_examples(
     rows: Sequence[JudgedStep], left_out: Counter[str], part_of: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return how many examples there are: by part where recordings have one, and by type; what was left out."""
+    """Count the examples by part and by type, and the entries left out."""
     by_split = Counter(
         f"{part_of[recording]}:{'mistake' if row['mistake'] else 'success'}"
         for row in rows

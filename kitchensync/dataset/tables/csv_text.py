@@ -1,4 +1,4 @@
-"""Rows as CSV: quotes only where a cell needs them, lines that end with a newline alone."""
+"""Rows as CSV with minimal quoting and lines that end with LF."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def csv_cell(text: str) -> str:
-    """Return one cell as it stands in a table."""
+    """Return one cell, quoted if necessary."""
     return csv_text((text,), ()).removesuffix("\n")

@@ -1,7 +1,6 @@
-"""When each step was done, by film and part: the form in which the published localization code reads it.
+"""Step times by video and part, in the form of the published localization code.
 
-Its oddities are kept unless `drop_missing` is asked for: a step that was not done is at -1 s, and no recording
-has errors.
+Its faults are kept unless `drop_missing` is set: a step that was not done is at -1 s, and no recording has errors.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 
 from kitchensync.dataset.source.data_set_folder import DataSet
 from kitchensync.task_graphs.errors import BadGraph
@@ -24,35 +24,35 @@ PARTS = ("train", "val", "test")
 Split = dict[str, list[str]]
 
 
-def parse_split(text: str, name: str, known: Iterable[str]) -> Split | None:
-    """Read a file of parts; None where it divides steps, not recordings.
+def parse_split(text: str, name: str, recordings: Iterable[str]) -> Split | None:
+    """Read a split of recordings; None if the file divides steps.
 
-    Raises BadGraph, also for a recording that is not `known` or stands in it twice.
+    Raises BadGraph, also for a recording that is not in the data set or twice in the file.
     """
-    read, known, seen = Reader(name), frozenset(known), set[str]()
-    found = read.object(load(text, name), "")
-    read.known_keys(found, set(PARTS), "")
-    if any(isinstance(ids, Mapping) for ids in found.values()):
+    read, data_set, listed = Reader(name), frozenset(recordings), set[str]()
+    parts = read.object(load(text, name), "")
+    read.known_keys(parts, set(PARTS), "")
+    if any(isinstance(ids, Mapping) for ids in parts.values()):
         return None
-    split = {part: [read.text(one, part) for one in read.array(found.get(part, []), part)] for part in PARTS}
+    split = {part: [read.text(id_, part) for id_ in read.array(parts.get(part, []), part)] for part in PARTS}
     for part, ids in split.items():
-        for one in ids:
-            if one not in known:
-                raise read.fail(part, f"{one} is not in the data set; take both from one release")
-            if one in seen:
-                raise read.fail(part, f"{one} stands in it twice")
-            seen.add(one)
+        for recording_id in ids:
+            if recording_id not in data_set:
+                raise read.fail(part, f"{recording_id} is not in the data set; take both from one release")
+            if recording_id in listed:
+                raise read.fail(part, f"{recording_id} is in it twice")
+            listed.add(recording_id)
     return split
 
 
 SUBSETS = {"train": "Training", "val": "Validation", "test": "Test"}
 PUBLISHED_CLASSES = 353
-"""Steps of the published set and one for none, whichever part of it is at hand."""
+"""Number of steps of the whole published set, and one class for no step."""
 
 
 @dataclass(frozen=True)
 class Localization:
-    """How files are written: `fps` pictures a second, as it was given in `fps_words`."""
+    """Writer of files; `fps_words` is the frame rate as the user entered it."""
 
     data: DataSet
     fps_words: str
@@ -60,26 +60,30 @@ class Localization:
 
     @property
     def fps(self) -> float:
-        """Return pictures a second."""
+        """Frames a second."""
         return float(Fraction(self.fps_words))
 
     def file(self, split: Split) -> str:
-        """Return the text of one file. Raises BadGraph where the length of a film is not known."""
-        by_id = {one.recording_id: one for one in self.data.annotations.recordings}
+        """Return the text of one file. Raises BadGraph if the length of a video is not known."""
+        by_id = {recording.recording_id: recording for recording in self.data.annotations.recordings}
         database = {
-            one: self._recording(by_id[one], SUBSETS[part]) for part, ids in split.items() for one in ids
+            id_: self._recording(by_id[id_], SUBSETS[part]) for part, ids in split.items() for id_ in ids
         }
-        known = max(self.data.annotations.step_texts, default=0) + 1
-        name, classes = ("KitchenSync", known) if self.data.is_own else ("CaptainCook", PUBLISHED_CLASSES)
+        own_classes = max(self.data.annotations.step_texts, default=0) + 1
+        name, classes = ("CaptainCook", PUBLISHED_CLASSES)
+        if self.data.is_own:
+            name, classes = "KitchenSync", own_classes
         version = f"{name}Dataset-{self.fps_words}fps-{classes}Steps"
         return json.dumps({"version": version, "database": database}, indent=4)
 
-    def _recording(self, one: AnnotatedRecording, subset: str) -> dict[str, object]:
-        if one.recording_id not in self.data.lengths_s:
-            raise BadGraph(VIDEOS, one.recording_id, "the length of its film is not known; add its line")
+    def _recording(self, recording: AnnotatedRecording, subset: str) -> dict[str, object]:
+        if recording.recording_id not in self.data.lengths_s:
+            raise BadGraph(
+                VIDEOS, recording.recording_id, "the length of its video is not known; add its line"
+            )
         return {
             "subset": subset,
-            "duration": self.data.lengths_s[one.recording_id],
+            "duration": self.data.lengths_s[recording.recording_id],
             "fps": self.fps,
             "annotations": [
                 {
@@ -92,33 +96,29 @@ class Localization:
                     "label_id": entry.step_id,
                     "has_error": bool(entry.errors),
                 }
-                for entry in one.entries
+                for entry in recording.entries
                 if entry.performed or not self.drop_missing
             ],
-            "has_error": self.drop_missing and one.is_error,
+            "has_error": self.drop_missing and recording.is_error,
         }
 
 
 def not_done(data: DataSet, split: Split) -> int:
     """Count the steps of a split that were not done."""
-    held = {one for ids in split.values() for one in ids}
-    return sum(
-        not entry.performed
-        for one in data.annotations.recordings
-        if one.recording_id in held
-        for entry in one.entries
-    )
+    ids = set(chain.from_iterable(split.values()))
+    recordings = [recording for recording in data.annotations.recordings if recording.recording_id in ids]
+    return sum(not entry.performed for recording in recordings for entry in recording.entries)
 
 
 def faults_of(data: DataSet, splits: Mapping[str, Split]) -> list[str]:
-    """Name what is wrong in the published form of some splits, a line each."""
-    found = [
-        f"{name}: {count} steps that were not done stand at -1 s; --corrected leaves them out"
+    """Return a line for each known fault in the published form of some splits."""
+    lines = [
+        f"{name}: {count} steps that were not done are at -1 s; --corrected leaves them out"
         for name, split in splits.items()
         if (count := not_done(data, split))
     ]
-    wrong = {one.recording_id for one in data.annotations.recordings if one.is_error}
-    hidden = wrong & {one for split in splits.values() for ids in split.values() for one in ids}
-    if hidden:
-        found.append(f"{len(hidden)} recordings with errors are said to have none; --corrected says it")
-    return found
+    with_errors = {recording.recording_id for recording in data.annotations.recordings if recording.is_error}
+    listed = {recording_id for split in splits.values() for ids in split.values() for recording_id in ids}
+    if hidden := len(with_errors & listed):
+        lines.append(f"{hidden} recordings with errors are marked as having none; --corrected marks them")
+    return lines

@@ -1,4 +1,4 @@
-"""Steps of recordings as rows, clips and questions: when each was done, and which errors it has."""
+"""Steps of recordings as rows, clips and questions, with their times and errors."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from kitchensync.task_graphs.text.spans import pieces
 COLUMNS = ("recording", "entry", "step_id", "start", "end", "error", *TAG_OF_COLUMN, "node", "text")
 
 
-def step_rows(one: AnnotatedRecording) -> Iterator[tuple[object, ...]]:
-    """Yield a row for each entry in script order; start and end are -1.0 where the step was not done."""
-    for place, entry in enumerate(one.entries):
-        flags = (int(entry.has_tag(tag)) for tag in TAG_OF_COLUMN.values())
+def step_rows(recording: AnnotatedRecording) -> Iterator[tuple[object, ...]]:
+    """Yield a row for each entry in script order; start and end are -1.0 if the step was not done."""
+    for place, entry in enumerate(recording.entries):
         times = float(entry.start_s), float(entry.end_s)
-        about = entry.step_id, *times, int(bool(entry.errors)), *flags, entry.node, instruction(entry)
-        yield one.recording_id, place, *about
+        flags = (int(entry.has_tag(tag)) for tag in TAG_OF_COLUMN.values())
+        errors = int(bool(entry.errors)), *flags
+        yield recording.recording_id, place, entry.step_id, *times, *errors, entry.node, instruction(entry)
 
 
-def done_in_order(one: AnnotatedRecording) -> list[Entry]:
-    """Return the steps that were done by start, end and place in the script."""
-    done = (entry for entry in one.entries if entry.performed)
+def done_in_order(recording: AnnotatedRecording) -> list[Entry]:
+    """Return the performed steps by start, end and place in the script."""
+    done = (entry for entry in recording.entries if entry.performed)
     return sorted(done, key=lambda entry: (entry.start_s, entry.end_s))
 
 
 class KeyStep(TypedDict):
-    """A step that was done, with its times in seconds of the film."""
+    """A performed step, with its times in seconds of the video."""
 
     step_id: int
     node: int | None
@@ -40,7 +40,7 @@ class KeyStep(TypedDict):
 
 
 class KeySteps(TypedDict):
-    """The steps of a recording in the order in which they were done."""
+    """The performed steps of a recording, in order of time."""
 
     recording: str
     activity_id: int
@@ -48,12 +48,12 @@ class KeySteps(TypedDict):
     keysteps: list[KeyStep]
 
 
-def key_steps(one: AnnotatedRecording) -> KeySteps:
-    """Return the steps of a recording in the order in which they were done, with times."""
+def key_steps(recording: AnnotatedRecording) -> KeySteps:
+    """Return the performed steps of a recording, in order of time."""
     return {
-        "recording": one.recording_id,
-        "activity_id": one.activity_id,
-        "activity_name": one.activity_name,
+        "recording": recording.recording_id,
+        "activity_id": recording.activity_id,
+        "activity_name": recording.activity_name,
         "keysteps": [
             {
                 "step_id": entry.step_id,
@@ -62,32 +62,32 @@ def key_steps(one: AnnotatedRecording) -> KeySteps:
                 "start": entry.start_s,
                 "end": entry.end_s,
             }
-            for entry in done_in_order(one)
+            for entry in done_in_order(recording)
         ],
     }
 
 
 def instruction(entry: Entry) -> str:
-    """Return what a step asks for, without the action word in front."""
+    """Return the instruction of a step, without the action word in front."""
     return Step(entry.step_id, entry.description).instruction
 
 
 LONG_S = 120.0
 SIZES = (2, 3, 4, 5)
-"""How many steps in a row are a clip."""
+"""Default numbers of steps in a clip."""
 
 
 class ErrorText(TypedDict):
-    """An error of a step: its published category, and what was done instead."""
+    """An error of a step: published category and description."""
 
     tag: str
     description: str
 
 
 class StepsClip(TypedDict):
-    """A clip of some steps in a row; seconds of the film; lists have one element a step.
+    """A clip of consecutive steps; times in seconds of the video; lists have one element per step.
 
-    `objects` are the ingredients and tools that the texts name, each once.
+    `objects` are the ingredients and tools in the texts, each once.
     """
 
     id: str
@@ -102,14 +102,14 @@ class StepsClip(TypedDict):
     objects: list[list[str]]
 
 
-def windows(one: AnnotatedRecording, size: int) -> Iterator[StepsClip]:
+def windows(recording: AnnotatedRecording, size: int) -> Iterator[StepsClip]:
     """Yield the clips of `size` steps of a recording."""
-    done = done_in_order(one)
+    done = done_in_order(recording)
     for first in range(len(done) - size + 1):
         steps = done[first : first + size]
         yield {
-            "id": f"{one.recording_id}_{first}_{size}",
-            "recording": one.recording_id,
+            "id": f"{recording.recording_id}_{first}_{size}",
+            "recording": recording.recording_id,
             "start": steps[0].start_s,
             "end": max(step.end_s for step in steps),
             "step_ids": [step.step_id for step in steps],
@@ -117,29 +117,25 @@ def windows(one: AnnotatedRecording, size: int) -> Iterator[StepsClip]:
             "texts": [step.description for step in steps],
             "spans": [[step.start_s, step.end_s] for step in steps],
             "errors": [texts_of(step) for step in steps],
-            "objects": [
-                list(
-                    dict.fromkeys(
-                        name.lower()
-                        for kind in ("ingredient", "tool")
-                        for name in pieces(step.description, kind)
-                    )
-                )
-                for step in steps
-            ],
+            "objects": [_objects(step.description) for step in steps],
         }
 
 
+def _objects(text: str) -> list[str]:
+    names = [name.lower() for kind in ("ingredient", "tool") for name in pieces(text, kind)]
+    return list(dict.fromkeys(names))
+
+
 def texts_of(step: Entry) -> list[ErrorText]:
-    """Return the errors of an entry as rows hold them."""
+    """Return the errors of an entry as rows."""
     return [{"tag": error.tag, "description": error.description} for error in step.errors]
 
 
-def counted(found: list[StepsClip]) -> dict[str, float]:
-    """Return how many clips there are, their seconds together, and how many are longer than two minutes."""
-    lengths = [window["end"] - window["start"] for window in found]
+def count_clips(clips: list[StepsClip]) -> dict[str, float]:
+    """Return the number of clips, their total seconds, and the number longer than two minutes."""
+    lengths = [clip["end"] - clip["start"] for clip in clips]
     long = sum(length > LONG_S for length in lengths)
-    return {"clips": len(found), "seconds": round(sum(lengths), 3), "over_120_s": long}
+    return {"clips": len(clips), "seconds": round(sum(lengths), 3), "over_120_s": long}
 
 
 STEP = "Did the person perform the step {step} from the recipe {recipe}?"
@@ -147,7 +143,7 @@ CATEGORY = "In the step {step} from the recipe {recipe}, did the person {about}?
 
 
 class Prompt(TypedDict):
-    """A question about a step, with its right answer; without times it is about the whole film."""
+    """A question about a step, with its right answer; without times it is about the whole video."""
 
     recording: str
     entry: int
@@ -161,27 +157,27 @@ class Prompt(TypedDict):
     answer: str
 
 
-def prompts(one: AnnotatedRecording, *, categories: bool) -> Iterator[Prompt]:
-    """Yield one question a step, or the seven about categories: a step has an error where one answer is Yes.
+def prompts(recording: AnnotatedRecording, *, categories: bool) -> Iterator[Prompt]:
+    """Yield one question per step, or seven about categories: a step has an error if one answer is Yes.
 
-    `start` and `end` are None where the step was not done: the question is then about the whole film.
+    `start` and `end` are None if the step was not done: the question is then about the whole video.
     """
-    for place, entry in enumerate(one.entries):
-        words = {"step": instruction(entry), "recipe": one.activity_name}
-        asked = [("step", STEP.format(**words), entry.performed and not entry.errors)]
+    for place, entry in enumerate(recording.entries):
+        fields = {"step": instruction(entry), "recipe": recording.activity_name}
+        questions = [("step", STEP.format(**fields), entry.performed and not entry.errors)]
         if categories:
-            asked = [
-                (kind.column, CATEGORY.format(**words, about=kind.deed), entry.has_tag(kind.tag))
+            questions = [
+                (kind.column, CATEGORY.format(**fields, about=kind.deed), entry.has_tag(kind.tag))
                 for kind in CATEGORIES
                 if kind.column
             ]
-        for kind, question, answer in asked:
+        for kind, question, answer in questions:
             yield {
-                "recording": one.recording_id,
+                "recording": recording.recording_id,
                 "entry": place,
                 "step_id": entry.step_id,
                 "node": entry.node,
-                "text": words["step"],
+                "text": fields["step"],
                 "start": entry.start_s if entry.performed else None,
                 "end": entry.end_s if entry.performed else None,
                 "kind": kind,
@@ -191,15 +187,15 @@ def prompts(one: AnnotatedRecording, *, categories: bool) -> Iterator[Prompt]:
 
 
 ROUNDING_S = 0.01
-"""Lengths of films are kept with two decimals."""
+"""Resolution of video lengths in the tables, seconds."""
 
 
 def past_the_film(data: DataSet) -> list[str]:
-    """Return a line about the steps that end after their film, none where all lie inside."""
+    """Return a warning about steps that end after their video, if any."""
     late = [
-        f"{one.recording_id} step {entry.step_id}"
-        for one in data.annotations.recordings
-        for entry in one.entries
-        if entry.end_s > data.lengths_s.get(one.recording_id, float("inf")) + ROUNDING_S
+        f"{recording.recording_id} step {entry.step_id}"
+        for recording in data.annotations.recordings
+        for entry in recording.entries
+        if entry.end_s > data.lengths_s.get(recording.recording_id, float("inf")) + ROUNDING_S
     ]
-    return [f"{len(late)} steps end after their film: {', '.join(late[:3])}"] if late else []
+    return [f"{len(late)} steps end after their video: {', '.join(late[:3])}"] if late else []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kitchensync.dataset.commands.export_source import published_among
-from kitchensync.dataset.commands.options import GivenSource
+from kitchensync.dataset.commands.options import SourcePath
 from kitchensync.dataset.commands.release_push import push
 from kitchensync.dataset.commands.release_split import split
 from kitchensync.dataset.commands.release_stats import stats
@@ -51,7 +51,7 @@ for command in (split, stats, push):
 
 
 @release.command("captaincook4d")
-@click.argument("paths", nargs=-1, required=True, type=GivenSource())
+@click.argument("paths", nargs=-1, required=True, type=SourcePath())
 @output("out", "--out", kind=OutputFolder(), required=True, help="Folder of the data set.")
 @click.option(
     "--numbering",
@@ -236,7 +236,7 @@ def _numbering(table: Path) -> Any:
 @click.argument("folder", type=given_path(exists=True, file_okay=False))
 @click.option(
     "--against",
-    type=GivenSource(),
+    type=SourcePath(),
     help="Folder of the recordings: what their manifests hold about devices and people must not be found. Or the "
     "published folder that was released again: known flaws count as warnings in files that are the same there.",
 )

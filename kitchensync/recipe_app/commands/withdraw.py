@@ -88,7 +88,7 @@ def withdraw(
     said = {
         "status": "open" if left else "done",
         "recordings": [recording.name for recording in found],
-        "places": [one.said for one in places],
+        "places": [one.as_json() for one in places],
     }
     return Answer(said, _show, trouble=[_trouble(one) for one in left])
 

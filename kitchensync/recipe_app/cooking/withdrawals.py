@@ -77,7 +77,7 @@ def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) ->
                 _log_once(
                     tools, recording, {"action": "withdraw", "folder": folder, "reasons": [words_of(error)]}
                 )
-                done = [one for one in done if one.found]
+                done = [one for one in done if one.count]
             if done:
                 app_withdrawals.note_done(own, done)
             places += done
@@ -109,7 +109,7 @@ def finish_open(tools: Collaborators, own: Path) -> list[WithdrawnPlace]:
                     places += withdraw(path, Policy(outside.last["policy"]))
             except (OSError, StorageError) as error:
                 log.warning("%s: %s", path.name, words_of(error))
-    if found := [one for one in places if one.found]:
+    if found := [one for one in places if one.count]:
         app_withdrawals.note_done(own, found)
     return found
 

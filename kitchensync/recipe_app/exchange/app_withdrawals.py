@@ -72,7 +72,7 @@ def note_found(own: Path, what: ToDestroy, of: list[str] | None = None) -> None:
 
 def note_done(own: Path, places: list[WithdrawnPlace]) -> None:
     """Keep the proof: each place, what was there, what was done."""
-    said = {"schema": DONE, "utc_ns": time.time_ns(), "places": [one.said for one in places]}
+    said = {"schema": DONE, "utc_ns": time.time_ns(), "places": [one.as_json() for one in places]}
     append_line(own / WITHDRAWALS, said)
 
 

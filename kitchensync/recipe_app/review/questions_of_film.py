@@ -11,7 +11,7 @@ from pydantic import Field, StringConstraints
 from kitchensync.dataset.promqa.questions import PromqaExample, Targets, examples, seconds_of
 from kitchensync.dataset.source.data_set import graph_of, numbered
 from kitchensync.dataset.source.numbering import Numbering
-from kitchensync.dataset.source.own_members import cooked_of
+from kitchensync.dataset.source.own_members import read_cooked
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.operation_kinds import Line, Strict
@@ -45,7 +45,7 @@ def questions_of(own: OwnRecording, written: Sequence[Written] = ()) -> dict[str
     for too many answers, and where all are about others.
     """
     numbering = Numbering()
-    member = numbered(cooked_of(own, numbering), numbering)
+    member = numbered(read_cooked(own, numbering), numbering)
     graph = parse_captaincook4d(graph_of(member.cooked), name=member.annotated.graph_stem)
     targets = Targets.of(graph)
     rows = {row["question_id"]: row for row in examples(member.annotated, targets).rows}

@@ -1,7 +1,7 @@
-"""Work on the workers of a Dask scheduler: only fit ones, each recording given out by name, tried again elsewhere.
+"""Run work on the workers of a Dask scheduler: only on suitable workers, with retries on other workers.
 
-Recordings are handed out here rather than by the scheduler: so it is known who worked on what, and a worker that dies
-costs its recordings one try.
+This module assigns recordings to workers itself instead of the scheduler: it knows which worker has which recording,
+and a worker that dies costs its recordings one try.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from kitchensync.storage.errors import NoDask, NoWorkers
 from kitchensync.storage.names import MANIFEST
 
 WAIT_S = 120.0
-"""How long to wait for a first worker: a cluster may have to start the nodes."""
+"""Wait for the first worker, seconds: a cluster may have to start the nodes."""
 SAME = ("kitchensync", "numpy", "scipy", "h5py")
-"""Packages of which another version may give another answer."""
+"""Packages that must have the same version, because results may depend on it."""
 
 
 class SeenRecording(TypedDict):
-    """A recording as a worker sees it: the hash of its manifest, else why there is none; and if it may write."""
+    """A recording as seen by a worker: hash of its manifest, or why it cannot be read, and write permission."""
 
     manifest: str | None
     why: NotRequired[str]
@@ -37,88 +37,88 @@ class SeenRecording(TypedDict):
 
 
 class Fitness(TypedDict):
-    """What a process has and sees; workers of other versions say it in the same words."""
+    """Versions and visible recordings of a process; the keys are the same in all versions of the software."""
 
     versions: dict[str, str]
     recordings: dict[str, SeenRecording]
 
 
 def facts(recordings: list[str], writes: str | None) -> Fitness:
-    """Report what this process has and sees: versions; by recording its manifest's hash, and if it may write.
+    """Return the versions of this process, and for each recording the hash of its manifest and write permission.
 
-    `writes` is the folder in a recording that is written to: a name, "" for the recording's own, None for none.
+    `writes` is the folder in a recording that is written to: a name, "" for the recording itself, None for none.
     """
-    seen: dict[str, SeenRecording] = {}
+    views: dict[str, SeenRecording] = {}
     for path in recordings:
         try:
             digest = hashlib.sha256(Path(path, MANIFEST).read_bytes()).hexdigest()
         except OSError as error:
             why = (error.strerror or str(error)).lower()
-            seen[path] = {"manifest": None, "why": why, "writes": False}
+            views[path] = {"manifest": None, "why": why, "writes": False}
             continue
         place = Path(path, writes) if writes and Path(path, writes).is_dir() else Path(path)
-        seen[path] = {"manifest": digest, "writes": writes is None or os.access(place, os.W_OK | os.X_OK)}
-    return {"versions": versions(), "recordings": seen}
+        views[path] = {"manifest": digest, "writes": writes is None or os.access(place, os.W_OK | os.X_OK)}
+    return {"versions": versions(), "recordings": views}
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that answers depend on."""
-    found = {"python": ".".join(map(str, sys.version_info[:2]))}
+    """Return the versions that results depend on."""
+    result = {"python": ".".join(map(str, sys.version_info[:2]))}
     for name in SAME:
         try:
-            found[name] = version(name)
+            result[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "absent"
-    return found
+            result[name] = "absent"
+    return result
 
 
 def unfit(there: Fitness, here: Fitness) -> str:
-    """Return why a worker with the facts `there` may not work for one with the facts `here`; empty where it may."""
-    said = [
-        f"{name} {there['versions'].get(name)} instead of {wanted}"
-        for name, wanted in here["versions"].items()
-        if there["versions"].get(name) != wanted
+    """Return why a worker with the facts `there` is not suitable for this process, `here`; empty if it is."""
+    reasons = [
+        f"{name} {there['versions'].get(name)} instead of {expected}"
+        for name, expected in here["versions"].items()
+        if there["versions"].get(name) != expected
     ]
-    for path, seen in there["recordings"].items():
-        if seen["manifest"] is None:
-            said.append(f"does not see {path} ({seen['why']})")
-        elif seen["manifest"] != here["recordings"][path]["manifest"]:
-            said.append(f"sees another recording at {path}")
-        elif not seen["writes"]:
-            said.append(f"may not write to {path}")
-    return ", ".join(said)
+    for path, view in there["recordings"].items():
+        if view["manifest"] is None:
+            reasons.append(f"does not see {path} ({view['why']})")
+        elif view["manifest"] != here["recordings"][path]["manifest"]:
+            reasons.append(f"sees another recording at {path}")
+        elif not view["writes"]:
+            reasons.append(f"may not write to {path}")
+    return ", ".join(reasons)
 
 
 CONNECT_S = 10
 ANSWER_S = 30.0
-"""How long a worker may take to say what it has: the mathematics loads meanwhile."""
+"""Time limit for the facts of a worker, seconds: it imports the numerical libraries first."""
 TICK_S = 0.5
 TRIES = 2
-"""On different workers, before the command's own computer has a last try."""
+"""Tries on different workers, before the last try on the command's own computer."""
 
 Answer = dict[str, Any]
 
 
 @dataclass
 class Undone:
-    """A recording that the cluster did not bring to an end: by worker, why not."""
+    """A recording that the cluster did not finish: worker -> reason."""
 
     path: Path
     tried: dict[str, str] = field(default_factory=dict)
 
     def words(self) -> str:
-        """Report who tried and what happened."""
+        """Return the tries as text."""
         return "; ".join(f"{worker}: {why}" for worker, why in self.tried.items())
 
 
 def on_cluster(
     work: Work, todo: list[Path], scheduler: str, *, writes: str | None
 ) -> Iterator[tuple[Path, Answer] | Undone]:
-    """Give recordings to the workers of a scheduler; yield answers and what is undone.
+    """Run `work` for recordings on the workers of a scheduler; yield answers and unfinished recordings.
 
     `writes` is the folder in a recording that `work` writes to (see `facts`). Waits `WAIT_S` for a worker.
 
-    Raises NoDask without Dask or scheduler, NoWorkers where none is fit.
+    Raises NoDask without Dask or scheduler, NoWorkers without a suitable worker.
     """
     try:
         from dask import config
@@ -130,9 +130,7 @@ def on_cluster(
     with config.set(quiet):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter(
-                    "ignore", VersionMismatchWarning
-                )  # said by `unfit`, in one line a worker
+                warnings.simplefilter("ignore", VersionMismatchWarning)  # `unfit` reports it
                 client = Client(scheduler, timeout=f"{CONNECT_S}s")
         except (OSError, TimeoutError, ValueError) as error:
             raise NoDask(scheduler, " ".join(str(error).split())) from error
@@ -147,30 +145,31 @@ def on_cluster(
             try:
                 yield from _until_done(crew, work, waiting, running)
             except (KeyboardInterrupt, GeneratorExit):
-                if left := [f"{job.path.name} ({worker})" for job, worker in running.values()]:
-                    _tell(f"workers may go on with what they had begun: {', '.join(left)}")
+                if unfinished := [f"{job.path.name} ({worker})" for job, worker in running.values()]:
+                    _tell(f"workers may go on with what they had begun: {', '.join(unfinished)}")
                 raise
 
 
 class Crew:
-    """The workers of a scheduler, each asked once whether it is fit."""
+    """The workers of a scheduler; the facts of each are requested once."""
 
     def __init__(self, client: Any, name: str, samples: list[str], writes: str | None) -> None:
         self.client, self.name, self._writes = client, name, writes
         self._here = facts(samples, writes)
-        self._known: dict[str, str] = {}
+        self._faults: dict[str, str] = {}
 
     def present(self) -> dict[str, int]:
-        """Fit workers that are connected now, and how many recordings each takes at once."""
+        """Return the connected suitable workers, and their numbers of threads."""
         if self.client.status != "running":
             return {}
         there = {
-            address: int(one["nthreads"]) for address, one in self.client.scheduler_info()["workers"].items()
+            address: int(info["nthreads"])
+            for address, info in self.client.scheduler_info()["workers"].items()
         }
-        if fresh := [address for address in there if address not in self._known]:
+        if fresh := [address for address in there if address not in self._faults]:
             from distributed import wait
 
-            asked = {
+            futures = {
                 address: self.client.submit(
                     facts,
                     list(self._here["recordings"]),
@@ -182,44 +181,46 @@ class Crew:
                 for address in fresh
             }
             with suppress(TimeoutError):
-                wait(list(asked.values()), timeout=ANSWER_S)
-            for address, future in asked.items():
+                wait(list(futures.values()), timeout=ANSWER_S)
+            for address, future in futures.items():
                 if future.status == "finished":
-                    self._known[address] = unfit(future.result(), self._here)
+                    self._faults[address] = unfit(future.result(), self._here)
                 elif future.status == "error":
                     why = " ".join(str(future.exception()).split())
-                    self._known[address] = f"cannot run this software ({why})"
+                    self._faults[address] = f"cannot run this software ({why})"
                 else:
-                    self._known[address] = f"did not answer within {ANSWER_S:g} s"
+                    self._faults[address] = f"did not answer within {ANSWER_S:g} s"
                 future.cancel()
-                if self._known[address]:
-                    _tell(f"worker {address} is not used: {self._known[address]}")
-        return {address: count for address, count in there.items() if not self._known[address]}
+                if self._faults[address]:
+                    _tell(f"worker {address} is not used: {self._faults[address]}")
+        return {address: count for address, count in there.items() if not self._faults[address]}
 
     def wait(self) -> None:
-        """Return when there is a fit worker. Raises NoWorkers when all are unfit, or none came."""
+        """Wait for a suitable worker. Raises NoWorkers if all are unsuitable, or none came."""
         end = time.monotonic() + WAIT_S
-        told = False
+        has_told = False
         while not self.present():
-            if self._known:
-                raise NoWorkers(self.name, "; ".join(f"{who}: {why}" for who, why in self._known.items()))
+            if self._faults:
+                raise NoWorkers(self.name, "; ".join(f"{who}: {why}" for who, why in self._faults.items()))
             if time.monotonic() >= end:
                 raise NoWorkers(self.name, f"no worker came within {WAIT_S:g} s")
-            if not told:
+            if not has_told:
                 _tell(f"no workers at {self.name} yet; waiting up to {WAIT_S:g} s")
-            told = True
+            has_told = True
             time.sleep(TICK_S)
 
 
 def _until_done(
     crew: Crew, work: Work, waiting: list[Undone], running: dict[Any, tuple[Undone, str]]
 ) -> Iterator[tuple[Path, Answer] | Undone]:
-    """Keep every fit worker busy; `running` holds what each is at."""
+    """Keep every suitable worker busy; `running` maps futures to recording and worker."""
     last_seen = time.monotonic()
     while waiting or running:
         present = crew.present()
         last_seen = time.monotonic() if present else last_seen
-        for future in [one for one, (_, worker) in running.items() if one.done() or worker not in present]:
+        for future in [
+            future for future, (_, worker) in running.items() if future.done() or worker not in present
+        ]:
             job, worker = running.pop(future)
             if (answer := _answer(future, job, worker)) is not None:
                 yield job.path, answer
@@ -238,7 +239,7 @@ def _until_done(
 
 
 def _answer(future: Any, job: Undone, worker: str) -> Answer | None:
-    """Return what a worker found; None, and why, where it did not come to an end."""
+    """Return the answer of a worker; None if it failed, with the reason in `job.tried`."""
     if future.status == "finished":
         answer: Answer = future.result()
         if "error" not in answer:
@@ -253,15 +254,17 @@ def _answer(future: Any, job: Undone, worker: str) -> Answer | None:
 
 
 def _free_worker(job: Undone, present: dict[str, int], running: dict[Any, tuple[Undone, str]]) -> str | None:
-    """The worker with the most room that has not tried this recording."""
+    """Return the worker with most free threads that has not tried this recording."""
     busy = [worker for _, worker in running.values()]
-    room = {one: count - busy.count(one) for one, count in present.items() if one not in job.tried}
-    best = max(room, key=lambda one: room[one], default=None)
+    room = {
+        worker: count - busy.count(worker) for worker, count in present.items() if worker not in job.tried
+    }
+    best = max(room, key=lambda worker: room[worker], default=None)
     return best if best is not None and room[best] > 0 else None
 
 
 def _pause(futures: list[Any]) -> None:
-    """Wait until one is done, or for a moment."""
+    """Wait until a future is done, at most `TICK_S`."""
     from distributed import wait
 
     if not futures:

@@ -1,6 +1,6 @@
-"""Do a job with many recordings: in this process, in several, or on a Dask cluster; always the same answer.
+"""Do a job with many recordings in this process, in several, or on a Dask cluster, with the same result.
 
-One that fails never stops the rest, and one whose process dies takes its recording with it, and only that one.
+A failure does not stop the others, and a dying process only loses its own recording.
 """
 
 from __future__ import annotations
@@ -25,39 +25,40 @@ from kitchensync.storage.batch.workers import (
 )
 
 LISTEN_S = 0.1
-"""How often it is looked whether Ctrl-C was pressed."""
+"""Interval of checks for Ctrl-C."""
 Answer = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is done with each recording."""
+    """The work for each recording."""
 
     work: Work
-    "Can be sent to other processes, raises nothing; `error` in its answer says what but data was in the way."
+    "Picklable, raises nothing; `error` in its answer is a problem other than of the data."
     not_done: Callable[[Path, str], Answer]
-    "The answer, with `error`, for a recording whose process died."
+    "Returns the answer, with `error`, for a recording whose process died."
     loads: str
-    "Module that worker processes are forked with."
+    "Module that worker processes load before forking."
     writes: str | None
-    "Folder in a recording that it writes to, which a worker elsewhere must be free to do; None for none."
+    "Output folder in a recording, which a worker elsewhere must be able to write; None for none."
 
 
 @dataclass(frozen=True)
 class Workforce:
-    """Who works: the workers of a Dask scheduler, or processes of this computer."""
+    """The workers of a Dask scheduler, or processes of this computer."""
 
     scheduler: str | None = None
     workers: int | None = None
-    "None: a core each, for a few recordings one."
+    "None: one per core, for a few recordings one."
     apart: bool = False
-    "Whether a single worker too is a process of its own, so that one that dies takes only its recording with it."
+    "Whether even a single worker is a separate process, so that a dying one only loses its recording."
 
 
 def run_all(job: Job, todo: list[Path], force: Workforce) -> Generator[tuple[Path, Answer], None, None]:
-    """Yield each recording with its answer as it is done. Raises NoDask, NoWorkers before anything was touched.
+    """Yield each recording with its answer when it is done. Raises NoDask, NoWorkers before any work.
 
-    Ctrl-C, or closing it, gives up what waits and ends what is under way; workers of a scheduler finish that.
+    Ctrl-C, or closing the generator, cancels waiting work and interrupts current work; workers of a scheduler finish
+    theirs.
     """
     workers = count_of(len(todo), force.workers)
     if todo and force.scheduler is not None:
@@ -81,14 +82,13 @@ def run_all(job: Job, todo: list[Path], force: Workforce) -> Generator[tuple[Pat
 
 
 def _in_processes(job: Job, todo: list[Path], workers: int) -> Iterator[tuple[Path, Answer]]:
-    """Those under way when a process dies are done again, each alone, to find out whose fault it was."""
+    """Repeat recordings that were in work when a process died, one at a time, to find the cause."""
     waiting = list(todo)
     with one_thread_each():
         while waiting:
             suspects: list[Path] = []
             yield from _one_pool(job, waiting, workers, suspects)
             for path in suspects:
-                # those under way may be the fault of another: each alone
                 died: list[Path] = []
                 yield from _one_pool(job, [path], 1, died)
                 for _ in died:
@@ -98,17 +98,17 @@ def _in_processes(job: Job, todo: list[Path], workers: int) -> Iterator[tuple[Pa
 def _one_pool(
     job: Job, waiting: list[Path], workers: int, suspects: list[Path]
 ) -> Iterator[tuple[Path, Answer]]:
-    """Take what waits until nothing does, or a process died: then `suspects` are those that were under way."""
+    """Work on waiting recordings until a process dies: then `suspects` gets those that were in work."""
     running: dict[Future[Answer], Path] = {}
     with pool_of(workers, job.loads) as pool, ended_by_interrupt(pool) as raise_if_interrupted:
         while (waiting or running) and not suspects:
             raise_if_interrupted()
-            with suppress(BrokenProcessPool):  # those under way say so below
-                while waiting and len(running) < workers:  # no more: what is in a pool cannot be called back
+            with suppress(BrokenProcessPool):  # the results below report it
+                while waiting and len(running) < workers:  # submitted work cannot be taken back
                     future = pool.submit(until_interrupted, job.work, waiting[0])
                     running[future] = waiting.pop(0)
             if not running:
-                return  # a worker died with no work: begin with new ones
+                return  # an idle worker died: the caller starts new ones
             for future in wait(running, LISTEN_S, FIRST_COMPLETED).done:
                 path = running.pop(future)
                 if isinstance(future.exception(), BrokenProcessPool):

@@ -1,7 +1,7 @@
-"""Worker processes with one thread each, forked from a server that has loaded everything once. Light to import.
+"""Worker processes with one thread each, forked from a server that has loaded all modules. Fast to import.
 
-The server loads the mathematics for a second or more; started early it does so on a second core, while the command
-itself is still loading and reading what is finished.
+Loading takes the server a second or more; started early it runs on a second core, while the command itself is loading
+and reading finished work.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def count_of(todo: int, wanted: int | None) -> int:
-    """How many processes of this computer work on so many recordings: a core each unless said otherwise."""
-    usual = (os.cpu_count() or 1) if todo >= FEW else 1  # for a few, processes take longer to start
+    """Return the number of processes for so many recordings; the default is one per core."""
+    usual = (os.cpu_count() or 1) if todo >= FEW else 1  # for a few, starting processes takes longer
     return min(wanted or usual, max(todo, 1))
 
 
 def start_early(todo: int, wanted: int | None, loads: str) -> None:
-    """Start the server when workers will surely be needed for so many recordings; `loads` is what they work with."""
+    """Start the server if workers are needed for so many recordings; `loads` is the module to load."""
     context = _context(loads)
     if count_of(todo, wanted) > 1 and context.get_start_method() != "spawn":
         with one_thread_each():
@@ -41,7 +41,7 @@ def start_early(todo: int, wanted: int | None, loads: str) -> None:
 
 
 def pool_of(workers: int, loads: str) -> ProcessPoolExecutor:
-    """A pool of worker processes that end with this one; `loads` is the module that they are forked with."""
+    """Return a pool of worker processes that end with this one; `loads` is the module to load."""
     return ProcessPoolExecutor(workers, mp_context=_context(loads), initializer=_begin)
 
 
@@ -54,7 +54,7 @@ def _context(loads: str) -> BaseContext:
 
 @contextmanager
 def one_thread_each() -> Iterator[None]:
-    """Processes that are started inside have one thread: there are as many of them as cores."""
+    """Start processes with one thread inside the block, as there is one process per core."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
     try:
@@ -68,7 +68,7 @@ def one_thread_each() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """Leave no worker behind when the command is killed, and none that goes on after Ctrl-C."""
+    """End a worker when the command is killed or gets Ctrl-C."""
 
     def wait() -> None:
         parent = parent_process()
@@ -84,14 +84,14 @@ def _begin() -> None:
 
 
 def _hear(*_: object) -> None:
-    """At the first Ctrl-C end the work that is under way; one that waits for work must not die of it."""
+    """Interrupt the current work at the first Ctrl-C; an idle worker must survive it."""
     is_first, _state.is_over = not _state.is_over, True
     if is_first and _state.is_busy:
         raise KeyboardInterrupt
 
 
 def _interrupt_later(lost: sys.UnraisableHookArgs) -> None:
-    """Interrupt again in a moment where Python lost the interrupt: it came in the middle of a callback."""
+    """Repeat an interrupt that Python lost because it came in a callback."""
     if lost.exc_type is KeyboardInterrupt:
         _state.is_over = False
         signal.setitimer(signal.ITIMER_REAL, LATER_S)
@@ -101,7 +101,7 @@ def _interrupt_later(lost: sys.UnraisableHookArgs) -> None:
 
 @dataclass
 class _State:
-    """What this worker process is at."""
+    """State of this worker process."""
 
     is_busy: bool = False
     is_over: bool = False
@@ -111,11 +111,11 @@ _state = _State()
 
 
 def until_interrupted(work: Work, path: Path) -> dict[str, Any]:
-    """Do the work in a worker process; Ctrl-C ends it as it would end a command. Raises KeyboardInterrupt."""
+    """Do the work in a worker process, ended by Ctrl-C like a command. Raises KeyboardInterrupt."""
     _state.is_busy = True
     try:
         answer = None if _state.is_over else work(path)
-        if answer is None or _state.is_over:  # a library may have made an error of the interrupt
+        if answer is None or _state.is_over:  # a library may have converted the interrupt to an error
             raise KeyboardInterrupt
         return answer
     except Exception as error:
@@ -128,13 +128,13 @@ def until_interrupted(work: Work, path: Path) -> dict[str, Any]:
 
 @contextmanager
 def ended_by_interrupt(pool: Executor) -> Iterator[Callable[[], None]]:
-    """Let Ctrl-C end the workers of a pool: what waits is given up, what is under way is told and waited for.
+    """End the workers of a pool at Ctrl-C: waiting work is cancelled, current work is interrupted and awaited.
 
-    Yields what raises KeyboardInterrupt once Ctrl-C was pressed. It is not raised before: in the middle of a pool's
-    own work Python may lose a lock that the pool's thread waits for, for ever.
+    Yields a function that raises KeyboardInterrupt after Ctrl-C. It is not raised elsewhere: inside the code of the
+    pool Python may lose a lock, and the pool's thread would wait for ever.
     """
     others = {child.pid for child in active_children()}
-    pressed: list[int] = []  # no Event: one that is set in a handler may wait for itself
+    pressed: list[int] = []  # an Event that is set in a handler may deadlock
     try:
         with _noted(pressed):
             yield partial(_raise_if, pressed)
@@ -150,7 +150,7 @@ def ended_by_interrupt(pool: Executor) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _noted(pressed: list[int]) -> Iterator[None]:
-    """Note Ctrl-C instead of raising it, where this is the thread that hears it."""
+    """Store Ctrl-C instead of raising it, in the main thread."""
     if current_thread() is not main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Conditions on the lines of a catalogue, as `kitchensync list --where` takes them."""
+"""Parse the conditions of `kitchensync list --where` to SQL."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MEANT = {"=": "IS", "!=": "IS NOT"}
 
 
 def condition(text: str) -> tuple[str, list[Any]]:
-    """Return a condition as SQL with values; an empty value is unknown, `~` finds a part. Raises BadCondition."""
-    found = _CONDITION.fullmatch(text)
-    if found is None or found[1] not in COLUMNS:
+    """Return a condition as SQL with values; an empty value means not known, `~` contains. Raises BadCondition."""
+    match = _CONDITION.fullmatch(text)
+    if match is None or match[1] not in COLUMNS:
         raise BadCondition(text, f"KEY is one of {', '.join(COLUMNS)}, OP one of = != < <= > >= ~")
-    key, sign, value = found.groups()
+    key, sign, value = match.groups()
     if not value and sign in _MEANT:
         return f"{key} {_MEANT[sign]} NULL", []
     if sign == "~":
@@ -34,9 +34,10 @@ def condition(text: str) -> tuple[str, list[Any]]:
 
 
 def all_of(texts: Sequence[str]) -> tuple[str, list[Any]]:
-    """Join conditions, which have to hold all. Raises BadCondition."""
-    found = [condition(text) for text in texts]
-    return " AND ".join(["1", *(sql for sql, _ in found)]), [one for _, values in found for one in values]
+    """Return the conjunction of conditions as SQL with values. Raises BadCondition."""
+    conditions = [condition(text) for text in texts]
+    values = [value for _, of_condition in conditions for value in of_condition]
+    return " AND ".join(["1", *(sql for sql, _ in conditions)]), values
 
 
 def _value(text: str, key: str, value: str) -> Any:

@@ -1,4 +1,4 @@
-"""What is in a recording: streams, cameras, events, alignments and verdict, as `kitchensync info` shows it."""
+"""The contents of a recording for `kitchensync info`: streams, cameras, events, alignments and verdict."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 def contents_of(recording: Recording) -> dict[str, Any]:
-    """Describe an open recording; what cannot be read says so in `problem`, the rest is there.
+    """Describe an open recording; unreadable parts have a `problem`.
 
-    Times are seconds of session time, and UTC. Where its files lie elsewhere and no copy can be reached, its streams
-    are told by the last answer of `verify`.
+    Times are seconds of session time, and UTC. If its files were freed and no copy can be reached, the streams come
+    from the last answer of `verify`.
     """
     path, devices = recording.path, recording.manifest["devices"]
-    said = line_of(path, path)
+    line = line_of(path, path)
     events, problems = _events(recording)
     try:
         placed = _placing(recording, problems)
@@ -52,10 +52,10 @@ def contents_of(recording: Recording) -> dict[str, Any]:
     except FilesFreed as error:
         kept = (kept_verdict(path) or {}).get("streams", {})
         keys = {"packets": "stored", "rate_hz": "rate_hz", "nominal_hz": "nominal_hz", "bytes": "bytes"}
-        streams = {n: {ours: one.get(theirs) for ours, theirs in keys.items()} for n, one in kept.items()}
+        streams = {n: {ours: facts.get(theirs) for ours, theirs in keys.items()} for n, facts in kept.items()}
         cameras, pauses = {}, {}
         problems.append(str(error))
-    return said | {
+    return line | {
         "devices": {name: device.get("kind") for name, device in devices.items()},
         "streams": streams,
         "cameras": cameras,
@@ -68,7 +68,7 @@ def contents_of(recording: Recording) -> dict[str, Any]:
 
 
 def _placing(recording: Recording, problems: list[str]) -> Placing:
-    """Return how packets are put on session time: by arrival since the start where it cannot be told."""
+    """Return the conversion of packets to session time; if it is not known, by arrival since the start."""
     started = recording.manifest.get("started") or {}
     utc = utc_times(recording.manifest)
     try:
@@ -82,7 +82,7 @@ def _placing(recording: Recording, problems: list[str]) -> Placing:
 
 @dataclass(frozen=True)
 class Placing:
-    """How the packets of a recording are put on session time and UTC."""
+    """Conversion of the packets of a recording to session time and UTC."""
 
     session: SessionTime | None
     main_headset: str
@@ -91,7 +91,7 @@ class Placing:
     times: UtcTimes | None
 
     def seconds(self, name: str, rows: np.ndarray) -> list[float]:
-        """Seconds of session time; of another device by arrival, without a headset since the start."""
+        """Return seconds of session time; for other devices by arrival, without a headset since the start."""
         arrived = rows["host_ns"].astype(np.int64)
         if self.session is not None and name.startswith(f"{self.main_headset}/"):
             session_ns = self.session.of_ticks(rows["device_ticks"].astype(np.int64), near_host_ns=arrived)
@@ -101,7 +101,7 @@ class Placing:
         return [float(ns) / 1e9 for ns in (since_start if by_session is None else by_session)]
 
     def utc(self, host_ns: int) -> str | None:
-        """UTC of an arrival; None where nobody wrote when the recording began."""
+        """Return UTC of an arrival; None if it is not known."""
         return None if self.times is None else utc_words(int(self.times.to_utc(host_ns)))
 
 
@@ -113,7 +113,7 @@ def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
             index = index[~recording.hides(name, index)]
         except (StorageError, OSError) as error:
             problems.append(f"packets beyond the part are counted too: {words_of(error)}")
-    said = {
+    facts = {
         "nominal_hz": description.get("nominal_hz"),
         "codec": (description.get("format") or {}).get("codec"),
         "packets": len(index),
@@ -122,16 +122,16 @@ def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
         **({"problem": "; ".join(problems)} if problems else {}),
     }
     if len(index) == 0:
-        return said
+        return facts
     first_s, last_s = placed.seconds(name, index[[0, -1]])
-    said |= {"from_s": round(first_s, 3), "to_s": round(last_s, 3)}
-    said["rate_hz"] = round((len(index) - 1) / (last_s - first_s), 3) if last_s > first_s else None
+    facts |= {"from_s": round(first_s, 3), "to_s": round(last_s, 3)}
+    facts["rate_hz"] = round((len(index) - 1) / (last_s - first_s), 3) if last_s > first_s else None
     from_utc, to_utc = (placed.utc(int(host_ns)) for host_ns in index["host_ns"][[0, -1]])
-    return said | {"from_utc": from_utc, "to_utc": to_utc}
+    return facts | {"from_utc": from_utc, "to_utc": to_utc}
 
 
 def _opened(folder: Path, stream: StoredStream) -> tuple[np.ndarray, int, list[str]]:
-    """Return the index of all chunks that open, bytes of all files, and what is wrong with the others."""
+    """Return the index of all readable chunks, the size of all files, and the problems of the others."""
     paths = chunk_paths(stream.folder)
     try:
         return stream.index, sum(path.stat().st_size for path in paths), []
@@ -162,16 +162,16 @@ def _camera(folder: Path, *, is_part: bool) -> dict[str, Any]:
 
 
 def _film(path: Path, *, is_part: bool) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": path.name, "bytes": path.stat().st_size}
+    facts: dict[str, Any] = {"name": path.name, "bytes": path.stat().st_size}
     try:
         video = open_media(path).video
         kept = pictures_of_part(path) if is_part else {}
     except (SensorError, OSError) as error:
-        return said | {"problem": words_of(error)}
+        return facts | {"problem": words_of(error)}
     if video is None:
-        return said | {"problem": f"{path}: has no pictures"}
+        return facts | {"problem": f"{path}: has no pictures"}
     picture = {"width": video.width, "height": video.height, "fps": str(video.rate), "codec": video.codec}
-    return said | {"seconds": round(video.duration_s, 3), "pictures": video.frames, **picture, **kept}
+    return facts | {"seconds": round(video.duration_s, 3), "pictures": video.frames, **picture, **kept}
 
 
 def _pauses(recording: Recording, problems: list[str]) -> dict[str, Any]:
@@ -180,12 +180,12 @@ def _pauses(recording: Recording, problems: list[str]) -> dict[str, Any]:
     except FilesFreed:
         raise
     except (StorageError, SensorError, OSError) as error:
-        problems.append(f"nobody can tell when privacy pauses were: {words_of(error)}")
+        problems.append(f"the times of privacy pauses are not known: {words_of(error)}")
         return {}
 
 
 def _events(recording: Recording) -> tuple[dict[str, int], list[str]]:
-    """Count events by kind, those before a damaged line too; say which lines are damaged."""
+    """Count events by kind, up to a damaged line; return the damaged lines."""
     kinds: Counter[str] = Counter()
     problems = []
     for path in event_logs(recording.path):
@@ -199,7 +199,7 @@ def _events(recording: Recording) -> tuple[dict[str, int], list[str]]:
 
 def _alignment(file: Path) -> dict[str, Any]:
     stored = read_alignment(file)
-    said: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "source": stored.source,
         "master": stored.master or None,
         "status": stored.status,
@@ -207,4 +207,4 @@ def _alignment(file: Path) -> dict[str, Any]:
         "total_ms": stored.total_ms,
         "bounds": stored.bounds_in_words,
     }
-    return said | ({"problem": stored.problem} if stored.problem else {})
+    return facts | ({"problem": stored.problem} if stored.problem else {})

@@ -1,8 +1,8 @@
-"""The catalogue of a folder of recordings: their lines as an SQL view, kept in one file, rebuilt at any time.
+"""The catalogue of a folder of recordings: their lines as an SQL table, cached in one file.
 
-The manifests are the truth. A kept line counts only while the manifest of its recording is, by inode and time of
-change, the file that was read; every command that changes a recording changes that. The file is checked whole before
-it is used and replaced whole; where it is damaged, of another version or not there, all lines are read anew.
+A cached line is valid only while the manifest of its recording has the same inode and change time; every command that
+changes a recording changes its manifest. The file is checked before it is used, and replaced as a whole; if it is
+damaged, of another version or missing, all lines are read again.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from kitchensync.storage.life import Life
 from kitchensync.storage.names import MANIFEST, PART_SUFFIX, WORK, is_recording
 
 FILE = Path(WORK) / "_catalogue"
-"""Beside the recordings; no recording is named so."""
+"""Path beside the recordings; no recording can have this name."""
 HEAD = b"KitchenSync catalogue 3\n"
 MOST_BYTES = 1 << 30
 FEWEST = 100
-"""Of fewer recordings nothing is kept: they are read as fast."""
+"""Fewest recordings for a cache: reading fewer manifests is as fast."""
 SETTLED_NS = 2_000_000_000
-"""A manifest that changed so shortly before it was read may have changed again at the same time by its clock."""
+"""Minimum age of a change, ns: a younger manifest may change again with the same change time."""
 
 Line = dict[str, Any]
-Seen = tuple[str, int, int]
-"""Site, inode and time of change of a recording's manifest."""
-NEVER: Seen = ("", 0, 0)
+ManifestStamp = tuple[str, int, int]
+"""Site, inode and change time of a recording's manifest."""
+NEVER: ManifestStamp = ("", 0, 0)
 Show = Callable[[int, int | None, str], None]
 _TABLE = f"CREATE TABLE line ({', '.join(COLUMNS)}, inode, changed_ns, said, PRIMARY KEY (path, site))"
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"
@@ -53,15 +53,15 @@ class Catalogue:
         self._connection = connection
 
     def close(self) -> None:
-        """Forget the lines."""
+        """Close the database in memory."""
         self._connection.close()
 
     def lines(self, where: Sequence[str] = ()) -> list[Line]:
-        """Return the lines for which all conditions hold, in order of path. Raises BadCondition."""
+        """Return the lines that meet all conditions, in order of path. Raises BadCondition."""
         sql, values = all_of(where)
-        found = self._connection.execute(f"SELECT path, said FROM line WHERE {sql}", values)  # noqa: S608 - of ours
-        said = ",".join(said for _, said in sorted(found, key=lambda row: row[0].split("/")))
-        lines: list[Line] = json.loads(f"[{said}]")
+        rows = self._connection.execute(f"SELECT path, said FROM line WHERE {sql}", values)  # noqa: S608 - of ours
+        texts = ",".join(texts for _, texts in sorted(rows, key=lambda row: row[0].split("/")))
+        lines: list[Line] = json.loads(f"[{texts}]")
         return lines
 
 
@@ -69,13 +69,13 @@ class Catalogue:
 def catalogue_of(
     root: Path, *, again: bool = False, fewest: int = FEWEST, show: Show | None = None
 ) -> Iterator[Catalogue]:
-    """Give the catalogue of a folder, up to date; `again` reads every recording anew. Raises OSError."""
-    with closing(_up_to_date(root, again=again, fewest=fewest, show=show)) as found:
-        yield found
+    """Yield the up-to-date catalogue of a folder; `again` reads every recording again. Raises OSError."""
+    with closing(_up_to_date(root, again=again, fewest=fewest, show=show)) as catalogue:
+        yield catalogue
 
 
 def forget(recording: Path) -> None:
-    """Take a recording out of the catalogues of all folders above it. Raises OSError."""
+    """Remove a recording from the catalogues of all folders above it. Raises OSError."""
     recording = recording.resolve()
     for root in recording.parents:
         if (root / FILE).exists():
@@ -90,7 +90,7 @@ def _up_to_date(root: Path, *, again: bool, fewest: int, show: Show | None) -> C
         _put(connection, root.name, NEVER, line_of(root, root))
         return Catalogue(connection)
     if _refresh(connection, root, show) and (_has_lines(connection, fewest) or (root / FILE).exists()):
-        # a folder may be there to read alone, its disk may be full
+        # The folder may be read-only, or its disk full.
         with suppress(OSError):
             (root / WORK).mkdir(mode=0o700, exist_ok=True)
             with locked_folder(root / WORK):
@@ -105,7 +105,7 @@ def _has_lines(connection: sqlite3.Connection, least: int = 1) -> bool:
 
 
 def _refresh(connection: sqlite3.Connection, root: Path, show: Show | None) -> bool:
-    """Read what is new or changed, drop what is gone; tell whether any line is another."""
+    """Read new and changed recordings, drop removed ones; return whether a line changed."""
     kept = connection.execute("SELECT path, site, inode, changed_ns FROM line")
     look = _Look({path: (site, inode, changed) for path, site, inode, changed in kept})
     look.into(str(root), "")
@@ -113,13 +113,13 @@ def _refresh(connection: sqlite3.Connection, root: Path, show: Show | None) -> b
     for where in gone:
         _drop(connection, where)
     others = False
-    for number, (where, seen) in enumerate(look.changed.items(), 1):  # what changes meanwhile is read again
+    for number, (where, stamp) in enumerate(look.changed.items(), 1):
         line = line_of(root / where, root)
-        # it holds until the manifest changes: not while it is recorded or the computer failed
+        # Not cached: the line may change without the manifest.
         is_trouble = "problem" in line and "verdict" not in line
         if is_trouble or line["life"] in (None, Life.RECORDING, Life.MANIFEST_LOST):
-            seen = (seen[0], 0, 0)
-        others |= _put(connection, where, seen, line)
+            stamp = (stamp[0], 0, 0)
+        others |= _put(connection, where, stamp, line)
         if show is not None:
             show(number, len(look.changed), where.rpartition("/")[2])
     connection.commit()
@@ -127,28 +127,28 @@ def _refresh(connection: sqlite3.Connection, root: Path, show: Show | None) -> b
 
 
 def _above(where: str) -> Iterator[str]:
-    """Yield the folders that a path lies in, below the root."""
+    """Yield the parent folders of a path, below the root."""
     while "/" in where:
         where = where.rpartition("/")[0]
         yield where
 
 
 class _Look:
-    """A walk over the folders: `changed` are recordings with what their manifests are, `not_met` known ones gone."""
+    """A walk over the folders: `changed` are new and changed recordings, `not_met` cached ones that are gone."""
 
-    def __init__(self, known: dict[str, Seen]) -> None:
-        self.changed: dict[str, Seen] = {}
-        self.not_met = known
-        parents = {where.rpartition("/")[0] for where in known}
+    def __init__(self, cached: dict[str, ManifestStamp]) -> None:
+        self.changed: dict[str, ManifestStamp] = {}
+        self.not_met = cached
+        parents = {where.rpartition("/")[0] for where in cached}
         self._above = {folder for parent in parents for folder in _above(f"{parent}/")}
         self._settled_ns = time.time_ns() - SETTLED_NS
 
     def into(self, folder: str, above: str) -> None:
-        """Look at the folders in one, whose path from the root is `above`. Raises OSError where it cannot be read.
+        """Visit the subfolders of a folder, whose path from the root is `above`. Raises OSError if it is unreadable.
 
-        It is done for twenty thousand recordings: one look at a file is all there is time for.
+        One `stat` per recording: there may be twenty thousand.
         """
-        site, known, settled_ns = _site_of(folder), self.not_met, self._settled_ns
+        site, cached, settled_ns = _site_of(folder), self.not_met, self._settled_ns
         for entry in folders_in(folder):
             where = above + entry.name
             try:
@@ -156,39 +156,39 @@ class _Look:
             except OSError:
                 self._other(entry, where, (site, 0, 0), is_there=False)
                 continue
-            seen = (site, facts.st_ino, facts.st_ctime_ns)
-            if facts.st_ctime_ns > settled_ns or known.get(where) != seen:
+            stamp = (site, facts.st_ino, facts.st_ctime_ns)
+            if facts.st_ctime_ns > settled_ns or cached.get(where) != stamp:
                 is_settled = facts.st_ctime_ns <= settled_ns
-                self._other(entry, where, seen if is_settled else (site, 0, 0), is_there=True)
+                self._other(entry, where, stamp if is_settled else (site, 0, 0), is_there=True)
             else:
-                del known[where]
+                del cached[where]
 
-    def _other(self, entry: FolderEntry, where: str, seen: Seen, *, is_there: bool) -> None:
-        """Go on with what is no recording that is as it was; a folder that cannot be read is named as one."""
+    def _other(self, entry: FolderEntry, where: str, stamp: ManifestStamp, *, is_there: bool) -> None:
+        """Visit an entry that is not an unchanged recording; an unreadable folder counts as a recording."""
         if not is_there and (where in self._above or not is_recording(Path(entry.path))):
             with suppress(OSError):
                 return self.into(entry.path, f"{where}/")
         self.not_met.pop(where, None)
-        self.changed[where] = seen
+        self.changed[where] = stamp
         return None
 
 
 def _site_of(folder: str) -> str:
-    """Return the site of a folder; a lab file that cannot be read names none: who looks is not held up by it."""
+    """Return the site of a folder; empty if its lab file cannot be read, so that the listing continues."""
     try:
         return lab_of(Path(folder).absolute() / "recording").site
     except (BadLabFile, OSError):
         return ""
 
 
-def _put(connection: sqlite3.Connection, where: str, seen: Seen, line: Line) -> bool:
-    """Put a line in the place of the one before; tell whether it is another."""
-    site, inode, changed_ns = seen
-    said = json.dumps({**line, "site": site} if site else line)
+def _put(connection: sqlite3.Connection, where: str, stamp: ManifestStamp, line: Line) -> bool:
+    """Replace the line of a recording; return whether it changed."""
+    site, inode, changed_ns = stamp
+    text = json.dumps({**line, "site": site} if site else line)
     before = connection.execute(
         "SELECT said, inode, changed_ns FROM line WHERE path = ?", (_storable(where),)
     ).fetchone()
-    if before == (said, inode, changed_ns):
+    if before == (text, inode, changed_ns):
         return False
     facts = {**line, "path": where, "site": site}
     values = [facts.get(key) for key in COLUMNS]
@@ -197,7 +197,7 @@ def _put(connection: sqlite3.Connection, where: str, seen: Seen, line: Line) -> 
         for value in values
     ]
     _drop(connection, where)
-    connection.execute(_INSERT, (*plain, inode, changed_ns, said))
+    connection.execute(_INSERT, (*plain, inode, changed_ns, text))
     return True
 
 
@@ -206,7 +206,7 @@ def _drop(connection: sqlite3.Connection, where: str) -> None:
 
 
 def _storable(text: str) -> str:
-    """Return a text with escapes for what is no Unicode, as in names that are not UTF-8: SQLite takes none of it."""
+    """Escape bytes that are not Unicode, as in names that are not UTF-8: SQLite cannot store them."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -218,7 +218,7 @@ def _empty() -> sqlite3.Connection:
 
 
 def _load(root: Path) -> sqlite3.Connection:
-    """Open what was kept; an empty catalogue where it is not to the bit what was written."""
+    """Load the cached catalogue; an empty one if the file is missing or not exactly as written."""
     try:
         content = memoryview(read_plain(root / FILE, MOST_BYTES))
     except OSError:
@@ -229,7 +229,7 @@ def _load(root: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     with suppress(sqlite3.DatabaseError):
         connection.deserialize(content[at:])
-        # our table whole and nothing else: a trigger from elsewhere would run
+        # Exactly our table: a trigger in a manipulated file would run.
         with closing(_empty()) as ours:
             made = ours.execute(_SCHEMA).fetchall()
         is_same = connection.execute(_SCHEMA).fetchall() == made

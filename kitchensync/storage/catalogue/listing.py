@@ -1,6 +1,6 @@
-"""Which recordings lie below a folder, and a line about each: what `kitchensync list` shows.
+"""Find the recordings below a folder, and make a line about each for `kitchensync list`.
 
-No chunk is opened: a line is made of the manifest, the answers that were kept, and the sizes of files.
+No chunk is opened: a line comes from the manifest, the stored answers, and file sizes.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.storage.verify import FAIL, PASS, WARN, kept_verdict
 
 HIDDEN = (".", "_")
-"""Folders of our own beside the recordings begin so."""
+"""Prefixes of our own folders beside the recordings."""
 FolderEntry = os.DirEntry[str]
 WORST_FIRST = ("unreadable", "not_aligned", "check", "aligned")
 
 
 def recordings_below(root: Path) -> Iterator[Path]:
-    """Yield the recordings in a folder, however deep, in order of path; links to folders are not followed.
+    """Yield the recordings in a folder, at any depth, in order of path; links to folders are not followed.
 
-    A folder whose `recording.json` is lost counts, and so does one that cannot be read: somebody has to name it.
-    Raises OSError when the root itself cannot be read.
+    Folders with a lost `recording.json` and unreadable folders are included, so that they are reported. Raises
+    OSError if the root cannot be read.
     """
     if is_recording(root):
         yield root
@@ -46,7 +46,7 @@ def recordings_below(root: Path) -> Iterator[Path]:
 
 
 def _among(folders: list[FolderEntry]) -> Iterator[Path]:
-    for entry in sorted(folders, key=lambda one: one.name):
+    for entry in sorted(folders, key=lambda entry_: entry_.name):
         path = Path(entry.path)
         try:
             inside = None if is_recording(path) else folders_in(path)
@@ -59,46 +59,48 @@ def _among(folders: list[FolderEntry]) -> Iterator[Path]:
 
 
 def folders_in(folder: Path | str) -> list[FolderEntry]:
-    """Return the folders in one that are not our own, in no order. Raises OSError."""
+    """Return the subfolders that are not our own, unordered. Raises OSError."""
     with os.scandir(folder) as entries:
-        return [one for one in entries if one.name[0] not in HIDDEN and one.is_dir(follow_symlinks=False)]
+        return [
+            entry for entry in entries if entry.name[0] not in HIDDEN and entry.is_dir(follow_symlinks=False)
+        ]
 
 
 def line_of(recording: Path, root: Path) -> dict[str, Any]:
-    """Say of a recording what can be known without opening its streams; of a withdrawn one that it is.
+    """Return the line of a recording, without opening its streams; of a withdrawn recording only its life.
 
-    What is wrong with a broken one is its `problem`; `life` is None where there is no recording that could have one.
+    `problem` is what is wrong with a damaged recording; `life` is None for a folder that is not a recording.
     """
     where = recording.name if recording == root else str(recording.relative_to(root))
-    said: dict[str, Any] = {"recording": recording.name, "path": where, "life": None}
+    line: dict[str, Any] = {"recording": recording.name, "path": where, "life": None}
     try:
         os.scandir(recording).close()
-        said["life"] = str(life_of(recording))
-        if said["life"] == Life.WITHDRAWN:
-            return said
+        line["life"] = str(life_of(recording))
+        if line["life"] == Life.WITHDRAWN:
+            return line
         manifest = usable_manifest(recording)
         start_s, end_s = span_of(manifest)
         verdict = kept_verdict(recording) or {}
         session = {"seconds": verdict["session_s"]} if verdict.get("session_s") is not None else {}
-        found = {read_alignment(path).status for path in alignment_files(recording)}
-        said |= _of_manifest(manifest) | {
+        statuses = {read_alignment(path).status for path in alignment_files(recording)}
+        line |= _of_manifest(manifest) | {
             **session,
             "verdict": verdict.get("status"),
-            "alignment": next((status for status in WORST_FIRST if status in found), None),
+            "alignment": next((status for status in WORST_FIRST if status in statuses), None),
             "annotated": (recording / FOLDER / ACCEPTED).is_file(),
-            "stores": [asdict(one) for one in store_states(recording)],
+            "stores": [asdict(store) for store in store_states(recording)],
             "bytes": sum(_sizes(recording)),
         }
-        if isfinite(end_s - start_s):  # a part whose ends were both asked for
-            said["seconds"] = end_s - start_s
-        may = said["releasable"] and said["verdict"] in (PASS, WARN) and not said["aborted"]
-        return said | {"releasable": may}
+        if isfinite(end_s - start_s):  # a part with both ends given
+            line["seconds"] = end_s - start_s
+        is_releasable = line["releasable"] and line["verdict"] in (PASS, WARN) and not line["aborted"]
+        return line | {"releasable": is_releasable}
     except CopyUnfinished as error:
-        return said | {"problem": words_of(error)}
+        return line | {"problem": words_of(error)}
     except StorageError as error:
-        return said | {"problem": words_of(error), "verdict": FAIL} | {"bytes": sum(_sizes(recording))}
-    except OSError as error:  # of the computer: no verdict on the recording
-        return said | {"problem": words_of(error)}
+        return line | {"problem": words_of(error), "verdict": FAIL} | {"bytes": sum(_sizes(recording))}
+    except OSError as error:  # a fault of the computer, not of the recording
+        return line | {"problem": words_of(error)}
 
 
 def _of_manifest(manifest: Manifest) -> dict[str, Any]:
@@ -125,7 +127,7 @@ def _of_manifest(manifest: Manifest) -> dict[str, Any]:
 
 
 def utc_words(utc_ns: int | None) -> str | None:
-    """Say a moment in UTC, to the second, as ISO 8601."""
+    """Return a time in UTC, to the second, as ISO 8601."""
     if not isinstance(utc_ns, int):
         return None
     return datetime.fromtimestamp(utc_ns // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -133,10 +135,10 @@ def utc_words(utc_ns: int | None) -> str | None:
 
 def _sizes(folder: Path) -> Iterator[int]:
     with os.scandir(folder) as entries:
-        here = [one for one in entries if not is_left_by_system(one.name)]
-    for one in here:
-        if one.is_dir(follow_symlinks=False):
-            yield from _sizes(Path(one.path))
-        elif one.is_file(follow_symlinks=False):
-            with contextlib.suppress(FileNotFoundError):  # a recorder at work renames and removes
-                yield one.stat(follow_symlinks=False).st_size
+        here = [entry for entry in entries if not is_left_by_system(entry.name)]
+    for entry in here:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _sizes(Path(entry.path))
+        elif entry.is_file(follow_symlinks=False):
+            with contextlib.suppress(FileNotFoundError):  # a running recorder renames and removes files
+                yield entry.stat(follow_symlinks=False).st_size

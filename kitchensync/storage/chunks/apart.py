@@ -1,4 +1,4 @@
-"""Check HDF5 files that may be damaged in a separate process: they can crash the library or hang it."""
+"""Check possibly damaged HDF5 files in a separate process, because they can crash or hang the library."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from kitchensync.storage.errors import BadChunk
 
 LIMIT_S = 30.0
 BYTES_PER_S = 5_000_000
-"""A reading that takes longer than the limit and this slow a disk hangs."""
+"""Reading speed of a very slow disk; reading that takes longer than `LIMIT_S` plus this hangs."""
 
 MOST_BYTES = 8 << 30
-"""Of address space; a sealed file is at most some hundred megabytes in memory."""
+"""Limit of address space; a sealed file needs at most some hundred megabytes."""
 
 
 @dataclass(frozen=True)
 class FileLook:
-    """What a file says of itself: the places whose checksum does not fit, and its index where that one does."""
+    """Result of a check: damaged blocks, and the index if it is undamaged."""
 
     damage: list[str]
     index: npt.NDArray[np.void] | None
 
 
 class ReaderApart(ProcessApart):
-    """The process apart, started when it is first needed, started again when a file has killed it."""
+    """The separate process, started on demand, restarted if a file crashed it."""
 
     def __init__(self, limit_s: float | None = None) -> None:
-        """`limit_s` is for a small file; large ones get more."""
+        """`limit_s` is for a small file; large files get more time."""
         bounds = Bounds(LIMIT_S if limit_s is None else limit_s, MOST_BYTES)
         super().__init__(f"{__name__}:tell_look", bounds)
 
     def __enter__(self) -> ReaderApart:
-        """Return the reader; nothing is started yet."""
+        """Return the reader; the process is not started yet."""
         return self
 
     def look(self, path: Path) -> FileLook:
-        """Check every checksum inside a sealed file; never raises for what is wrong with it, and always ends."""
+        """Check every checksum inside a sealed file; never raises for damage, and always ends."""
         try:
-            told = self.ask(str(path.absolute()), more_s=path.stat().st_size / BYTES_PER_S)
+            reply = self.ask(str(path.absolute()), more_s=path.stat().st_size / BYTES_PER_S)
         except OutOfTime:
             return FileLook(["structure: reading it does not end"], None)
         except ReaderFailed:
             return FileLook(["structure: reading it crashes HDF5"], None)
-        index = np.frombuffer(told.blobs[0], INDEX) if told.blobs else None
-        return FileLook(told.said, index)
+        index = np.frombuffer(reply.blobs[0], INDEX) if reply.blobs else None
+        return FileLook(reply.said, index)
 
 
 def tell_look(path: str) -> ChildAnswer:

@@ -1,6 +1,6 @@
-"""The file of an archive: written from the chunks of a stream, written anew without some of them, and proved.
+"""Write archives from the chunks of a stream, rewrite them without some chunks, and verify them.
 
-Records are compressed; what is compressed already stays as it is.
+Records are compressed; compressed pictures are copied unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kitchensync.storage.errors import BadChunk
 from kitchensync.storage.names import chunk_number
 
 Tell = Callable[[Path], None]
-"""Called with every chunk that was dealt with."""
+"""Called after every processed chunk."""
 
 OWN_ATTRIBUTES = {
     *("schema", "kind", "layout", "count", "first_seq", "last_seq", "payload_bytes", "index_crc32"),
@@ -42,7 +42,7 @@ OWN_ATTRIBUTES = {
 
 @dataclass
 class _Tables:
-    """What is known of all chunks before the archive is written."""
+    """Tables of all chunks for the archive."""
 
     index: npt.NDArray[np.void]
     blocks: npt.NDArray[np.void]
@@ -115,7 +115,7 @@ def write_archive(part: Path, chunks: list[Path], tell: Tell = lambda _: None) -
 
 
 def _describe(file: h5py.File, tables: _Tables) -> None:
-    """Write all of an archive but its payloads."""
+    """Write everything of an archive except its payloads."""
     file.create_dataset("index", data=tables.index)
     file.attrs["index_crc32"] = crc32(tables.index.tobytes())
     if tables.poses is not None:
@@ -129,7 +129,7 @@ def _describe(file: h5py.File, tables: _Tables) -> None:
 
 
 def _write_frames(file: h5py.File, chunks: list[Path], tables: _Tables, layout: Frames, tell: Tell) -> None:
-    """Copy pictures as they lie in the chunks, compressed ones as they are; those of a hurry are compressed now."""
+    """Copy pictures of the chunks, compressed ones unchanged; uncompressed ones of hurried chunks are compressed."""
     count, compressed = len(tables.index), tables.compressed
     head = file.create_dataset("head", (count,), layout.head)
     tail = file.create_dataset("tail", (count,), layout.tail)
@@ -158,7 +158,7 @@ def _write_frames(file: h5py.File, chunks: list[Path], tables: _Tables, layout: 
 
 
 def create_stretch(file: h5py.File, layout: Blob | RecordLayout, index: npt.NDArray[np.void]) -> h5py.Dataset:
-    """Make the empty dataset for the payloads of an index, records compressed."""
+    """Create the empty dataset for the payloads of an index; records are compressed."""
     size = int(index["size"].sum(dtype=np.uint64))
     if isinstance(layout, Blob):
         return file.create_dataset("data", (size,), np.uint8)
@@ -166,7 +166,7 @@ def create_stretch(file: h5py.File, layout: Blob | RecordLayout, index: npt.NDAr
 
 
 def _stretches(chunks: list[Path], tell: Tell) -> Iterator[bytes]:
-    """Yield all payloads joined to pieces of some megabytes; a piece ends with a packet."""
+    """Yield all payloads, joined to pieces of several megabytes that end with a packet."""
     for path in chunks:
         with Chunk(path) as chunk:
             waiting: list[bytes] = []
@@ -186,7 +186,7 @@ def write_without(part: Path, archive: Path, numbers: set[int]) -> None:
     """Write `archive` without the blocks of these chunks into a new file, not synced. Raises BadChunk, OSError."""
     with Chunk(archive) as old, h5py.File(part, "w", locking=False) as file:
         blocks = old.blocks[~np.isin(old.blocks["number"], sorted(numbers))]
-        spans = [(int(one["first_row"]), int(one["first_row"] + one["rows"])) for one in blocks]
+        spans = [(int(block["first_row"]), int(block["first_row"] + block["rows"])) for block in blocks]
         rows = np.concatenate([np.arange(*span) for span in spans])
         index, poses = old.index[rows], old.poses
         sizes = index["size"].astype(np.uint64)
@@ -209,7 +209,7 @@ def write_without(part: Path, archive: Path, numbers: set[int]) -> None:
         else:
             target = create_stretch(file, layout, index)
             record, at = target.dtype, 0
-            for payload in (one for span in spans for one in old.payloads(*span)):
+            for payload in (payload for span in spans for payload in old.payloads(*span)):
                 count = len(payload) // record.itemsize
                 target[at : at + count] = np.frombuffer(payload, record)
                 at += count
@@ -218,7 +218,7 @@ def write_without(part: Path, archive: Path, numbers: set[int]) -> None:
 
 
 def prove(path: Path, chunks: list[Path], tell: Tell = lambda _: None) -> None:
-    """Read the archive back past the page cache: every block must be what was sealed. Raises BadChunk."""
+    """Read the archive back past the page cache and compare every block with the seal. Raises BadChunk."""
     forget_cache(path)
     originals = {chunk_number(chunk): chunk for chunk in chunks}
     try:
@@ -242,7 +242,7 @@ def prove(path: Path, chunks: list[Path], tell: Tell = lambda _: None) -> None:
 
 
 def _same_rows(path: Path, rows: npt.NDArray[np.void], poses: Any, block: Any, original: Path) -> None:
-    """Compare file hash, index and poses of one block with the chunk that is still there."""
+    """Compare file hash, index and poses of one block with its chunk."""
     if file_sha256(original) != block["file_sha256"].decode():
         raise BadChunk(original, f"it is not the file that {path.name} was packed from")
     with Chunk(original) as chunk:

@@ -1,4 +1,4 @@
-"""A sealed chunk, or an archive of many, opened for reading."""
+"""Open a sealed chunk, or an archive of many chunks, for reading."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ READ_STEP_BYTES = 8 << 20
 MOST_PACKET_BYTES = 256 << 20
 MOST_ATTRIBUTE_BYTES = 1 << 20
 ROWS_AT_ONCE = 256
-"""So many small payloads of a compressed file are read together."""
+"""Number of small payloads of a compressed file that are read together."""
 DAMAGED = "its content does not match its checksum: `kitchensync verify` says what to do"
 PLAIN = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
 INDEX_TYPE = h5py.h5t.py_create(INDEX)
 UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError)
-"""What HDF5 and NumPy raise for a file whose structure is damaged."""
+"""Errors of HDF5 and NumPy for a file with a damaged structure."""
 
 
 class Payloads:
-    """The payloads of a file, whatever their layout; offsets count as if they lay one after another."""
+    """The payloads of a file, for any layout; offsets count as if the payloads were contiguous."""
 
     def __init__(self, file: h5py.File, path: Path, layout: str) -> None:
         self._layout = layout
@@ -53,11 +53,11 @@ class Payloads:
             return
         self._dataset = own_dataset(file, "data" if layout == BLOB else "records")
         self._base = self._dataset.id.get_offset()
-        # Bytes in one piece, uncompressed, are read as such: ten times as fast as slice by slice through the library.
+        # Contiguous uncompressed bytes are read directly: ten times as fast as through the library.
         self.plain = path.open("rb", buffering=0) if self._base is not None else None
 
     def close(self) -> None:
-        """Close what was opened here."""
+        """Close the file that was opened here."""
         if self.plain is not None:
             self.plain.close()
 
@@ -70,7 +70,7 @@ class Payloads:
 
     def _stretch(self, start: int, stop: int) -> bytes:
         if not 0 <= start <= stop <= start + MOST_PACKET_BYTES:
-            return b""  # no place of a packet: its checksum will not fit
+            return b""  # a damaged index: the checksum will not match
         if self.plain is not None:
             self.plain.seek(self._base + start)
             return _read_all(self.plain, stop - start)
@@ -97,20 +97,20 @@ class Payloads:
 
 
 def _index(file: h5py.File, path: Path) -> npt.NDArray[np.void]:
-    """Read the index, which lies in one piece as we write it, without the library's conversions."""
+    """Read the index, which is contiguous, without the library's conversions."""
     stored = whole_table(file, "index")
     place = stored.id.get_offset()
     if place is None:
         return np.empty(0, INDEX)
     if stored.id.get_type() != INDEX_TYPE:
-        raise BadChunk(path, "the index is none of ours")
+        raise BadChunk(path, "the index has another type")
     with path.open("rb", buffering=0) as plain:
         plain.seek(place)
         return np.frombuffer(_read_all(plain, stored.id.get_storage_size()), INDEX)
 
 
 def _value(file: h5py.File, path: Path, attribute: h5py.h5a.AttrID) -> Any:
-    """Return an attribute of fixed length; others lie in a heap on which a damaged HDF5 hangs. Raises BadChunk."""
+    """Return an attribute of fixed length; others are in a heap, which hangs HDF5 if damaged. Raises BadChunk."""
     kind, name = attribute.get_type(), attribute.name.decode()
     if attribute.get_storage_size() > MOST_ATTRIBUTE_BYTES:
         raise BadChunk(path, f"attribute {name!r} has more than {MOST_ATTRIBUTE_BYTES} bytes")
@@ -123,14 +123,14 @@ def _value(file: h5py.File, path: Path, attribute: h5py.h5a.AttrID) -> Any:
 
 
 def _plain(attribute: h5py.h5a.AttrID) -> Any:
-    """Read a number or text without the library's care for what else there is: a chunk is opened often."""
+    """Read a number or text without the overhead of the library: chunks are opened often."""
     value = np.empty(attribute.shape, attribute.dtype)
     attribute.read(value)
     return value[()]
 
 
 def _read_all(file: Any, size: int) -> bytes:
-    """Read exactly `size` bytes, less only where the file ends."""
+    """Read `size` bytes, less only at the end of the file."""
     content: bytes = file.read(size)
     while len(content) < size:
         more = file.read(size - len(content))
@@ -141,7 +141,7 @@ def _read_all(file: Any, size: int) -> bytes:
 
 
 class Chunk:
-    """A sealed file opened for reading; the index is loaded, payloads are read when asked for."""
+    """A sealed file opened for reading; the index is loaded, payloads are read on demand."""
 
     def __init__(self, path: Path) -> None:
         """Open the file. Raises BadChunk when it is not a chunk or its parts do not fit together."""
@@ -153,12 +153,12 @@ class Chunk:
         except OSError as error:
             raise BadChunk(path, f"does not open as HDF5 ({error})") from error
         try:
-            if (schema := self._said("schema")) != SCHEMA:
+            if (schema := self._attribute("schema")) != SCHEMA:
                 raise BadChunk(path, f"schema is {schema!r}, not {SCHEMA!r}")
             self.index = _index(self._file, path)
-            self.layout = str(self._said("layout") or BLOB)
+            self.layout = str(self._attribute("layout") or BLOB)
             self._payloads = Payloads(self._file, path, self.layout)
-            if self.index.dtype != INDEX or len(self.index) != int(self._said("count")):
+            if self.index.dtype != INDEX or len(self.index) != int(self._attribute("count")):
                 raise BadChunk(path, "the index does not hold what the attributes promise")
         except UNREADABLE as error:
             self._file.close()
@@ -169,16 +169,18 @@ class Chunk:
 
     @cached_property
     def attributes(self) -> dict[str, Any]:
-        """All that the file says of itself. Raises BadChunk."""
+        """All attributes of the file. Raises BadChunk."""
         try:
             numbers = range(h5py.h5a.get_num_attrs(self._file.id))
-            found = [h5py.h5a.open(self._file.id, index=number) for number in numbers]
-            return {one.name.decode(): _value(self._file, self.path, one) for one in found}
+            attributes_ = [h5py.h5a.open(self._file.id, index=number) for number in numbers]
+            return {
+                attribute.name.decode(): _value(self._file, self.path, attribute) for attribute in attributes_
+            }
         except UNREADABLE as error:
             raise BadChunk(self.path, str(error)) from error
 
-    def _said(self, name: str) -> Any:
-        """Return one attribute, None where it is not there: a chunk is opened often, and has a dozen."""
+    def _attribute(self, name: str) -> Any:
+        """Return one attribute, None if missing, without reading the others: chunks are opened often."""
         if not h5py.h5a.exists(self._file.id, name.encode()):
             return None
         return _value(self._file, self.path, h5py.h5a.open(self._file.id, name.encode()))
@@ -199,12 +201,12 @@ class Chunk:
 
     @property
     def poses(self) -> npt.NDArray[np.float32] | None:
-        """Poses as sent, (n, 4, 4) row-vector matrices, or None when the stream carries none."""
+        """Poses as sent, (n, 4, 4) row-vector matrices, or None if the stream has none."""
         poses: npt.NDArray[np.float32] | None = None if self._pose is None else self._pose[:]
         return None if poses is None else poses.reshape(-1, 4, 4)
 
     def pose(self, row: int) -> npt.NDArray[np.float32] | None:
-        """Read the pose of one row, (4, 4), or None when the stream carries none."""
+        """Read the pose of one row, (4, 4), or None if the stream has none."""
         pose: npt.NDArray[np.float32] | None = None if self._pose is None else self._pose[row]
         return None if pose is None else pose.reshape(4, 4)
 
@@ -212,14 +214,14 @@ class Chunk:
     def _pose(self) -> h5py.Dataset | None:
         if "pose" not in self._file:
             return None
-        found = whole_table(self._file, "pose")
-        if found.size != len(self.index) * POSE_FLOATS:
+        poses = whole_table(self._file, "pose")
+        if poses.size != len(self.index) * POSE_FLOATS:
             raise BadChunk(self.path, "there is not a pose for each packet")
-        return found
+        return poses
 
     @property
     def records(self) -> npt.NDArray[np.void] | None:
-        """All records of all packets as one typed table, or None when the payloads are no fixed records."""
+        """All records of all packets as one typed table, or None if the payloads are not fixed records."""
         if self.layout != RECORDS:
             return None
         records: npt.NDArray[np.void] = self.dataset("records")[:]
@@ -227,7 +229,7 @@ class Chunk:
 
     @property
     def blocks(self) -> npt.NDArray[np.void]:
-        """In an archive the chunks that it was packed from, (n,) of `BLOCKS`; empty in a chunk."""
+        """The chunks in an archive, (n,) of `BLOCKS`; empty for a chunk."""
         if self.attributes.get("kind") != ARCHIVE:
             return np.empty(0, BLOCKS)
         blocks: npt.NDArray[np.void] = whole_table(self._file, "blocks", len(self.index))[:]
@@ -249,27 +251,27 @@ class Chunk:
         return self._payloads.many(self.index, first, last, step_bytes)
 
     def damage(self, each: Callable[[bytes], None] = lambda _: None) -> list[str]:
-        """Return what does not match its checksum ("index", "pose", "packet <seq>"); `each` gets every payload."""
+        """Return the blocks with a wrong checksum ("index", "pose", "packet <seq>"); pass every payload to `each`."""
         if crc32(self.index.tobytes()) != int(self.attributes.get("index_crc32", -1)):
             return ["index"]
-        found: list[str] = []
+        damaged: list[str] = []
         try:
             poses = self.poses
             if poses is not None and crc32(poses.tobytes()) != int(self.attributes.get("pose_crc32", -1)):
-                found.append("pose")
+                damaged.append("pose")
         except (*UNREADABLE, BadChunk):
-            found.append("pose")
+            damaged.append("pose")
         for row, payload in enumerate(self._readable(0, len(self.index))):
             if payload is None or crc32(payload) != int(self.index["crc32"][row]):
-                found.append(f"packet {int(self.index['seq'][row])}")
+                damaged.append(f"packet {int(self.index['seq'][row])}")
             if payload is not None:
                 each(payload)
-        return found
+        return damaged
 
     def sound(
         self, first: int = 0, last: int | None = None, *, start: int = 0, bad: dict[int, str] | None = None
     ) -> Iterator[tuple[int, bytes]]:
-        """Yield (`start` + row, payload) of the rows [first, last) that match their checksum; `bad` names others."""
+        """Yield (`start` + row, payload) of undamaged rows [first, last); put the others into `bad`."""
         last = len(self.index) if last is None else last
         promised = self.index["crc32"][first:last].tolist()
         for row, payload in enumerate(self._readable(first, last), first):
@@ -279,7 +281,7 @@ class Chunk:
                 bad[start + row] = DAMAGED
 
     def _readable(self, first: int, last: int) -> Iterator[bytes | None]:
-        """Yield payloads of the rows [first, last), None where a compressed one cannot be undone."""
+        """Yield payloads of the rows [first, last), None for those that cannot be decompressed."""
         if self._payloads.plain is not None:
             yield from self.payloads(first, last)
             return
@@ -296,14 +298,14 @@ class Chunk:
 
 
 def chunk_paths(folder: Path) -> list[Path]:
-    """Return the sealed files of a stream in order; parts, strangers and chunks that were packed are left out."""
+    """Return the sealed files of a stream in order, without partial files, other files and packed chunks."""
     if not folder.is_dir():
         return []
-    found = [path for path in folder.iterdir() if path.suffix == CHUNK_SUFFIX and chunk_number(path)]
-    packed = [span for path in found if is_archive(path) and (span := chunk_range(path))]
+    files = [path for path in folder.iterdir() if path.suffix == CHUNK_SUFFIX and chunk_number(path)]
+    packed = [span for path in files if is_archive(path) and (span := chunk_range(path))]
     numbered = {
         path: number
-        for path in found
+        for path in files
         if (number := chunk_number(path) or 0)
         and (is_archive(path) or not any(first <= number <= last for first, last in packed))
     }
@@ -311,5 +313,5 @@ def chunk_paths(folder: Path) -> list[Path]:
 
 
 def is_archive(path: Path) -> bool:
-    """Tell an archive from a chunk by its name: two numbers instead of one."""
+    """Return whether a name is that of an archive: two numbers instead of one."""
     return "-" in path.stem

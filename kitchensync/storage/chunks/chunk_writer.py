@@ -1,8 +1,7 @@
-"""Sealing a chunk: some seconds of one stream in one HDF5 file that never changes again.
+"""Seal a chunk: some seconds of one stream in one HDF5 file that never changes.
 
-The file is laid out in memory around the payloads and written in one go, so that a full disk is an ordinary
-error of an ordinary write and never a half-made HDF5 file. A name without `.part` means: complete, synced,
-checked.
+The file is built in memory around the payloads and written sequentially, so that a full disk is an ordinary write
+error and never leaves an incomplete HDF5 file. A file without the suffix `.part` is complete and synced.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from kitchensync.storage.names import PART_SUFFIX, chunk_name, stream_folder
 
 
 class Packet(NamedTuple):
-    """One packet as the drainer hands it over; `payload` and `pose` are bytes-like."""
+    """One packet of the drainer; `payload` and `pose` are bytes-like."""
 
     seq: int
     epoch_ms: int
@@ -51,7 +50,7 @@ class Packet(NamedTuple):
 
 @dataclass(frozen=True)
 class Sealed:
-    """A chunk that is on the disk for good."""
+    """A durable chunk on the disk."""
 
     path: Path
     first_seq: int
@@ -78,10 +77,10 @@ def _index_of(packets: Sequence[Packet]) -> npt.NDArray[np.void]:
 def layout_image(
     packets: Sequence[Packet], attributes: dict[str, Any], layout: Layout, *, hurried: bool = False
 ) -> tuple[int, Iterator[Buffer]]:
-    """Lay out the HDF5 file of these packets; return its size and its content, buffer after buffer.
+    """Build the HDF5 file of these packets; return its size and its content as buffers.
 
-    `hurried` leaves pictures as they are: compressing them takes longer than anything else. The buffers are views
-    of the payloads themselves where these are large: use them up before the packets go.
+    `hurried` does not compress pictures, which takes most of the time. Large buffers are views of the payloads: use
+    them while the packets exist.
     """
     index = _index_of(packets)
     layout = fitting(layout, index["size"].tolist())
@@ -171,10 +170,9 @@ def seal(
     *,
     hurried: bool = False,
 ) -> Sealed:
-    """Seal these packets as the n-th chunk of a stream's folder; on return they are on the disk.
+    """Seal these packets durably as the n-th chunk in a stream's folder.
 
-    `attributes` go into the file as they are; `stream`, the full name, chooses the layout. `hurried` does not
-    compress.
+    `attributes` are stored in the file; `stream`, the full name, determines the layout. `hurried` does not compress.
     """
     layout = layout_of(str(attributes.get("stream", "")), str(attributes.get("format", "{}")))
     size, pieces = layout_image(packets, attributes, layout, hurried=hurried)

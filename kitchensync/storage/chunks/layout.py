@@ -1,6 +1,6 @@
-"""How the payloads of a stream lie in its files: as plain bytes, as typed records, or as compressed pictures.
+"""Layouts of payloads in the files of a stream: plain bytes, typed records, or compressed pictures.
 
-Whatever the layout, the bytes of every payload come back exactly as the sensor sent them.
+With every layout the bytes of a payload are read exactly as the sensor sent them.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ from kitchensync.storage.names import CLOCK_STREAMS
 SCHEMA = "chunk/2"
 
 CHUNK, ARCHIVE = "chunk", "archive"
-"""Attribute `kind`: some seconds of a stream, or all of it."""
+"""Attribute `kind`: some seconds of a stream, or the whole stream."""
 
 INDEX = np.dtype(
     [
-        ("seq", "<u8"),  # the producer's number of the packet, from 0, without holes unless a loss is named
-        ("epoch_ms", "<u8"),  # which run of the producer numbered it (Unix milliseconds of its start)
+        ("seq", "<u8"),  # the producer's number of the packet, from 0, without gaps except declared losses
+        ("epoch_ms", "<u8"),  # run of the producer (Unix milliseconds of its start)
         ("device_ticks", "<i8"),  # the sensor's stamp, 100 ns ticks of the device's clock, as sent
         ("host_ns", "<i8"),  # arrival, CLOCK_MONOTONIC of the capture computer
-        ("offset", "<u8"),  # first byte of the payload among all payloads of the file, one after another
+        ("offset", "<u8"),  # first byte of the payload in the concatenated payloads of the file
         ("size", "<u4"),  # bytes of the payload
         ("crc32", "<u4"),  # of the payload
-        ("connection", "<u4"),  # which connection of this run delivered it, from 1
+        ("connection", "<u4"),  # number of its connection in this run, from 1
     ]
 )
-"""One row a packet, in the order of arrival."""
+"""One row per packet, in order of arrival."""
 
 BLOCKS = np.dtype(
     [
         ("number", "<u4"),  # of the chunk, from 1
         ("first_row", "<u8"),  # its first packet in `index`
-        ("rows", "<u8"),  # how many packets it held
+        ("rows", "<u8"),  # number of its packets
         ("file_bytes", "<u8"),  # size of its file
-        ("file_sha256", "S64"),  # of its file, as it was sealed
-        ("payload_sha256", "S64"),  # of its payloads one after another
+        ("file_sha256", "S64"),  # of its sealed file
+        ("payload_sha256", "S64"),  # of its concatenated payloads
     ]
 )
-"""In an archive: one row for every chunk that was packed."""
+"""In an archive: one row per packed chunk."""
 
 POSE_FLOATS = 16
 DEVICE_TICK_HZ = 10_000_000
@@ -54,25 +54,25 @@ HOST_CLOCK = "CLOCK_MONOTONIC, ns"
 
 
 BLOB, RECORDS, FRAMES = "blob", "records", "frames"
-"""Names of the layouts, as the attribute `layout` of a file says them."""
+"""Names of the layouts in the attribute `layout` of a file."""
 
 
 @dataclass(frozen=True)
 class Blob:
-    """Payloads of any size, one after another in `data`, uint8."""
+    """Payloads of any size, concatenated in `data`, uint8."""
 
     name = BLOB
 
 
 @dataclass(frozen=True)
 class RecordLayout:
-    """Every payload is a whole number of records: `records` holds them all, typed, in order."""
+    """Every payload is a whole number of records: `records` has all of them, typed, in order."""
 
     record: np.dtype
     name = RECORDS
 
     def fits(self, sizes: Sequence[int]) -> bool:
-        """Return whether payloads of these sizes can be laid out so."""
+        """Return whether payloads of these sizes fit."""
         return sum(sizes) > 0 and all(size % self.record.itemsize == 0 for size in sizes)
 
 
@@ -92,7 +92,7 @@ class Frames:
         return self.head.itemsize + self.frame.itemsize + self.tail.itemsize
 
     def fits(self, sizes: Sequence[int]) -> bool:
-        """Return whether payloads of these sizes can be laid out so."""
+        """Return whether payloads of these sizes fit."""
         return bool(sizes) and all(size == self.itemsize for size in sizes)
 
 
@@ -101,19 +101,19 @@ Layout = Blob | RecordLayout | Frames
 
 @cache
 def layout_of(stream: str, form: str = "{}") -> Layout:
-    """Choose the layout of a stream by what its sensor says of its payloads; `form` is its description as JSON.
+    """Choose the layout of a stream by its sensor; `form` is the description of its payloads as JSON.
 
-    A chunk whose payloads do not fit is stored as a blob all the same: nothing is refused for its size.
+    A chunk with payloads of other sizes is stored as a blob, so that no payload is refused.
     """
     device, _, short = stream.partition("/")
     if device == CLOCK_STREAMS:
         return RecordLayout(PROBE)
     description = json.loads(form)
-    # What is described and names no module is a plug-in's, whatever its name.
-    known = STREAMS.get(short) if not description or "module" in description else None
-    if known is not None and known.picture_parts is not None:
-        return Frames(*known.picture_parts)
-    record = known.record if known is not None else record_of(description)
+    # A stream with a description but no module is a plug-in's, whatever its name.
+    sensor = STREAMS.get(short) if not description or "module" in description else None
+    if sensor is not None and sensor.picture_parts is not None:
+        return Frames(*sensor.picture_parts)
+    record = sensor.record if sensor is not None else record_of(description)
     return Blob() if record is None else RecordLayout(record)
 
 

@@ -1,4 +1,4 @@
-"""The packets of one stream of a recording, as they came: what every reading of them begins with."""
+"""The packets of one stream of a recording as received; the base of all readers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from kitchensync.storage.manifest_form import StreamForm
 
 OPEN_FILES = 4
-"""Chunks kept open at once: random access stays quick, four hundred recordings stay openable."""
+"""Number of open chunks, for quick random access within the limit of open files for four hundred recordings."""
 
 
 class StoredPackets:
-    """The packets of one stream as they came: an index of all, payloads read when asked for."""
+    """The packets of one stream as received: an index of all, and payloads that are read on demand."""
 
     def __init__(self, name: str, folder: Path, description: StreamForm) -> None:
         """`description` is the stream's entry in the manifest."""
@@ -33,13 +33,13 @@ class StoredPackets:
         self.description = description
         self._open: dict[int, Chunk] = {}
         self.bad: dict[int, str] = {}
-        """Packets that a reading found damaged or could not decode: number -> reason."""
+        """Damaged or undecodable packets of the readings so far: number -> reason."""
         self.only_newest = False
-        """Read the newest file alone, as if the stream began there."""
+        """Read only the newest file, as if the stream began there."""
 
     @property
     def format(self) -> Format:
-        """How the device was asked to send (codec, size, rate), from the manifest."""
+        """Requested format (codec, size, rate), from the manifest."""
         return dict(self.description.get("format") or {})
 
     @cached_property
@@ -61,7 +61,7 @@ class StoredPackets:
 
     @property
     def hidden(self) -> Mask:
-        """Which packets are not to be shown, (n,): none, where nobody says."""
+        """Which packets are hidden, (n,): none by default."""
         return np.zeros(len(self), np.bool_)
 
     def __len__(self) -> int:
@@ -80,12 +80,12 @@ class StoredPackets:
         return self._open[part], row - self._starts[part]
 
     def payload(self, row: int) -> bytes:
-        """Read one payload, without reading the rest of the file; a damaged one is empty and named in `bad`."""
+        """Read one payload, without the rest of the file; a damaged one is empty and entered in `bad`."""
         chunk, within = self._place(row)
         return dict(chunk.sound(within, within + 1, start=row - within, bad=self.bad)).get(row, b"")
 
     def pose(self, row: int) -> npt.NDArray[np.float32] | None:
-        """Read the pose of one packet as sent, (4, 4), without the others; None when the stream carries none."""
+        """Read the pose of one packet as sent, (4, 4), without the others; None if the stream has no poses."""
         chunk, within = self._place(row)
         return chunk.pose(within)
 
@@ -99,15 +99,15 @@ class StoredPackets:
                     yield from chunk.sound(first, last, start=self._starts[part], bad=self.bad)
 
     def poses(self) -> npt.NDArray[np.float32] | None:
-        """Return poses as sent, (n, 4, 4) row-vector matrices in metres, or None when there are none."""
+        """Return poses as sent, (n, 4, 4) row-vector matrices in metres, or None if there are none."""
         poses = []
         for path, _ in self._parts:
             with Chunk(path) as chunk:
                 poses.append(chunk.poses)
-        known = [pose for pose in poses if pose is not None]
-        return np.concatenate(known) if known and len(known) == len(poses) else None
+        present = [pose for pose in poses if pose is not None]
+        return np.concatenate(present) if present and len(present) == len(poses) else None
 
     def close(self) -> None:
-        """Close the files that are open."""
+        """Close all open files."""
         while self._open:
             self._open.popitem()[1].close()

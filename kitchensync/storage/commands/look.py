@@ -1,4 +1,4 @@
-"""`kitchensync list` and `info`: which recordings there are, and what is in one."""
+"""`kitchensync list` and `info`: list recordings, and show the contents of one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = (
     "size",
 )
 LINE = 100
-"""Characters of a line that is broken."""
+"""Width at which lines are wrapped, characters."""
 
 
 @click.command("list")
@@ -38,15 +38,15 @@ LINE = 100
     "conditions",
     multiple=True,
     metavar="CONDITION",
-    help="Only recordings for which this holds, such as `verdict!=FAIL`, `recipe=tea_and_toast`, `seconds>600`, "
-    "`person=` (not known), `place~north` (a part of it), `releasable=yes`; given again, all have to hold.",
+    help="Only recordings that meet this condition, such as `verdict!=FAIL`, `recipe=tea_and_toast`, `seconds>600`, "
+    "`person=` (not known), `place~north` (a part of it), `releasable=yes`; several conditions must all hold.",
 )
 @click.option("--rebuild", is_flag=True, help="Read every recording again, ignoring the catalogue.")
 @answers("list/1")
 def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> Answer:
     """List the recordings below ROOT (else the data folder), recursively.
 
-    The verdict is the last one of `record`, `verify` or `report`; of a withdrawn recording only its name is shown.
+    The verdict is the last of `record`, `verify` or `report`; for a withdrawn recording only its name is shown.
 
     \b
     Example:
@@ -57,36 +57,37 @@ def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> A
     all_of(conditions)  # refused before anything is read
     with Bar(unit="recordings") as bar, catalogue_of(root, again=rebuild, show=bar.show) as catalogue:
         lines = catalogue.lines(conditions)
-    trouble = [line["problem"] for line in lines if line.get("problem")]
-    none = [] if lines else [f"{root} holds no {'such ' if conditions else ''}recording"]
-    return Answer({"root": str(root), "recordings": lines}, _show_list, [*none, *trouble])
+    problems = [line["problem"] for line in lines if line.get("problem")]
+    if not lines:
+        problems = [f"{root} holds no {'such ' if conditions else ''}recording"]
+    return Answer({"root": str(root), "recordings": lines}, _show_list, problems)
 
 
-def _show_list(said: dict[str, Any]) -> None:
-    if lines := said["recordings"]:
+def _show_list(report: dict[str, Any]) -> None:
+    if lines := report["recordings"]:
         show_table(COLUMNS, (_row(line) for line in lines), left=8)
         whole = sum(line.get("bytes", 0) for line in lines)
         click.echo(f"{len(lines)} recordings, {size_words(whole)}")
 
 
 def _row(line: dict[str, Any]) -> list[str]:
-    known = {key: "" if value is None else str(value) for key, value in line.items()}
-    started = known.get("started", "").replace("T", " ").removesuffix("Z")
+    texts = {key: "" if value is None else str(value) for key, value in line.items()}
+    started = texts.get("started", "").replace("T", " ").removesuffix("Z")
     size = size_words(line["bytes"]) if "bytes" in line else ""
-    part = f"part of {known['part_of']}" if known.get("part_of") else ""
-    life = ", ".join(filter(None, (known.get("life"), "aborted" if known.get("aborted") else "", part)))
+    part_text = f"part of {texts['part_of']}" if texts.get("part_of") else ""
+    life = ", ".join(filter(None, (texts.get("life"), "aborted" if texts.get("aborted") else "", part_text)))
     cells = (
         life,
-        known.get("verdict", ""),
-        known.get("alignment", ""),
+        texts.get("verdict", ""),
+        texts.get("alignment", ""),
         _copies(line),
     )
-    about = (known.get("recipe", ""), known.get("person", ""), started, length_words(line.get("seconds")))
+    about = (texts.get("recipe", ""), texts.get("person", ""), started, length_words(line.get("seconds")))
     return [line["path"], *about, *cells, size]
 
 
 def _copies(line: dict[str, Any]) -> str:
-    return ", ".join(f"{Path(one['place']).name}: {one['state']}" for one in line.get("stores", []))
+    return ", ".join(f"{Path(store['place']).name}: {store['state']}" for store in line.get("stores", []))
 
 
 @click.command()
@@ -102,50 +103,57 @@ def info(path: Path) -> Answer:
     from kitchensync.storage.catalogue.contents import contents_of
     from kitchensync.storage.recording import open_recording
 
-    if (found := recordings_in(path)) != [path]:
+    if (recordings := recordings_in(path)) != [path]:
         raise click.UsageError(
-            f"{path} is a folder of {len(found)} recordings; name one, or use `kitchensync list`"
+            f"{path} is a folder of {len(recordings)} recordings; name one, or use `kitchensync list`"
         )
     with open_recording(path) as recording:
-        said = contents_of(recording)
-    return Answer(said, _show, _problems(said))
+        report = contents_of(recording)
+    return Answer(report, _show, _problems(report))
 
 
-def _problems(said: dict[str, Any]) -> list[str]:
+def _problems(report: dict[str, Any]) -> list[str]:
     parts = [
-        *said["streams"].items(),
-        *said["cameras"].items(),
-        *((one["source"], one) for one in said["alignments"]),
+        *report["streams"].items(),
+        *report["cameras"].items(),
+        *((alignment["source"], alignment) for alignment in report["alignments"]),
     ]
-    found = [f"{name}: {part['problem']}" for name, part in parts if part.get("problem")]
-    return [*([said["problem"]] if said.get("problem") else []), *found]
+    problems = [f"{name}: {part['problem']}" for name, part in parts if part.get("problem")]
+    return [*([report["problem"]] if report.get("problem") else []), *problems]
 
 
-def _show(said: dict[str, Any]) -> None:
+def _show(report: dict[str, Any]) -> None:
     from kitchensync.storage.copies.store_states import StoreReport
 
-    about = [said["life"], said.get("recipe"), said.get("person"), said.get("place"), said.get("started")]
-    words = [str(one) for one in (*about, length_words(said.get("seconds"))) if one]
-    click.echo(f"{said['recording']}: {', '.join(words)}; {size_words(said.get('bytes', 0))}")
-    click.echo(f"verdict {said.get('verdict') or 'none yet'}, consent {said.get('consent')}")
-    for store in said["stores"]:
+    about = [
+        report["life"],
+        report.get("recipe"),
+        report.get("person"),
+        report.get("place"),
+        report.get("started"),
+    ]
+    facts = [str(fact) for fact in (*about, length_words(report.get("seconds"))) if fact]
+    click.echo(f"{report['recording']}: {', '.join(facts)}; {size_words(report.get('bytes', 0))}")
+    click.echo(f"verdict {report.get('verdict') or 'none yet'}, consent {report.get('consent')}")
+    for store in report["stores"]:
         click.echo(StoreReport(**store).words)
-    click.echo(f"aborted, not to be used: {said['aborted']}\n" if said.get("aborted") else "")
-    rows = [_stream_row(name, stream) for name, stream in said["streams"].items()]
+    click.echo(f"aborted, not to be used: {report['aborted']}\n" if report.get("aborted") else "")
+    rows = [_stream_row(name, stream) for name, stream in report["streams"].items()]
     show_table(("stream", "packets", "Hz", "nominal", "from", "to", "size"), rows)
-    for name, camera in said["cameras"].items():
+    for name, camera in report["cameras"].items():
         for film in camera["files"]:
             picture = f"{film['width']}x{film['height']} at {film['fps']}" if "width" in film else ""
-            facts = (length_words(film.get("seconds")), picture, size_words(film["bytes"]))
-            click.echo(f"{name}/{film['name']}: {', '.join(filter(None, facts))}")
-    if said["events"]:
-        counts = ", ".join(f"{count}\N{NO-BREAK SPACE}{kind}" for kind, count in said["events"].items())
+            texts = (length_words(film.get("seconds")), picture, size_words(film["bytes"]))
+            click.echo(f"{name}/{film['name']}: {', '.join(filter(None, texts))}")
+    if report["events"]:
+        counts = ", ".join(f"{count}\N{NO-BREAK SPACE}{kind}" for kind, count in report["events"].items())
         lines = wrap(f"events: {counts}", LINE, subsequent_indent="        ", break_long_words=False)
         click.echo("\n".join(lines).replace("\N{NO-BREAK SPACE}", " "))
-    for one in said["alignments"]:
-        click.echo(f"{one['source']}: {', '.join(filter(None, (one['status'], one['bounds'])))}")
-    if said["calibration"]:
-        click.echo(f"calibration: {len(said['calibration'])} tables")
+    for alignment in report["alignments"]:
+        result = (alignment["status"], alignment["bounds"])
+        click.echo(f"{alignment['source']}: {', '.join(filter(None, result))}")
+    if report["calibration"]:
+        click.echo(f"calibration: {len(report['calibration'])} tables")
 
 
 def _stream_row(name: str, stream: dict[str, Any]) -> list[object]:

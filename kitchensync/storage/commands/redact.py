@@ -28,12 +28,12 @@ from kitchensync.storage.options.given_path import GivenRecording
 def redact(
     path: Path, reason: str, by: str, from_s: float | None, to_s: float | None, whole_films: bool
 ) -> Answer:
-    """Destroy the pictures and sound of a recording's privacy pauses, here and in every copy that can be reached.
+    """Destroy the frames and sound of a recording's privacy pauses, here and in every reachable copy.
 
-    Whole chunks go, and films from key picture to key picture; all else stays to the bit. What was destroyed
-    remains by size and hash in recording.json. Files that changed are removed from cloud stores: `upload` sends them
-    again. What commands wrote of the recording before is named. Interrupted, the same command goes on. It cannot be
-    undone. The exit code is 1 while something is left elsewhere.
+    Whole chunks are destroyed, and videos from key frame to key frame; all other bytes stay. recording.json keeps
+    the size and hash of what was destroyed. Changed files are removed from cloud stores: `upload` sends them again.
+    Earlier outputs of commands are listed. After an interruption, the same command continues. This cannot be undone.
+    The exit code is 1 while something is left in other places.
 
     \b
     Example:
@@ -44,17 +44,19 @@ def redact(
     if (from_s is None) != (to_s is None) or (from_s is not None and to_s is not None and from_s >= to_s):
         raise click.UsageError("give both --from and --to, the first the smaller one")
     span_s = (from_s, to_s) if from_s is not None and to_s is not None else None
-    said = destroy(path, reason=reason, by=by, span_s=span_s, whole_films=whole_films)
-    trouble = [f"not reached yet: {why}; run it again then" for why in said["open"]]
-    return Answer(said, _show, trouble, failed=bool(trouble))
+    report = destroy(path, reason=reason, by=by, span_s=span_s, whole_films=whole_films)
+    problems = [f"not reached yet: {why}; run it again then" for why in report["open"]]
+    return Answer(report, _show, problems, failed=bool(problems))
 
 
-def _show(said: dict[str, Any]) -> None:
-    if said["status"] == "nothing":
-        click.echo(f"{said['recording']}: nothing is left to be destroyed")
+def _show(report: dict[str, Any]) -> None:
+    if report["status"] == "nothing":
+        click.echo(f"{report['recording']}: nothing is left to be destroyed")
         return
-    films = f" and parts of {', '.join(said['films'])}" if said["films"] else ""
-    click.echo(f"{said['recording']}: destroyed {said['chunks']} chunks ({said['packets']:,} packets){films}")
-    for place in said["places"]:
+    films = f" and parts of {', '.join(report['films'])}" if report["films"] else ""
+    click.echo(
+        f"{report['recording']}: destroyed {report['chunks']} chunks ({report['packets']:,} packets){films}"
+    )
+    for place in report["places"]:
         click.echo(f"  in {place}")
-    click.echo(f"now run `kitchensync sync {said['recording']}` again")
+    click.echo(f"now run `kitchensync sync {report['recording']}` again")

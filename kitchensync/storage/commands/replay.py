@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kitchensync.storage.exports.sent_streams import SentByHeadset
 
 USUAL = {"link": "wifi"}
-"""Settings of who gives none."""
+"""Default settings."""
 
 
 def _of_this_computer(_context: click.Context, _parameter: click.Parameter, host: str) -> str:
@@ -64,14 +64,16 @@ def replay(joined: dict[str, Any], path: Path, host: str) -> None:
 
 
 def _how_to_record(sent: SentByHeadset, host: str) -> str:
-    """Say how to ask for the streams in the form in which they were recorded."""
+    """Return how to record the streams in their recorded form."""
     line = ["kitchensync", "record", f"{sent.recording}-again"]
-    said = ""
+    rig_text = ""
     if sent.settings == USUAL:
         line += ["--hololens", host]
     else:
         values = [f"{key} = {json.dumps(value)}" for key, value in sent.settings.items()]
-        said = "\n".join(["rig.toml:", *values, "[hololens]", f'hololens = "{host}"', ""])
+        rig_text = "\n".join(["rig.toml:", *values, "[hololens]", f'hololens = "{host}"', ""])
         line += ["--rig", "rig.toml"]
-    names = ",".join(one.name for one in sent.streams)
-    return f"{said}in another terminal: {shlex.join([*line, '--streams', names, '--consent', sent.consent])}"
+    names = ",".join(stream.name for stream in sent.streams)
+    return (
+        f"{rig_text}in another terminal: {shlex.join([*line, '--streams', names, '--consent', sent.consent])}"
+    )

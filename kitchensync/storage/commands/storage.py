@@ -33,8 +33,8 @@ MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 def verify(paths: tuple[Path, ...], strict: bool, deep: bool) -> Answer:
     """Recompute ledger and checksums of recordings from their files alone.
 
-    PATHS are recordings, or folders of recordings. The answer is kept in `sync/verify.json` of a closed recording,
-    where it may be written to: `list` and `study` go by the last one.
+    PATHS are recordings, or folders of recordings. The answer is kept in `sync/verify.json` of a closed, writable
+    recording: `list` and `study` use the last answer.
 
     \b
     Example:
@@ -42,36 +42,36 @@ def verify(paths: tuple[Path, ...], strict: bool, deep: bool) -> Answer:
     """
     from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify_all
 
-    found = [recording for path in paths for recording in recordings_in(path)]
-    results = _checked(found, deep=deep)
-    for recording, result in zip(found, results, strict=True):
+    recordings = [recording for path in paths for recording in recordings_in(path)]
+    results = _checked(recordings, deep=deep)
+    for recording, result in zip(recordings, results, strict=True):
         keep_if_closed(recording, result)
-    several = len(paths) > 1 or found != [paths[0]]
+    several = len(paths) > 1 or recordings != [paths[0]]
     answer = verify_all(results) if several else results[0]
     failed = answer["status"] == FAIL or (strict and answer["status"] == WARN)
     return Answer(answer, lambda _: show_all(results), failed=failed)
 
 
-def _checked(found: list[Path], *, deep: bool) -> list[dict[str, Any]]:
-    """Check recordings one by one; a bar says which stream is being read."""
+def _checked(recordings: list[Path], *, deep: bool) -> list[dict[str, Any]]:
+    """Check recordings one by one; a bar shows the current stream."""
     from kitchensync.storage.verify import verify as check
 
     with Bar("verifying", unit="recordings") as bar:
 
         def tell(done: int, path: Path, stream: str = "") -> None:
-            bar.show(done, len(found), f"{path.name}  {stream}")
+            bar.show(done, len(recordings), f"{path.name}  {stream}")
 
-        return [check(path, partial(tell, done, path), deep=deep) for done, path in enumerate(found)]
+        return [check(path, partial(tell, done, path), deep=deep) for done, path in enumerate(recordings)]
 
 
 def show_all(results: list[dict[str, Any]]) -> None:
-    """Print the balance sheets of recordings for people."""
+    """Print the balances of recordings."""
     for result in results:
         show(result)
 
 
 def show(result: dict[str, Any]) -> None:
-    """Print the balance sheet of one recording for people."""
+    """Print the balance of one recording."""
     headline(f"{result['status']}  {result['recording']}", MARKS[result["status"]])
     for reason in result["reasons"]:
         click.echo(f"  - {reason}")
@@ -91,14 +91,14 @@ def show(result: dict[str, Any]) -> None:
 
 
 def _decoded_in_words(facts: dict[str, Any]) -> str:
-    """Report what `--deep` found: pictures that decode, and how loud the loudest second is."""
-    seen, level = facts.get("decoded"), facts.get("loudest_dbfs")
-    words = f", {seen['pictures']} of {seen['asked']} pictures decode" if seen else ""
-    return words if level is None else f"{words}, sound up to {level:g} dBFS"
+    """Return the results of `--deep` as text: decoded frames, and the level of the loudest second."""
+    decoded, level = facts.get("decoded"), facts.get("loudest_dbfs")
+    text = f", {decoded['pictures']} of {decoded['asked']} pictures decode" if decoded else ""
+    return text if level is None else f"{text}, sound up to {level:g} dBFS"
 
 
 def coverage_in_words(facts: dict[str, Any]) -> str:
-    """Report which share of the session a stream or a camera covers; rounded down, so that 100 % is all of it."""
+    """Return the coverage of a stream or camera as text; rounded down, so that 100 % means all."""
     share = facts.get("coverage")
     return "" if share is None else f"covers {math.floor(1000 * share + 1e-6) / 10:g} %"
 
@@ -109,20 +109,20 @@ def coverage_in_words(facts: dict[str, Any]) -> str:
 def archive(paths: tuple[Path, ...]) -> Answer:
     """Pack the streams of finished recordings into one HDF5 file each, verified block by block.
 
-    PATHS are recordings, or folders of recordings. The small files go only after the archive was read back.
-    An interrupted run may be repeated. A recording that cannot be packed is named and does not stop the rest.
+    PATHS are recordings, or folders of recordings. The small files are removed only after the archive was read back.
+    An interrupted run may be repeated. A recording that cannot be packed is reported and does not stop the rest.
 
     \b
     Example:
       kitchensync archive data/take-1
     """
-    found = [recording for path in paths for recording in recordings_in(path)]
-    rows = [_packed(recording, alone=found == list(paths[:1])) for recording in found]
+    recordings = [recording for path in paths for recording in recordings_in(path)]
+    rows = [_packed(recording, alone=recordings == list(paths[:1])) for recording in recordings]
     return Answer({"recordings": rows}, _show_packed, failed=any("reason" in row for row in rows))
 
 
 def _packed(recording: Path, *, alone: bool) -> dict[str, Any]:
-    """Pack one recording; one among others that cannot be packed gives its reason and says it."""
+    """Pack one recording; return its streams, or why it cannot be packed. Raises the error if `alone`."""
     from kitchensync.storage.move.archive import archive as pack
 
     try:
@@ -137,8 +137,8 @@ def _packed(recording: Path, *, alone: bool) -> dict[str, Any]:
     return {"recording": recording.name, "streams": [asdict(entry) for entry in packed]}
 
 
-def _show_packed(said: dict[str, Any]) -> None:
-    for row in said["recordings"]:
+def _show_packed(report: dict[str, Any]) -> None:
+    for row in report["recordings"]:
         if "reason" not in row:
             files = sum(entry["files"] for entry in row["streams"])
             click.echo(f"{row['recording']}: {files} files packed into {len(row['streams'])}")
@@ -184,8 +184,8 @@ def move(
 ) -> Answer:
     """Copy recordings to network storage, read every copy back, free local files by rule.
 
-    PATHS are recordings, or folders of recordings. Local files go only when enough verified copies exist and
-    they are old enough or room is short; manifest, events and reports always stay.
+    PATHS are recordings, or folders of recordings. Local files are removed only if enough verified copies exist and
+    they are old enough or the disk is nearly full; manifest, events and reports always stay.
 
     \b
     Example:
@@ -206,28 +206,28 @@ def move(
             follow=follow,
             report=lambda state: tell(f"{state.recording} -> {state.target}", state.bytes_safe, state.bytes),
         )
-    said = {"recordings": [asdict(state) for state in states]}
-    return Answer(said, _show_moved, _unmoved(states), failed=not all(state.finished for state in states))
+    report = {"recordings": [asdict(state) for state in states]}
+    return Answer(report, _show_moved, _unmoved(states), failed=not all(state.finished for state in states))
 
 
-def _days(words: str) -> float | None:
-    if words != "never" and not words.replace(".", "", 1).isdigit():
+def _days(text: str) -> float | None:
+    if text != "never" and not text.replace(".", "", 1).isdigit():
         raise click.BadParameter("give a number of days, or `never`", param_hint="--keep-days")
-    return None if words == "never" else float(words)
+    return None if text == "never" else float(text)
 
 
-def _show_moved(said: dict[str, Any]) -> None:
-    for state in said["recordings"]:
+def _show_moved(report: dict[str, Any]) -> None:
+    for state in report["recordings"]:
         freed = f", {state['freed']} local files freed" if state["freed"] else ""
         where = f"{state['recording']} -> {state['target']}"
         click.echo(f"{where}: {state['files_done']} of {state['files']} files{freed}")
 
 
 def _unmoved(states: list[Any]) -> list[str]:
-    """Say once each what stands in the way of copies, and which recordings are not closed yet."""
+    """Return each problem of the copies once, and the recordings that are not closed yet."""
     notes = [text for state in states for text in (state.warning, state.problem) if text]
     notes += [
-        f"{state.recording}: is not closed yet, what is sealed is copied; run it again after its end"
+        f"{state.recording}: is not closed yet, its sealed files are copied; run this again after its end"
         for state in states
         if not state.finished and not state.problem
     ]
@@ -244,8 +244,8 @@ def upload(recording: Path, url: str, without_consent: str) -> Answer:
 
     URL is anything that fsspec knows (s3://, gs://, sftp://, file://); keys come from the store's own
     environment or profile files. Needs the extra `cloud`. The participant must have agreed to
-    `release_raw` unless lab.toml, beside the recordings, names the store as your own:
-    stores = ["s3://lab-recordings/kitchen"]. Files go as they were recorded, with serial numbers and places.
+    `release_raw` unless lab.toml, beside the recordings, lists the store as your own:
+    stores = ["s3://lab-recordings/kitchen"]. Files are not changed: they have serial numbers and places.
 
     \b
     Example:
@@ -255,6 +255,6 @@ def upload(recording: Path, url: str, without_consent: str) -> Answer:
 
     with byte_bar() as tell:
         done = send(recording, url, tell, without_consent=without_consent)
-    words = f"{done.recording} -> {url}: {done.files} files there, {done.sent} sent now"
+    summary = f"{done.recording} -> {url}: {done.files} files there, {done.sent} sent now"
     as_recorded = [] if done.is_own_store else [f"{done.recording}: {AS_RECORDED}"]
-    return Answer(asdict(done), lambda _: click.echo(words), as_recorded)
+    return Answer(asdict(done), lambda _: click.echo(summary), as_recorded)

@@ -26,15 +26,15 @@ from kitchensync.storage.names import MANIFEST
 STEP_BYTES = 8 << 20
 
 WITH_FOLDERS = {"file", "local", "memory", "sftp", "ssh", "smb"}
-"""Stores that want a folder before a file; in others "making a folder" might buy a bucket for a mistyped name."""
+"""Stores that need a folder before a file; in others creating a folder might create a bucket for a mistyped name."""
 
 PASSWORD = re.compile(r"(\w+)://[^/@]*:[^/@]*@")
-"""Protocol of a store whose address holds a password."""
+"""An address with a password; its group is the protocol."""
 
 
 @contextmanager
 def refusals(url: str, name: str = "") -> Iterator[None]:
-    """Give whatever a store answers as CloudRefused; errors of our own pass."""
+    """Convert all errors of a store to CloudRefused; our own errors pass."""
     try:
         yield
     except StorageError:
@@ -44,9 +44,9 @@ def refusals(url: str, name: str = "") -> Iterator[None]:
 
 
 def check_address(url: str) -> None:
-    """Refuse an address with a password in it: it would be kept. Raises SecretInAddress."""
-    if found := PASSWORD.search(url):
-        raise SecretInAddress(found[1])
+    """Refuse an address with a password, because addresses are stored. Raises SecretInAddress."""
+    if match := PASSWORD.search(url):
+        raise SecretInAddress(match[1])
 
 
 class CloudStore:
@@ -70,13 +70,13 @@ class CloudStore:
         return not WITH_FOLDERS.isdisjoint([protocols] if isinstance(protocols, str) else protocols)
 
     def size_of(self, name: str) -> int | None:
-        """Return the size of a file there, None where there is none."""
+        """Return the size of a file in the store, None if missing."""
         self._store.invalidate_cache()
         place = f"{self._root}/{name}"
         return int(self._store.info(place)["size"]) if self._store.exists(place) else None
 
     def sha256_of(self, name: str, tell: Callable[[int], None] = lambda _: None) -> str:
-        """Read a file back and return its hash; `tell` hears how many bytes came."""
+        """Read a file back and return its hash; `tell` gets the number of bytes read."""
         digest = hashlib.sha256()
         place = f"{self._root}/{name}"
         file: Any
@@ -87,9 +87,9 @@ class CloudStore:
         return digest.hexdigest()
 
     def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> Copied:
-        """Write a file, read it back and compare; `tell` hears half its bytes each time.
+        """Write a file, read it back and compare; writing and reading each count half its bytes for `tell`.
 
-        Raises SourceDiffers where it is not what it must be, CopyDiffers; neither leaves a file in the store.
+        Raises SourceDiffers if the source has another hash, CopyDiffers; neither leaves a file in the store.
         """
         place = f"{self._root}/{name}"
         if self._has_folders:
@@ -110,31 +110,31 @@ class CloudStore:
         return Copied(size, digest.hexdigest(), "downloaded")
 
     def names_below(self, name: str) -> list[str]:
-        """Return the files below a name, by their path there. Raises CloudRefused."""
+        """Return the files below a name, by relative path. Raises CloudRefused."""
         place = f"{self._root}/{name}".rstrip("/")
         with refusals(self.url, name):
-            # a store with folders whose own folder is gone is away, not empty
+            # If the store's own folder is gone, the store is absent, not empty.
             self._store.invalidate_cache()
             if self._has_folders and not self._store.isdir(self._root):
                 raise FileNotFoundError(errno.ENOENT, "it is away", self._root)
-            found = list(self._store.find(place)) if self._store.exists(place) else []
-        return [str(path).partition(f"{place}/")[2] for path in found]
+            paths = list(self._store.find(place)) if self._store.exists(place) else []
+        return [str(path).partition(f"{place}/")[2] for path in paths]
 
     def remove(self, name: str) -> None:
-        """Destroy a file, and what a bucket with versions keeps of it. Raises CloudRefused."""
+        """Destroy a file, and its old versions in a bucket with versions. Raises CloudRefused."""
         place = f"{self._root}/{name}"
         with refusals(self.url, name):
             self._store.rm_file(place)
             self._remove_versions(place, {place})
 
     def has(self, name: str) -> bool:
-        """Return whether anything is there. Raises CloudRefused."""
+        """Return whether a file or folder exists. Raises CloudRefused."""
         with refusals(self.url, name):
             self._store.invalidate_cache()
             return bool(self._store.exists(f"{self._root}/{name}"))
 
     def manifest_of(self, name: str) -> bytes | None:
-        """Return the `recording.json` in a recording's place, None where there is none. Raises CloudRefused."""
+        """Return the `recording.json` of a copy, None if missing. Raises CloudRefused."""
         place, file = f"{self._root}/{name}/{MANIFEST}", cast(Any, None)
         with refusals(self.url, name):
             self._store.invalidate_cache()
@@ -144,9 +144,9 @@ class CloudStore:
                 return bytes(file.read(MOST_BYTES))
 
     def announce(self, name: str, content: bytes, *, is_new: bool) -> None:
-        """Write the `recording.json` of a copy that begins; a new one only where there is none.
+        """Write the `recording.json` at the start of a copy; with `is_new` only if there is none.
 
-        Raises PlaceTaken where another copy has begun meanwhile, CloudRefused.
+        Raises PlaceTaken if another copy has begun meanwhile, CloudRefused.
         """
         place = f"{self._root}/{name}/{MANIFEST}"
         with refusals(self.url, name):
@@ -159,37 +159,37 @@ class CloudStore:
             except OSError as error:
                 if error.errno != errno.ENOSYS:
                     raise
-                self._store.pipe_file(place, content)  # that nothing is there was asked just before
+                self._store.pipe_file(place, content)  # the caller just checked that there is none
 
     def tidy(self, name: str, files: set[str]) -> None:
-        """Remove empty folders below a name, and versions that a bucket keeps of files. Raises CloudRefused."""
+        """Remove empty folders below a name, and old versions of files. Raises CloudRefused."""
         place = f"{self._root}/{name}"
         with refusals(self.url, name):
             self._remove_versions(place, {f"{place}/{file}" for file in files})
         if self._has_folders and self._store.isdir(place):
             for folder, _, _ in sorted(self._store.walk(place), reverse=True):
-                with suppress(Exception):  # it holds something
+                with suppress(Exception):  # not empty
                     self._store.rmdir(folder)
 
     def _remove_versions(self, below: str, places: set[str]) -> None:
-        """Destroy what a bucket with versions keeps of objects that were removed."""
+        """Destroy the old versions of removed objects in a bucket with versions."""
         if not hasattr(self._store, "call_s3"):
             return
         bucket, _, prefix = below.partition("/")
-        asked = {"Bucket": bucket, "Prefix": prefix}
+        query = {"Bucket": bucket, "Prefix": prefix}
         while True:
-            listed = self._store.call_s3("list_object_versions", **asked)
-            for one in (*listed.get("Versions", ()), *listed.get("DeleteMarkers", ())):
-                if f"{bucket}/{one['Key']}" in places:
+            listed = self._store.call_s3("list_object_versions", **query)
+            for version in (*listed.get("Versions", ()), *listed.get("DeleteMarkers", ())):
+                if f"{bucket}/{version['Key']}" in places:
                     self._store.call_s3(
-                        "delete_object", Bucket=bucket, Key=one["Key"], VersionId=one["VersionId"]
+                        "delete_object", Bucket=bucket, Key=version["Key"], VersionId=version["VersionId"]
                     )
             if not listed.get("IsTruncated"):
                 return
-            asked |= {"KeyMarker": listed["NextKeyMarker"], "VersionIdMarker": listed["NextVersionIdMarker"]}
+            query |= {"KeyMarker": listed["NextKeyMarker"], "VersionIdMarker": listed["NextVersionIdMarker"]}
 
 
 def why(error: Exception) -> str:
-    """Report what a store said; of the computer's own errors the words alone."""
-    words = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
-    return words or type(error).__name__
+    """Return the message of a store's error; for errors of the computer the plain text."""
+    text = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+    return text or type(error).__name__

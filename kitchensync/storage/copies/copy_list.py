@@ -1,4 +1,4 @@
-"""What of a recording is to be copied elsewhere, in which order, and what each file must be."""
+"""The files of a recording to copy, in order, with their expected size and hash."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import CHUNK_SUFFIX, DERIVED, MANIFEST, PART_SUFFIX, STORES, chunk_range
 
 MOST_CHUNK_BYTES = 1 << 30
-"""Of a chunk whose size the manifest does not have; they are sealed at 64 MB."""
+"""Limit for a chunk of unknown size; chunks are sealed at 64 MB."""
 
 
 @dataclass(frozen=True)
 class FileToCopy:
-    """One file to copy, what it must be, and where it is read: from a copy where it was freed."""
+    """One file to copy, with its expected hash, and its source, which is a copy if the file was freed."""
 
     relative: str
     expected: str | None
     source: Path
     bytes: int | None = None
-    "What its size must be, where that is known."
+    "Its expected size, if known."
 
     def check_size(self) -> None:
-        """Refuse a file of another size than it was sealed with, before all of it is read. Raises SourceDiffers."""
+        """Refuse a file of an unexpected size before it is read. Raises SourceDiffers."""
         size, is_chunk = self.source.stat().st_size, self.source.suffix == CHUNK_SUFFIX
         is_too_large = is_chunk and not is_archive(self.source) and size > MOST_CHUNK_BYTES
         if self.bytes not in (None, size) or is_too_large:
@@ -36,25 +36,27 @@ class FileToCopy:
 
 
 def is_closed(manifest: Manifest) -> bool:
-    """Return whether nothing more will come into a recording."""
+    """Return whether a recording is finished."""
     return manifest["state"] in ("complete", "aborted")
 
 
 def files_of(recording: Path, manifest: Manifest) -> list[FileToCopy]:
-    """List what is to be copied now, in order: sealed files as they come, all the rest once it is closed.
+    """List the files to copy now, in order: sealed files, and all others once the recording is closed.
 
-    The manifest comes last: until then the copy has one that says COPYING. Raises FilesFreed.
+    The manifest is last; until then the manifest of the copy has COPYING. Raises FilesFreed.
     """
     if not is_closed(manifest):
         return [FileToCopy(path.relative_to(recording).as_posix(), None, path) for path in _sealed(recording)]
-    found = _closed(recording)
+    places = _closed(recording)
     copy = readable_folder(recording, manifest)
     if copy != recording:
-        found = {path: place for path, place in _closed(copy).items() if is_heavy(path)} | found
-    known = promised_files(recording, manifest)
-    found[MANIFEST] = recording / MANIFEST
-    facts = ((path, place, known.get(path, {})) for path, place in found.items())
-    return [FileToCopy(path, one.get("sha256"), place, one.get("bytes")) for path, place, one in facts]
+        places = {path: place for path, place in _closed(copy).items() if is_heavy(path)} | places
+    promised = promised_files(recording, manifest)
+    places[MANIFEST] = recording / MANIFEST
+    facts = ((path, place, promised.get(path, {})) for path, place in places.items())
+    return [
+        FileToCopy(path, promise.get("sha256"), place, promise.get("bytes")) for path, place, promise in facts
+    ]
 
 
 def _sealed(folder: Path) -> list[Path]:
@@ -63,7 +65,7 @@ def _sealed(folder: Path) -> list[Path]:
 
 
 def _closed(folder: Path) -> dict[str, Path]:
-    """Map all that lies in the folder of a closed recording, but its manifest, to its place."""
+    """Return relative path -> path of all files of a closed recording except its manifest."""
     others = [
         path
         for path in sorted(files_below(folder))
@@ -75,11 +77,11 @@ def _closed(folder: Path) -> dict[str, Path]:
 
 
 def is_as_sent(item: FileToCopy | None, line: CopyRecord | None, recording: Path) -> bool:
-    """Return whether a file of a recording is still what a line of the list of copies says was sent."""
+    """Return whether a file of a recording is unchanged since it was sent, by its line in the list of copies."""
     if item is None or line is None:
         return False
     facts = item.source.stat()
-    is_here = item.source == recording / item.relative  # a copy has a time of its own
+    is_here = item.source == recording / item.relative  # a copy has another time
     return (
         line.bytes == facts.st_size
         and (not is_here or line.mtime_ns == facts.st_mtime_ns)
@@ -88,6 +90,6 @@ def is_as_sent(item: FileToCopy | None, line: CopyRecord | None, recording: Path
 
 
 def is_heavy(relative: str) -> bool:
-    """Report what is freed: sealed files and films. Manifest, constants, events and reports are small and stay."""
+    """Return whether a file may be freed: sealed files and films. Manifest, constants, events and reports stay."""
     path = Path(relative)
     return chunk_range(path) is not None or path.suffix.lower() == ".mp4"

@@ -1,6 +1,6 @@
-"""`copies.jsonl`: which files of a recording lie verified where, and which local ones were freed; only appended.
+"""`copies.jsonl`: verified copies of a recording's files, and freed local files; append-only.
 
-It goes wherever the recording goes. What is deleted in a store is decided by the installation's own list.
+It is part of the recording folder. Only the installation's own list decides what is deleted in a store.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from kitchensync.storage.names import MANIFEST, is_path_inside
 
 SCHEMA = "copy/1"
 BEGUN, COPIED, FREED = "begun", "copied", "freed"
-"""A store is named before the first byte goes there."""
+"""A store is logged as begun before the first byte is sent."""
 
 
 @dataclass(frozen=True)
 class CopyRecord:
-    """One thing that was done and proved."""
+    """One verified action."""
 
     kind: str
     file: str
     bytes: int
     sha256: str
     mtime_ns: int
-    "Of the local file, to see a change of what may change (events, report)."
+    "Of the local file, to detect changes of events and reports."
     target: str
-    "Identity of the store, whatever path it is mounted at."
+    "Identity of the store, independent of its mount path."
     where: str
     read: str
     "How it was read back: direct, dropped, cached."
@@ -54,10 +54,10 @@ _RECORD = TypeAdapter(CopyRecord)
 
 
 def read_copies(recording: Path) -> list[CopyRecord]:
-    """Read every line of a recording's copy log that is as it was written; one that was never copied has none.
+    """Read all undamaged lines of a recording's copy log.
 
-    A damaged line counts as not written: its file is copied and proved again. `verify` names it.
-    Raises UnreadableFile for a line that is sound and says something else.
+    A damaged line is ignored, so that its file is copied and verified again; `verify` reports it. Raises
+    UnreadableFile for an undamaged line with other content.
     """
     path = recording / COPY_LOG
     if not path.exists():
@@ -73,46 +73,46 @@ def read_copies(recording: Path) -> list[CopyRecord]:
 
 
 def stores_of(recording: Path) -> list[CopyRecord]:
-    """Return a line of each store that the copy log names, the last one first."""
+    """Return a line for each store in the copy log, the last one first."""
     return list({(line.target, line.where): line for line in reversed(read_copies(recording))}.values())
 
 
 def is_uploaded(where: str, target: str) -> bool:
-    """Return whether `upload` or `push` wrote to a store by its address, which is then its identity."""
+    """Return whether a store was written by `upload` or `push`; its address is then its identity."""
     return target == where or "://" in where
 
 
 def folders_of(recording: Path) -> list[CopyRecord]:
-    """Return a line of each folder that has copies, the last one first."""
+    """Return a line for each folder with copies, the last one first."""
     return [line for line in stores_of(recording) if not is_uploaded(line.where, line.target)]
 
 
 def freed_lines(recording: Path) -> list[CopyRecord]:
-    """Return a line of every freed file that is not here, for each store that it was freed for."""
+    """Return a line for each missing freed file and each of its stores."""
     freed = (line for line in read_copies(recording) if line.kind == FREED)
     return [line for line in freed if not (recording / line.file).exists()]
 
 
 def freed_to(recording: Path) -> list[str]:
-    """Return where the files that are no longer here lie, or nothing when all of them are here."""
+    """Return the stores of freed files that are missing here."""
     return sorted({line.where for line in freed_lines(recording)})
 
 
 def is_store_of_another(recording: Path, where: Path) -> bool:
-    """Return whether the copy log of a recording beside this one names a store at this path."""
+    """Return whether a store at this path is in the copy log of a recording beside this one."""
     words = b'"where": ' + json.dumps(str(where), ensure_ascii=False).encode() + b","
     for log in recording.parent.glob(f"*/{COPY_LOG}"):
-        with suppress(OSError):  # somebody else's, which cannot be read
+        with suppress(OSError):  # unreadable, as of another user
             if log.parent != recording and words in read_plain(log, MOST_LINES_BYTES):
                 return True
     return False
 
 
 class CopyLog:
-    """The copy log opened by the one mover that works on a recording."""
+    """The copy log, opened by the only mover of a recording."""
 
     def __init__(self, recording: Path) -> None:
-        """Lock it. Raises MoverBusy when another mover has it, OSError when it cannot be written."""
+        """Lock it. Raises MoverBusy if another mover has it, OSError if it cannot be written."""
         self._recording = recording
         self._uuid = uuid_of(recording) if (recording / MANIFEST).is_file() else ""
         self._handle = os.open(
@@ -125,7 +125,7 @@ class CopyLog:
             raise MoverBusy(recording) from error
         try:
             content = read_plain(recording / COPY_LOG, MOST_LINES_BYTES)
-            # what torn and damaged lines said is found out again
+            # the files of torn and damaged lines are copied again
             sound = b"".join(checked_lines(content))
             if content.startswith(sound):
                 os.ftruncate(self._handle, len(sound))
@@ -136,7 +136,7 @@ class CopyLog:
             LOCAL.sync_folder(recording)
             lines = read_copies(recording)
         except BaseException:
-            os.close(self._handle)  # else it stays locked as long as this process lives
+            os.close(self._handle)  # otherwise it stays locked until the process ends
             raise
         self.copies = {(line.file, line.target): line for line in lines if line.kind == COPIED}
 
@@ -150,7 +150,7 @@ class CopyLog:
         note_change(self._recording)
 
     def write(self, line: CopyRecord) -> None:
-        """Append a line and sync it. Raises OSError, also when only a part of it found room."""
+        """Append a line and sync it. Raises OSError, also if only a part was written."""
         self.enter(line)
         text = checked_json(asdict(line))
         if os.write(self._handle, text) < len(text):
@@ -162,7 +162,7 @@ class CopyLog:
             note_change(self._recording)
 
     def enter(self, line: CopyRecord) -> None:
-        """Enter what goes outside the recording into the installation's own list, before it is written or logged."""
+        """Enter data outside the recording in the installation's own list, before it is written or logged."""
         facts = {"target": line.target, "where": line.where}
         if self._uuid and line.kind == COPIED:
             own_list(self._recording).add(
@@ -173,14 +173,14 @@ class CopyLog:
 
     @cached_property
     def made_here(self) -> Outside:
-        """What this installation copied; the log itself came with the recording, from whomever."""
+        """What this installation copied; the log itself is untrusted, as it comes with the recording."""
         return own_list(self._recording).outside(self._uuid) if self._uuid else Outside()
 
     def begin(self, target: str, where: str) -> None:
-        """Name a store before anything is written to it: whoever withdraws finds it, however this ends."""
+        """Log a store before anything is written to it, so that a withdrawal finds it after any interruption."""
         self.write(CopyRecord(BEGUN, "", 0, "", 0, target, where, ""))
 
     def target_of(self, where: Path) -> str | None:
-        """Return the identity that a store at this path had before."""
-        known = [line.target for line in self.copies.values() if line.where == str(where)]
-        return known[-1] if known else None
+        """Return the earlier identity of a store at this path."""
+        targets = [line.target for line in self.copies.values() if line.where == str(where)]
+        return targets[-1] if targets else None

@@ -1,8 +1,8 @@
-"""What commands write of a recording outside of it, noted in the installation's list: so a withdrawal finds it.
+"""Log the files that commands write from a recording in the installation's list, so that a withdrawal finds them.
 
-A command runs within `noting`; the gate says which recordings it asked for, the options say where it writes. Two
-lines name a place: one when the first file is begun there, one when the command ends, with each file's size and time.
-Where only the first stands, the command was killed or still runs.
+A command runs within `noting`; the consent check reports the recordings it uses, the options report where it writes.
+A place has two lines in the list: one when the first file is begun, one when the command ends, with size and time of
+each file. With only the first line, the command was killed or is still running.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from kitchensync.storage.installation.own_list import LineKind, own_list, uuid_o
 from kitchensync.storage.names import MANIFEST
 
 PART = ".kitchensync-part"
-"""Behind the name of a file that is not whole yet; long, so that it is nobody else's file."""
+"""Suffix of an incomplete file; long, so that no other program uses it."""
 OLD = "-old"
 Stamp = tuple[int, int]
 """Bytes and modification time in ns of a file."""
@@ -47,13 +47,13 @@ class _Job:
 
     @property
     def began(self) -> list[Any]:
-        """When it began, on which computer, and its process: whoever finds no end asks whether it still runs."""
+        """Time of its start, host name and process id, to check later whether it still runs."""
         return [self.began_utc_ns, gethostname(), os.getpid()]
 
     def note(self, recordings: Iterable[Path], where: Iterable[Path | str]) -> None:
-        """Note places that were begun, and servers, in recordings that were asked for."""
+        """Log begun places, and servers, for the recordings in use."""
         for recording, place in product(recordings, where):
-            with suppress(OSError, StorageError):  # the lines at the end meet it too, and that is reported
+            with suppress(OSError, StorageError):  # the lines at the end fail too, which is reported
                 if isinstance(place, str):
                     self.append(recording, {"server": place})
                 elif recording in place.parents:
@@ -73,9 +73,9 @@ _job: ContextVar[_Job | None] = ContextVar("job", default=None)
 
 @contextmanager
 def noting(command: str, say: Callable[[str], object]) -> Iterator[None]:
-    """Note in each recording that is asked for inside what was written of it, also where the command failed.
+    """Log the files written from each recording used inside, also if the command fails.
 
-    `say` tells of a recording in which that could not be noted: a withdrawal will not find it.
+    `say` reports recordings for which this failed: a withdrawal will not find their files.
     """
     job = _Job(command)
     token = _job.set(job)
@@ -88,20 +88,20 @@ def noting(command: str, say: Callable[[str], object]) -> Iterator[None]:
 
 
 def asked(recording: Path) -> None:
-    """Say that the command that runs uses a recording."""
+    """Report that the running command uses a recording."""
     if (job := _job.get()) is not None and recording not in job.recordings:
         job.recordings.add(recording)
         job.note([recording], job.begun | job.sent)
 
 
 def may_write(place: Path) -> None:
-    """Look at what lies where the command that runs may write; a place inside one that was said is known."""
+    """Record the state of a place where the running command may write, unless it is inside a recorded place."""
     if (job := _job.get()) is not None and job.before.keys().isdisjoint((place, *place.parents)):
         job.before[place] = stamps_of(place)
 
 
 def will_write(place: Path) -> None:
-    """Note where the command that runs writes, before it does."""
+    """Log where the running command writes, before it writes."""
     if (job := _job.get()) is None:
         return
     may_write(place)
@@ -117,7 +117,7 @@ def will_write(place: Path) -> None:
 
 @contextmanager
 def of_one(recording: Path) -> Iterator[None]:
-    """Say that what is written inside is of one recording alone, though the command asked for others too."""
+    """Attribute files written inside to one recording, even if the command uses others."""
     if (job := _job.get()) is None:
         yield
         return
@@ -129,62 +129,62 @@ def of_one(recording: Path) -> Iterator[None]:
 
 
 def keeps(place: Path) -> None:
-    """Say that what lies at a place is what would be written: an earlier run made it, perhaps one that was killed."""
+    """Report that a file is up to date and is not written again: an earlier run made it, maybe a killed one."""
     if (job := _job.get()) is not None:
         will_write(place)
         job.kept.add(place)
 
 
 def pushed(recordings: Iterable[Path], data_set: Path, to: str) -> None:
-    """Note that the command that runs pushes a data set with these recordings to a place."""
+    """Log that the running command pushes a data set with these recordings to a place."""
     if (job := _job.get()) is not None:
         for recording in recordings:
             job.append(recording, {"server": to, "data_set": str(data_set)})
 
 
 def sent(where: str) -> None:
-    """Note to which server the command that runs sends something, where nobody of us can take it back."""
+    """Log that the running command sends data to a server, where we cannot delete it."""
     if (job := _job.get()) is not None:
         job.note(job.recordings, {where} - job.sent)
         job.sent.add(where)
 
 
 def stamps_of(place: Path) -> dict[str, Stamp]:
-    """Return each file at a place, by its path below it; the place's own is the empty one."""
+    """Return size and time of each file at a place, by relative path; "" for the place itself."""
     files = [place] if place.is_file() else sorted(_below(place))
-    held = {}
+    stamps = {}
     for path in files:
-        with suppress(FileNotFoundError):  # somebody else's part that has its name by now
+        with suppress(FileNotFoundError):  # another process's partial file, renamed meanwhile
             status = path.lstat()
             if S_ISREG(status.st_mode):
                 name = "" if path == place else path.relative_to(place).as_posix()
-                held[name] = (status.st_size, status.st_mtime_ns)
-    return held
+                stamps[name] = (status.st_size, status.st_mtime_ns)
+    return stamps
 
 
 def _below(place: Path) -> Iterator[Path]:
-    """Yield what lies below a folder; a folder in it that somebody else renames meanwhile is passed over."""
+    """Yield everything below a folder; a folder that is renamed meanwhile is skipped."""
     for folder, folders, files in os.walk(place):
         yield from (Path(folder, name) for name in (*folders, *files))
 
 
 def before_of(place: Path) -> Path:
-    """Return where a folder lies that is being replaced, until the new one has its name."""
+    """Return the temporary path of a folder that is being replaced."""
     return place.with_name(f"{place.name}{PART}{OLD}")
 
 
 def parts_of(place: Path) -> list[Path]:
-    """Return what has no name yet at a place: of a command that runs, or was killed."""
+    """Return the incomplete files at a place, of a running or killed command."""
     beside = place.parent.glob(f"{escape(place.name)}{PART}*")
     inside = [path for path in _below(place) if PART in path.name]
-    found = {path for path in (*beside, *inside) if not path.name.endswith(PART + OLD)}
-    return sorted(path for path in found if found.isdisjoint(path.parents))
+    parts = {path for path in (*beside, *inside) if not path.name.endswith(PART + OLD)}
+    return sorted(path for path in parts if parts.isdisjoint(path.parents))
 
 
 def _note_ended(job: _Job) -> Iterator[str]:
-    """Note what was made; a place that is away, or holds what has no name yet, is left as one that was begun."""
+    """Log the written files; an absent place, or one with incomplete files, stays logged as begun."""
     of = {"of": len(job.recordings)} if len(job.recordings) > 1 else {}
-    made: dict[Path, dict[str, Stamp]] = {place: {} for place in (*job.before, *job.alone)}
+    files_by_place: dict[Path, dict[str, Stamp]] = {place: {} for place in (*job.before, *job.alone)}
     for root, before in job.before.items():
         exact = {place for place in job.exact if root in (place, *place.parents)}
         for name, stamp in stamps_of(root).items():
@@ -193,14 +193,14 @@ def _note_ended(job: _Job) -> Iterator[str]:
             if (before.get(name) == stamp and job.kept.isdisjoint(around)) or exact.isdisjoint(around):
                 continue
             place = max(around & job.alone.keys(), default=root)
-            made[place]["" if path == place else path.relative_to(place).as_posix()] = stamp
-    known = {place for place in made if place.parent.is_dir() and not parts_of(place)}
+            files_by_place[place]["" if path == place else path.relative_to(place).as_posix()] = stamp
+    complete_places = {place for place in files_by_place if place.parent.is_dir() and not parts_of(place)}
     for recording in job.recordings:
         lines: list[dict[str, Any]] = [
             {"path": str(place), "files": files}
-            | ({"ended": job.began_utc_ns} if place in known else {})
+            | ({"ended": job.began_utc_ns} if place in complete_places else {})
             | ({} if place in job.alone else of)
-            for place, files in made.items()
+            for place, files in files_by_place.items()
             if (files and recording not in place.parents and job.alone.get(place, recording) == recording)
             or (recording, place) in job.noted
         ]

@@ -1,4 +1,4 @@
-"""Where the large files of a recording can be read: in its own folder, or in a copy after they were freed."""
+"""Find the large files of a recording: in its own folder, or in a copy after they were freed."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from kitchensync.storage.recording_files.media_file import load_media
 
 
 def promised_hashes(recording: Path, manifest: Manifest) -> dict[str, str]:
-    """Return the hash that each sealed file, each constant and each film was taken in with, by its path inside."""
+    """Return the original hash of each sealed file, constant and film, by its relative path."""
     return {name: facts["sha256"] for name, facts in promised_files(recording, manifest).items()}
 
 
 def promised_files(recording: Path, manifest: Manifest) -> dict[str, Any]:
-    """Return `sha256`, and `bytes` where it is known, of the same files."""
-    known = {}
+    """Return `sha256`, and `bytes` if known, of the same files."""
+    films = {}
     for media in recording.glob(f"*/{MEDIA}"):
-        with contextlib.suppress(BadJson, OSError):  # verify names a damaged media.json
+        with contextlib.suppress(BadJson, OSError):  # `verify` reports a damaged media.json
             for entry in load_media(media).get("files") or ():
                 if entry.get("sha256"):
-                    known[f"{media.parent.name}/{entry['file']}"] = entry
-    return manifest["files"] | known
+                    films[f"{media.parent.name}/{entry['file']}"] = entry
+    return manifest["files"] | films
 
 
 def missing_files(folder: Path, promised: Iterable[str]) -> list[str]:
-    """Return which promised files are not in a folder, in order of name; an archive stands for its chunks."""
+    """Return the promised files that are missing in a folder, in order of name; chunks may be in an archive."""
     absent = (name for name in sorted(promised) if not (folder / name).is_file())
     return [name for name in absent if not _is_packed(folder / name)]
 
@@ -44,14 +44,14 @@ def _is_packed(chunk: Path) -> bool:
     if numbers is None:
         return False
     archives = (chunk_range(path) for path in chunk.parent.glob(f"*-*{CHUNK_SUFFIX}"))
-    return any(held and held[0] <= numbers[0] and numbers[1] <= held[1] for held in archives)
+    return any(packed and packed[0] <= numbers[0] and numbers[1] <= packed[1] for packed in archives)
 
 
 def readable_folder(recording: Path, manifest: Manifest) -> Path:
     """Return the folder to read sealed files and films from.
 
-    It is the recording's own, or that of a whole copy where files were freed: a store that is another one than when
-    the copy was made does not count. Raises FilesFreed when there is no such copy now.
+    It is the recording's own, or that of a complete copy if files were freed, in a store of unchanged identity.
+    Raises FilesFreed if no such copy is available.
     """
     if not freed_to(recording):
         return recording
@@ -65,27 +65,27 @@ def readable_folder(recording: Path, manifest: Manifest) -> Path:
 
 
 def _copy_in(line: CopyRecord, recording: Path, manifest: Manifest) -> tuple[str, Path]:
-    """Return what is wrong with the copy in a store (nothing: it is whole), and its folder."""
+    """Return the problem of the copy in a store (empty if it is complete), and its folder."""
     copy = Path(line.where) / Path(os.path.abspath(recording)).name
     try:
         Target(Path(line.where), line.target)
-        there = read_manifest(copy)
+        manifest_there = read_manifest(copy)
     except (TargetAway, NotARecording) as error:
         return str(error), copy
-    if not is_same(there, manifest):
+    if not is_same(manifest_there, manifest):
         return f"{copy}: is another recording", copy
-    missing = missing_files(copy, promised_files(copy, there))
+    missing = missing_files(copy, promised_files(copy, manifest_there))
     return (f"{copy}: lacks {len(missing)} files, such as {missing[0]}" if missing else ""), copy
 
 
 def is_same(there: Manifest, manifest: Manifest) -> bool:
-    """Return whether two manifests are of one recording: by its uuid, and by a file that both have, if they have any.
+    """Return whether two manifests are of one recording: equal uuid, and a common file if there are any.
 
-    A uuid alone proves nothing: anybody can write one. One without a list of files, such as a tombstone, is none.
+    The uuid alone can be forged. A manifest without a list of files, such as a tombstone, is not the same.
     """
     if there.get("uuid") != manifest.get("uuid") or not {"files"} <= there.keys() & manifest.keys():
         return False
     ours, theirs = (
-        {(name, facts["sha256"]) for name, facts in one["files"].items()} for one in (manifest, there)
+        {(name, facts["sha256"]) for name, facts in form["files"].items()} for form in (manifest, there)
     )
     return not ours or bool(ours & theirs)

@@ -1,4 +1,4 @@
-"""How far the copies of a recording are in each store: as its recorder left them, and by what was copied since."""
+"""State of the copies of a recording in each store: at the end of the recording, and by later copies."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _AWAY = (errno.ENOENT, errno.ESTALE, errno.ENODEV, errno.EHOSTDOWN, errno.EHOSTU
 
 
 class StoreState(StrEnum):
-    """What became of the copy of a recording in a store."""
+    """State of the copy of a recording in a store."""
 
     COPIED = "copied"
     UNFINISHED = "unfinished"
-    "Something is not there yet, or the store is full."
+    "Files are missing, or the store is full."
     AWAY = "away"
-    "The store is not there, or not mounted."
+    "The store is missing or not mounted."
     REFUSED = "refused"
-    "It is read-only, holds another recording of that name, or the recording may not be copied."
+    "The store is read-only or has another recording of that name, or the recording may not be copied."
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ _REPORTS = TypeAdapter(list[StoreReport])
 
 
 def state_by(error: Exception) -> StoreState:
-    """Return what an error of a copy means for its store."""
+    """Return the state of a store after an error."""
     cause = error.__cause__ if isinstance(error, TargetAway) and error.__cause__ is not None else error
     number = cause.errno if isinstance(cause, OSError) else None
     if number in _REFUSED or isinstance(cause, PlaceTaken | NotPermitted | Withdrawn):
@@ -62,24 +62,24 @@ def state_by(error: Exception) -> StoreState:
 
 
 def keep_store_states(recording: Path, states: list[StoreReport]) -> None:
-    """Keep in a recording what its recorder knew of its stores at the end. Raises OSError."""
-    write_json(recording / STORES, [asdict(one) for one in states])
+    """Save the states of the stores at the end of a recording. Raises OSError."""
+    write_json(recording / STORES, [asdict(state) for state in states])
 
 
 def store_states(recording: Path) -> list[StoreReport]:
-    """Return the state of each store, `copied` where its manifest is the one here. Raises UnreadableFile, OSError."""
-    found: dict[str, StoreReport] = {}
-    with suppress(FileNotFoundError, ValidationError):  # damaged: the copy log tells what is copied
+    """Return the state of each store, `copied` if its manifest is up to date. Raises UnreadableFile, OSError."""
+    reports: dict[str, StoreReport] = {}
+    with suppress(FileNotFoundError, ValidationError):  # if it is damaged the copy log is used
         kept = _REPORTS.validate_json(read_plain(recording / STORES, _MOST_BYTES))
-        found = {one.place: one for one in kept}
+        reports = {report.place: report for report in kept}
     lines = read_copies(recording)
-    whole = {line.where: line for line in lines if (line.kind, line.file) == (COPIED, MANIFEST)}
+    complete = {line.where: line for line in lines if (line.kind, line.file) == (COPIED, MANIFEST)}
     for place in dict.fromkeys(line.where for line in lines):
-        line = whole.get(place)
+        line = complete.get(place)
         facts = (recording / MANIFEST).stat() if line else None
         if line and facts and (line.bytes, line.mtime_ns) == (facts.st_size, facts.st_mtime_ns):
-            found[place] = StoreReport(place, StoreState.COPIED)
-        elif line or place not in found:
+            reports[place] = StoreReport(place, StoreState.COPIED)
+        elif line or place not in reports:
             why = "changed since, or not all of it was copied: run `kitchensync move` again"
-            found[place] = StoreReport(place, StoreState.UNFINISHED, why)
-    return list(found.values())
+            reports[place] = StoreReport(place, StoreState.UNFINISHED, why)
+    return list(reports.values())

@@ -1,4 +1,4 @@
-"""The copy of a recording in a store: only in a place of its own is anything written, changed or destroyed."""
+"""The copy of a recording in a store; no other place is written, changed or destroyed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from kitchensync.storage.names import COPYING, MANIFEST, PART_SUFFIX
 
 @dataclass(frozen=True)
 class Destroyed:
-    """What became of a copy: how many files of the recording were there, and still are; how many are others'."""
+    """Result for a copy: number of files of the recording, of those kept, and of foreign files."""
 
-    found: int = 0
+    count: int = 0
     kept: int = 0
     foreign: int = 0
 
     @property
     def open(self) -> str:
-        """What is left to do there; empty where nothing is."""
+        """What is left to do; empty if nothing."""
         kept = f"{self.kept} files are still there" if self.kept else ""
         foreign = f"{self.foreign} files there are no copies made here; look at them" if self.foreign else ""
         return "; ".join(filter(None, (kept, foreign)))
@@ -50,35 +50,36 @@ def begin_copy(
     *,
     is_ours: bool = False,
 ) -> None:
-    """Take the place of a recording in a store, note it, and announce there the copy that is not whole yet.
+    """Reserve the place of a recording in a store, log it, and write the manifest of an incomplete copy.
 
-    A place where this installation copied nothing (`is_ours`: it did just now) must be empty, or hold an equal copy.
-    Raises PlaceTaken, SourceDiffers, TargetAway, CloudRefused, OSError.
+    A place to which this installation has not copied (`is_ours`: it has just done so) must be empty, or have an equal
+    copy. Raises PlaceTaken, SourceDiffers, TargetAway, CloudRefused, OSError.
     """
     is_ours = is_ours or (store.identity, store.url) in log.made_here.known_stores
-    there = check_place(store, recording, manifest, None if is_ours else items)
+    present = check_place(store, recording, manifest, None if is_ours else items)
     if not is_ours:
         log.begin(store.identity, store.url)
     content = manifest_text(manifest | {COPYING: True})
-    if there == content or (there and COPYING not in _stated(there)):
+    if present == content or (present and COPYING not in _stated(present)):
         return
     digest = hashlib.sha256(content).hexdigest()
     line = CopyRecord(COPIED, MANIFEST, len(content), digest, 0, store.identity, store.url, "")
-    log.enter(line)  # a withdrawal finds it by its hash; the log gets the manifest of the whole copy
-    store.announce(recording.name, content, is_new=there is None)
+    # So that a withdrawal recognizes it; the log gets the manifest of the complete copy.
+    log.enter(line)
+    store.announce(recording.name, content, is_new=present is None)
 
 
 def check_place(
     store: CopyStore, recording: Path, manifest: Manifest, items: Sequence[FileToCopy] | None = None
 ) -> bytes | None:
-    """Refuse the place of another recording; return the `recording.json` that is there, None without one.
+    """Refuse the place of another recording; return its `recording.json`, or None.
 
-    With `items` all that is there must be equal; a `recording.json` without a uuid does not state its owner.
-    Raises PlaceTaken, SourceDiffers, CloudRefused, OSError.
+    With `items` all existing files must be equal; a `recording.json` without a uuid has no owner. Raises PlaceTaken,
+    SourceDiffers, CloudRefused, OSError.
     """
     name, place = recording.name, f"{store.url.rstrip('/')}/{recording.name}"
-    there = store.manifest_of(name)
-    owner = _owner(there)
+    present = store.manifest_of(name)
+    owner = _owner(present)
     if owner and owner != manifest.get("uuid"):
         raise PlaceTaken(place, f"another recording of this name (uuid {owner})")
     names = store.names_below(name) if items is not None and store.has(name) else []
@@ -90,11 +91,11 @@ def check_place(
         digest = item.expected or file_sha256(item.source)
         if store.sha256_of(f"{name}/{item.relative}") != digest:
             raise PlaceTaken(place, f"a copy that was not made here, with another {item.relative}")
-    return there
+    return present
 
 
 def _stated(content: bytes | None) -> dict[str, Any]:
-    """Return what the text of a `recording.json` states; nothing where there is none, or it cannot be read."""
+    """Return the content of a `recording.json`, empty if it is missing or cannot be read."""
     with suppress(BadJson):
         return parse_object(content or b"", most_bytes=MOST_BYTES)
     return {}
@@ -106,13 +107,13 @@ def _owner(content: bytes | None) -> str:
 
 @dataclass(frozen=True)
 class Content:
-    """Which files are a recording's: those that the list names as copied, and what its own folder holds now."""
+    """The files of a recording: those in the list of copies, and those in its folder."""
 
     recording: Path
     copied: set[tuple[str, str]]
 
     def has(self, store: CopyStore, folder: str, name: str) -> bool:
-        """Return whether a file of a store is the recording's, or the beginning of one that was on its way."""
+        """Return whether a file of a store is one of the recording, or the start of one after an interruption."""
         place = f"{folder}/{name}"
         sha256 = store.sha256_of(place)
         if (name, sha256) in self.copied or not sha256:
@@ -126,19 +127,19 @@ class Content:
 
 
 def destroy_copy(entry: ListLine, recording: Path, outside: Outside) -> Destroyed:
-    """Destroy the copy of a recording in a store of the list, of no other recording. Raises OSError, StorageError."""
+    """Destroy the copy of a recording in a store of the list. Raises OSError, StorageError."""
     where, name = entry["where"], recording.name
     store: CopyStore = (
         CloudStore(where) if is_uploaded(where, entry["target"]) else Target(Path(where), entry["target"])
     )
     names, content = store.names_below(name), Content(recording, outside.copied)
-    there = store.manifest_of(name)
-    if _owner(there) not in (entry["uuid"], ""):
+    present = store.manifest_of(name)
+    if _owner(present) not in (entry["uuid"], ""):
         return Destroyed()
-    announced = {MANIFEST + PART_SUFFIX} if there == b"" or _owner(there) else set[str]()
-    ours = [one for one in names if one in announced or content.has(store, name, one)]
-    for one in sorted(ours, key=lambda path: path == MANIFEST):  # last, since it tells whose copy it is
-        store.remove(f"{name}/{one}")
+    announced = {MANIFEST + PART_SUFFIX} if present == b"" or _owner(present) else set[str]()
+    ours = [file for file in names if file in announced or content.has(store, name, file)]
+    for file in sorted(ours, key=lambda path: path == MANIFEST):  # the manifest last, as it has the owner
+        store.remove(f"{name}/{file}")
     store.tidy(name, {file for file, _ in outside.copied})
-    left = {*store.names_below(name)}
-    return Destroyed(len(ours), len(left.intersection(ours)), len(left.difference(ours)))
+    remaining = {*store.names_below(name)}
+    return Destroyed(len(ours), len(remaining.intersection(ours)), len(remaining.difference(ours)))

@@ -1,4 +1,4 @@
-"""A folder that takes copies of recordings: a network store, a second disk."""
+"""A folder for copies of recordings: a network store, a second disk."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ MARKER = ".kitchensync-target"
 
 
 class Stopped(Exception):
-    """The mover was asked to end; what is copied so far stays for the next time."""
+    """The mover was stopped; the copied part is kept for the next time."""
 
 
 @dataclass(frozen=True)
 class Copied:
-    """A file that lies in the store, read back and the same."""
+    """A file in the store that was read back and compared."""
 
     bytes: int
     sha256: str
@@ -36,12 +36,12 @@ class Copied:
 
 
 class Target:
-    """One store that answers now."""
+    """One available store."""
 
     def __init__(self, path: Path, known: str | None = None, disk: Disk = LOCAL) -> None:
-        """Look whether the store is there; `known` is the identity it had before.
+        """Check that the store is available; `known` is its earlier identity.
 
-        Raises TargetAway: a folder whose store is not mounted must not fill the disk below it.
+        Raises TargetAway, so that the disk below an unmounted store is not filled.
         """
         self.path = path
         self.disk = disk
@@ -65,7 +65,7 @@ class Target:
         return identity
 
     def place_of(self, recording: Path, relative: str) -> Path:
-        """Return where a file of a recording lies in the store."""
+        """Return the path of a file of a recording in the store."""
         return self.path / recording.name / relative
 
     @property
@@ -74,22 +74,22 @@ class Target:
         return str(self.path)
 
     def has(self, name: str) -> bool:
-        """Return whether anything is there."""
+        """Return whether a path exists."""
         return os.path.lexists(self.path / name)
 
     def names_below(self, name: str) -> list[str]:
-        """Return the files below a folder, links among them. Raises TargetAway where it is a link itself."""
+        """Return the files below a folder, with links. Raises TargetAway if the folder is a link."""
         home = self.path / name
         if home.is_symlink():
             raise TargetAway(home, "it is a link now")
-        found = []
+        names = []
         for place, folders, files in os.walk(home):
-            links = [one for one in folders if Path(place, one).is_symlink()]
-            found += [Path(place, one).relative_to(home).as_posix() for one in (*files, *links)]
-        return sorted(found)
+            links = [name for name in folders if Path(place, name).is_symlink()]
+            names += [Path(place, name).relative_to(home).as_posix() for name in (*files, *links)]
+        return sorted(names)
 
     def size_of(self, name: str) -> int | None:
-        """Return the size of a file, None where there is none."""
+        """Return the size of a file, None if it is missing."""
         place = self.path / name
         return place.lstat().st_size if os.path.lexists(place) else None
 
@@ -101,42 +101,42 @@ class Target:
         return ""
 
     def send(self, source: Path, name: str, expected: str | None, tell: Callable[[int], None]) -> Copied:
-        """Copy a file as `copy` does, to the end."""
+        """Copy a file by `copy`, without interruption."""
         folder, _, relative = name.partition("/")
         return self.copy(source, Path(folder), relative, expected, lambda: False, tell)
 
     def tidy(self, name: str, files: set[str]) -> None:
-        """Remove a folder and those in it that hold nothing; old versions are not kept here."""
+        """Remove a folder and its subfolders if they are empty; there are no old versions of files."""
         for place, *_ in os.walk(self.path / name, topdown=False):
-            with contextlib.suppress(OSError):  # it holds something
+            with contextlib.suppress(OSError):  # not empty
                 Path(place).rmdir()
         self.disk.sync_folder(self.path)
 
     def manifest_of(self, name: str) -> bytes | None:
-        """Return the `recording.json` in a recording's place, None where there is none. Raises OSError."""
+        """Return the `recording.json` in a recording's place, or None. Raises OSError."""
         try:
             return read_plain(self.path / name / MANIFEST, MOST_BYTES)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def announce(self, name: str, content: bytes, *, is_new: bool) -> None:
-        """Write the manifest of a copy that begins; a new one only where there is none.
+        """Write the manifest of an incomplete copy; a new one must not replace another.
 
-        Raises PlaceTaken where another copy has begun meanwhile, TargetAway, OSError.
+        Raises PlaceTaken if another copy has begun meanwhile, TargetAway, OSError.
         """
         self._look_again()
         place = self.path / name / MANIFEST
         make_durable_folders(place.parent, self.path, self.disk)
         if is_new:
             try:
-                place.touch(exist_ok=False)  # of two that begin at once, one is refused
+                place.touch(exist_ok=False)  # refuses one of two concurrent copies
             except FileExistsError as error:
                 raise PlaceTaken(str(place.parent), "another copy, which has just begun") from error
         write_whole(place, [content], PART_SUFFIX, self.disk)
         self._check_kept(place)
 
     def _check_kept(self, place: Path) -> None:
-        """Take back a file that did not go to the store. Raises TargetAway where that is another one now."""
+        """Remove a file that did not reach the store. Raises TargetAway if the store was replaced."""
         try:
             self._look_again()
         except TargetAway:
@@ -144,7 +144,7 @@ class Target:
             raise
 
     def holds(self, recording: Path, relative: str, sha256: str, stopping: Callable[[], bool]) -> str | None:
-        """Read a copy back past the cache; return how it was read if it is the same, None if it is not."""
+        """Read a copy back past the cache; return how it was read if it is equal, else None."""
         place = self.place_of(recording, relative)
         if not place.is_file():
             return None
@@ -162,11 +162,11 @@ class Target:
         stopping: Callable[[], bool],
         progress: Callable[[int], None] = lambda _: None,
     ) -> Copied:
-        """Copy `source` as a file of a recording, sync it, read it back past the page cache; then give it its name.
+        """Copy `source` as a file of a recording, sync it, read it back past the page cache, and rename it.
 
-        An interrupted copy goes on where it was. `expected` is the hash it was sealed with. Raises Stopped,
-        SourceDiffers (the local file is damaged), CopyDiffers (the store keeps something else), TargetAway (it was
-        unmounted meanwhile: what went below its mount point is removed), OSError.
+        An interrupted copy is continued. `expected` is the sealed hash. Raises Stopped, SourceDiffers (the local file
+        is damaged), CopyDiffers (the store has other bytes), TargetAway (it was unmounted meanwhile; files below its
+        mount point are removed), OSError.
         """
         self._look_again()
         place = self.place_of(recording, relative)
@@ -188,35 +188,35 @@ class Target:
         return Copied(size, digest, how)
 
     def _look_again(self) -> None:
-        """Raise TargetAway when the store is not the one that it was."""
+        """Raise TargetAway if the store is no longer the same."""
         try:
             self._identity(self.identity)
         except (OSError, ValueError, KeyError) as error:
             raise TargetAway(self.path, words_of(error)) from error
 
     def remove(self, name: str) -> None:
-        """Destroy a file, and remove the folders around it that hold nothing."""
+        """Destroy a file, and remove its empty parent folders."""
         place = self.path / name
         self.disk.remove(place)
         for folder in place.parents:
             if folder == self.path:
                 break
-            with contextlib.suppress(OSError):  # it holds something else
+            with contextlib.suppress(OSError):  # not empty
                 folder.rmdir()
 
     def _transfer(
         self, source: Path, part: Path, stopping: Callable[[], bool], progress: Callable[[int], None]
     ) -> tuple[int, str]:
-        """Bring the content over; return its size and hash. What is there of it already is not sent again."""
-        there = part.stat().st_size // STEP_BYTES * STEP_BYTES if part.exists() else 0
-        there = min(there, source.stat().st_size // STEP_BYTES * STEP_BYTES)
+        """Transfer the content, continuing an interrupted transfer; return its size and hash."""
+        sent = part.stat().st_size // STEP_BYTES * STEP_BYTES if part.exists() else 0
+        sent = min(sent, source.stat().st_size // STEP_BYTES * STEP_BYTES)
         digest, size = hashlib.sha256(), 0
-        handle = self.disk.reopen(part, there)
+        handle = self.disk.reopen(part, sent)
         try:
             with source.open("rb") as file:
                 while piece := file.read(STEP_BYTES):
                     digest.update(piece)
-                    if size >= there:
+                    if size >= sent:
                         self.disk.write(handle, [piece])
                     size += len(piece)
                     progress(size)

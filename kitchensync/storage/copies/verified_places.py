@@ -1,4 +1,4 @@
-"""In how many different places a file lies right now, each read past the page cache: what may be erased elsewhere."""
+"""Find the places of a file, each read past the page cache, to decide whether it may be erased elsewhere."""
 
 from __future__ import annotations
 
@@ -14,28 +14,27 @@ from kitchensync.storage.errors import TargetAway, UnreadableFile
 
 @dataclass
 class Places:
-    """Where a file was found whole, and what was in the way elsewhere."""
+    """Places with a complete file, and problems of other places."""
 
     found: list[Path] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 def verified_places(recording: Path, relative: str, sha256: str, roots: list[Path]) -> Places:
-    """Read every copy of a recording's file now: its own, those that `copies.jsonl` names, and those below `roots`.
+    """Read every copy of a recording's file: its own, those in `copies.jsonl`, and those below `roots`.
 
-    A store whose identity is another than when the copy was made does not count, nor does the same file found by two
-    ways, nor one inside the recording, which may bring a store along. Raises UnreadableFile when the copy log cannot
-    be read.
+    Not counted are a store of another identity, a second path of the same file, and a file inside the recording,
+    which may contain a store. Raises UnreadableFile if the copy log cannot be read.
     """
     places, own = Places(), recording / relative
-    seen: set[tuple[int, int]] = set()
+    checked: set[tuple[int, int]] = set()
     for place in _candidates(recording, relative, sha256, roots, places.problems):
         try:
             if place != own and place.resolve().is_relative_to(recording.resolve()):
                 places.problems.append(f"{place} lies in the recording itself")
                 continue
             facts = place.stat()
-            if (facts.st_dev, facts.st_ino) in seen:
+            if (facts.st_dev, facts.st_ino) in checked:
                 continue
             digest, _ = stored_sha256(place)
         except FileNotFoundError:
@@ -44,7 +43,7 @@ def verified_places(recording: Path, relative: str, sha256: str, roots: list[Pat
             places.problems.append(f"{place}: {(error.strerror or str(error)).lower()}")
             continue
         if digest == sha256:
-            seen.add((facts.st_dev, facts.st_ino))
+            checked.add((facts.st_dev, facts.st_ino))
             places.found.append(place)
         else:
             places.problems.append(f"{place} holds other bytes")

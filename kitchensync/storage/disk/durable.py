@@ -1,7 +1,7 @@
-"""The few things that a sealing path asks of a disk, in one place, so that a test can stand in for the disk.
+"""The disk operations of the sealing path, in one class, so that tests can replace the disk.
 
-Everything that must survive a power cut goes through a `Disk`: create, write, sync, rename, sync the folder.
-Nothing else in the sealing path touches files, so the log of these calls is all that a cut can happen between.
+Everything that must survive a power cut goes through a `Disk`: create, write, sync, rename, sync the folder. The
+sealing path has no other file operations, so a power cut can only happen between these calls.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from kitchensync.shell.files_on_disk import sync_path
 Buffer = bytes | bytearray | memoryview
 
 GATHER = 512
-"""Buffers handed to one `writev`; Linux takes 1024."""
+"""Buffers per `writev`; the limit of Linux is 1024."""
 
 DIRECT_BYTES = 1 << 20
-"""Files from this size on are written past the page cache, this much at once: nobody reads them soon, and to find
-pages for a raw depth camera can cost more CPU than all else that is done with its pictures (decision 0003)."""
+"""Minimum size of files that are written past the page cache, and bytes per write: they are not read soon, and pages
+for a raw depth camera can cost more CPU than all other processing of its pictures (decision 0003)."""
 
 O_DIRECT = getattr(os, "O_DIRECT", 0)
 NOT_DIRECTLY = (errno.EINVAL, errno.ENOTSUP)
-"""What file systems say that have no direct writing, or not of such pieces."""
+"""Errors of file systems without direct writing, or for other sizes."""
 
 
 class Disk:
-    """The disk of this computer; every call raises OSError when it cannot."""
+    """The disk of this computer; every call may raise OSError."""
 
     mode = 0o644
 
     def make_folder(self, path: Path) -> None:
-        """Make one folder whose parent exists; a folder that is there is fine. Not yet durable."""
+        """Make a folder in an existing one, unless it exists. Not yet durable."""
         path.mkdir(exist_ok=True)
 
     def create(self, path: Path, *, direct: bool = False) -> int:
-        """Open an empty file for writing, whatever was there; return its handle. The name is not yet durable.
+        """Create or empty a file for writing; return its handle. The name is not yet durable.
 
-        `direct` writes past the page cache where that can be; what is written then begins and ends at a page, but
-        for the end of the file.
+        `direct` writes past the page cache if possible; every write then starts and ends at a page, except at the end
+        of the file.
         """
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
         if direct and O_DIRECT:
@@ -55,7 +55,7 @@ class Disk:
         return os.open(path, flags, self.mode)
 
     def reopen(self, path: Path, size: int) -> int:
-        """Open a file to go on after its first `size` bytes, new where there is none; return its handle."""
+        """Open or create a file to continue after its first `size` bytes; return its handle."""
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, self.mode)
         os.ftruncate(handle, size)
         os.lseek(handle, size, os.SEEK_SET)
@@ -73,15 +73,15 @@ class Disk:
         os.fsync(handle)
 
     def close(self, handle: int) -> None:
-        """Give the handle back."""
+        """Close the handle."""
         os.close(handle)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Give a file its other name, in place of whatever has it. Not yet durable."""
+        """Rename a file, replacing any file of that name. Not yet durable."""
         os.rename(old, new)
 
     def remove(self, path: Path) -> None:
-        """Take a name away; a name that is not there is fine. Not yet durable."""
+        """Remove a file if it exists. Not yet durable."""
         path.unlink(missing_ok=True)
 
     def sync_folder(self, path: Path) -> None:
@@ -90,7 +90,7 @@ class Disk:
 
 
 def _written(handle: int, views: list[memoryview]) -> int:
-    """Write some of these views, return how many bytes; what is no whole page goes through the page cache."""
+    """Write some of these views, return the number of bytes; incomplete pages go through the page cache."""
     try:
         return os.writev(handle, views)
     except OSError as error:
@@ -102,7 +102,7 @@ def _written(handle: int, views: list[memoryview]) -> int:
 
 
 def _after(views: list[memoryview], written: int) -> list[memoryview]:
-    """Return what is left of some buffers once their first bytes are written."""
+    """Return the rest of buffers after their first bytes were written."""
     for number, view in enumerate(views):
         if written < len(view):
             return [view[written:], *views[number + 1 :]]
@@ -111,7 +111,7 @@ def _after(views: list[memoryview], written: int) -> list[memoryview]:
 
 
 class PrivateDisk(Disk):
-    """The same, for work files that only we may read."""
+    """The same, for work files that only the owner may read."""
 
     mode = 0o600
 
@@ -120,14 +120,14 @@ LOCAL, PRIVATE = Disk(), PrivateDisk()
 
 
 def private(path: str, flags: int) -> int:
-    """Open a work file that only we may read; an `opener` for `open`."""
+    """Open a work file that only the owner may read; an `opener` for `open`."""
     return os.open(path, flags, 0o600)
 
 
 def write_whole(
     path: Path, pieces: Iterable[Buffer], part_suffix: str, disk: Disk = LOCAL, *, size: int = 0
 ) -> None:
-    """Write a file whose name only ever stands for whole, synced content, `size` bytes if known. Raises OSError."""
+    """Write a file atomically and synced, `size` bytes if known. Raises OSError."""
     part = path.with_name(path.name + part_suffix)
     try:
         is_large = size >= DIRECT_BYTES
@@ -141,7 +141,7 @@ def write_whole(
         disk.rename(part, path)
     except OSError as error:
         disk.remove(part)
-        error.filename = error.filename or str(path)  # a full disk names none
+        error.filename = error.filename or str(path)  # a full disk gives no name
         raise
     disk.sync_folder(path.parent)
 
@@ -153,7 +153,7 @@ def _in_batches(pieces: Iterable[Buffer]) -> Iterator[list[Buffer]]:
 
 
 def _in_pages(pieces: Iterable[Buffer]) -> Iterator[list[Buffer]]:
-    """Copy pieces together into memory that begins at a page; every batch is to be used before the next is asked."""
+    """Join pieces in page-aligned memory; every batch must be used before the next one is requested."""
     stage = memoryview(mmap.mmap(-1, DIRECT_BYTES))
     used = 0
     for piece in pieces:
@@ -173,9 +173,9 @@ def _in_pages(pieces: Iterable[Buffer]) -> Iterator[list[Buffer]]:
 
 
 def make_durable_folders(folder: Path, root: Path, disk: Disk = LOCAL) -> None:
-    """Make every folder from below `root` down to `folder`, and sync their names, `root`'s own included.
+    """Make all folders below `root` down to `folder`, and sync their names, including that of `root`.
 
-    A file whose folder's name is lost in a power cut is lost with it, however well the file was synced.
+    Even a synced file is lost in a power cut if the name of its folder is lost.
     """
     chain = [root]
     for part in folder.relative_to(root).parts:

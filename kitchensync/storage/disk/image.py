@@ -1,8 +1,8 @@
-"""The bytes of an HDF5 file, made in memory around payloads that are not copied.
+"""The bytes of an HDF5 file, built in memory around payloads without copying them.
 
-HDF5 itself writes the structure (headers, tables) into a `Skeleton`; big datasets are only given their place in
-it. What comes out is a sequence of buffers, in the order of the file, that one ordinary write can take: a full
-disk is then an ordinary error of an ordinary write and never a half-made HDF5 file.
+HDF5 itself writes the structure (headers, tables) into a `Skeleton`, in which large datasets only get a place. The
+result is a sequence of buffers in the order of the file. So a full disk is an ordinary write error and never leaves
+an incomplete HDF5 file.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from kitchensync.storage.disk.durable import Buffer
 
 PAGE = 1 << 14
 LARGE = 1 << 16
-"""A write of HDF5 this large is kept as it came, smaller ones go into pages."""
+"""Minimum size of an HDF5 write that is stored as a whole; smaller ones go into pages."""
 
 
 class Skeleton(io.RawIOBase):
-    """A sparse file in memory for the HDF5 library: what it never wrote takes no room."""
+    """A sparse file in memory for the HDF5 library: unwritten parts need no memory."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,25 +33,25 @@ class Skeleton(io.RawIOBase):
         self.size = 0
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return that it can be read."""
         return True
 
     def writable(self) -> bool:
-        """Say that it can be written."""
+        """Return that it can be written."""
         return True
 
     def seekable(self) -> bool:
-        """Say that it has places."""
+        """Return that it is seekable."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place."""
+        """Set the position."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
         self._at = start + offset
         return self._at
 
     def tell(self) -> int:
-        """Say the place."""
+        """Return the position."""
         return self._at
 
     def truncate(self, size: int | None = None) -> int:
@@ -60,7 +60,7 @@ class Skeleton(io.RawIOBase):
         return self.size
 
     def write(self, data: Any) -> int:
-        """Keep what HDF5 writes here."""
+        """Store a write of HDF5."""
         view = memoryview(data).cast("B")
         if len(view) >= LARGE:
             self.large[self._at] = bytes(view)
@@ -78,7 +78,7 @@ class Skeleton(io.RawIOBase):
         return len(view)
 
     def readinto(self, buffer: Any) -> int:
-        """Give back what was written; HDF5 reads only its own small structures again."""
+        """Read back written bytes; HDF5 reads only its own small structures."""
         view = memoryview(buffer).cast("B")
         count = max(0, min(len(view), self.size - self._at))
         view[:count] = self.small(self._at, self._at + count)
@@ -86,7 +86,7 @@ class Skeleton(io.RawIOBase):
         return count
 
     def small(self, start: int, stop: int) -> bytes:
-        """Return the bytes of a stretch, zero where nothing was written."""
+        """Return the bytes of a range, zero where nothing was written."""
         pieces = []
         while start < stop:
             page, within = divmod(start, PAGE)
@@ -98,7 +98,7 @@ class Skeleton(io.RawIOBase):
 
 
 class PlacedContent(NamedTuple):
-    """Content that takes its place in a file without going through HDF5."""
+    """Content of a file that is not written by HDF5."""
 
     offset: int
     size: int
@@ -114,7 +114,7 @@ class ImageFile:
         self.file = h5py.File(self._skeleton, "w")
 
     def place(self, name: str, dtype: np.dtype, count: int, size: int, buffers: Iterable[Buffer]) -> None:
-        """Make a contiguous dataset of `count` elements whose `size` bytes are these buffers in order."""
+        """Create a contiguous dataset of `count` elements with `size` bytes in these buffers."""
         shape, base = ((count, *dtype.shape), dtype.base)
         if not size:
             self.file.create_dataset(name, shape=shape, dtype=base)

@@ -1,6 +1,6 @@
-"""JSON that carries its own checksum: one flipped bit anywhere in it is found, and it may be changed again later.
+"""JSON with its own checksum, which detects every flipped bit and is replaced when the object is changed.
 
-The last key, `check`, is the SHA-256 of all bytes of the text, its own 64 digits counted as zeros.
+The last key, `check`, is the SHA-256 of all bytes of the text, with its own 64 digits as zeros.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kitchensync.storage.disk.durable import LOCAL
 
 CHECK = "check"
 MOST_LINES_BYTES = 32 << 20
-"""Of a file of lines that is read whole."""
+"""Limit of a file of lines that is read at once."""
 _ZEROS = "0" * 64
 _MARK = re.compile(rb'"check": "([0-9a-f]{64})"(?=\n?}\n)')
 
 
 def checked_json(value: Mapping[str, Any], indent: int | None = None) -> bytes:
-    """Write an object as JSON with its checksum and a line end; a checksum that it brings along is replaced."""
+    """Write an object as JSON with its checksum and a line end; an existing checksum is replaced."""
     plain = {key: content for key, content in value.items() if key != CHECK} | {CHECK: _ZEROS}
     text = json.dumps(plain, indent=indent, ensure_ascii=False).encode() + b"\n"
     place = text.rindex(_ZEROS.encode())
@@ -36,8 +36,8 @@ def checked_json(value: Mapping[str, Any], indent: int | None = None) -> bytes:
 
 
 def is_sound(text: bytes) -> bool | None:
-    """Return whether a text is, to the bit, what was written; None where it carries no checksum."""
-    # millions of short lines are told apart quickly
+    """Return whether a text is unchanged; None without a checksum."""
+    # a quick test for millions of short lines
     marks = list(_MARK.finditer(text)) if len(text) > len(_ZEROS) else []
     if not marks:
         return None
@@ -46,12 +46,12 @@ def is_sound(text: bytes) -> bool | None:
 
 
 def each_line(text: bytes) -> Iterator[bytes]:
-    """Yield the whole lines of a text; a list of millions of empty ones would take forty times their size."""
+    """Yield the complete lines of a text; a list of millions of empty lines would take forty times their size."""
     return (line for line in io.BytesIO(text) if line.endswith(b"\n"))
 
 
 def checked_lines(text: bytes) -> Iterator[bytes]:
-    """Yield the whole lines that are as they were written; found by their checksums, so other lines cost nothing."""
+    """Yield the complete unchanged lines; they are found by their checksums, so that other lines cost no time."""
     for mark in _MARK.finditer(text):
         line = text[text.rfind(b"\n", 0, mark.start()) + 1 : text.index(b"\n", mark.end()) + 1]
         if is_sound(line):
@@ -59,9 +59,9 @@ def checked_lines(text: bytes) -> Iterator[bytes]:
 
 
 def torn_tail(text: bytes) -> bool | None:
-    """Tell of what comes after the last line end: None for nothing, False for a line that was never finished.
+    """Classify the text after the last line end: None for none, False for an incomplete line.
 
-    True means that a finished line has lost its end: something else stands in that place.
+    True means a complete line with another byte in place of its line end.
     """
     tail = text.rpartition(b"\n")[2]
     if not tail:
@@ -74,7 +74,7 @@ def _digest(text: bytes) -> bytes:
 
 
 def append_line(path: Path, value: Mapping[str, Any], rights: int = 0o600) -> None:
-    """Append an object; what a kill left of the line before counts as not written. Raises OSError."""
+    """Append an object; an incomplete line before it counts as not written. Raises OSError."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, rights)
     try:
         size = os.fstat(handle).st_size
@@ -89,13 +89,13 @@ def append_line(path: Path, value: Mapping[str, Any], rights: int = 0o600) -> No
 
 
 def read_sound_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects that are as they were written; none where there is no file. Raises OSError."""
+    """Yield the unchanged objects of a file, if it exists. Raises OSError."""
     if path.exists():
         yield from sound_lines(read_plain(path, MOST_LINES_BYTES))
 
 
 def sound_lines(text: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a text, one a line, that are as they were written."""
+    """Yield the unchanged objects of a text with one per line."""
     for line in checked_lines(text):
         with suppress(BadJson):
             yield parse_object(line)

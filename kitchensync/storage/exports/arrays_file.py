@@ -1,6 +1,6 @@
-"""Arrays by name in one `.npz`, written one after another: a file may hold more than fits into memory.
+"""Named arrays in one `.npz`, written sequentially, so that a file may be larger than the memory.
 
-Only plain arrays: `numpy.load(file)` reads them without pickle. The same arrays give the same bytes.
+Arrays are plain: `numpy.load(file)` reads them without pickle. Equal arrays result in equal bytes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from kitchensync.shell.files_on_disk import open_file
 from kitchensync.storage.chunks.compress import quick_deflater
 
 MADE_OF = "made_of"
-"""Name of the text that says what a file was made of."""
+"""Name of the text about the sources of a file."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _FAST = 1
 _LARGE = 1 << 30
 ALWAYS_TAKEN, MOST_RATIO = 256 << 20, 100
-"""Bytes that a file may unpack to, and how many times those that it has; ours are packed to a tenth."""
+"""Maximum unpacked bytes, and maximum ratio to the packed bytes above that; our files are packed to a tenth."""
 DAMAGED = (
     OSError,
     ValueError,
@@ -38,19 +38,19 @@ DAMAGED = (
     TypeError,
     AttributeError,
     MemoryError,
-    RuntimeError,  # a flipped bit that asks for a password, or for a compression that nobody knows
+    RuntimeError,  # a flipped bit that means a password, or an unknown compression
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
     SyntaxError,
     tokenize.TokenError,
 )
-"""What reading arrays of others may raise; `MemoryError` where a head claims more than any computer has."""
+"""Errors of reading untrusted arrays; `MemoryError` if the claimed size is too large."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """An array whose rows come one block after another; `shape` says how many there will be."""
+    """An array that is written in blocks of rows; `shape` has the total number of rows."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -61,16 +61,16 @@ class ArraysFile(AbstractContextManager["ArraysFile"]):
     """An `.npz` that is being written."""
 
     def __init__(self, path: Path, made_of: str) -> None:
-        """Open `path` as it is named: give the part of an output. Raises OSError."""
+        """Open `path`, the temporary file of an output. Raises OSError."""
         self._zip = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=_FAST)
         self.add(MADE_OF, np.array(made_of))
 
     def __exit__(self, *_: object) -> None:
-        """Write the list of what is in it."""
+        """Write the directory and close the file."""
         self._zip.close()
 
     def add(self, name: str, values: npt.NDArray[Any] | Blocks) -> None:
-        """Add an array; one of Python objects, or of another length than promised, is refused with ValueError."""
+        """Add an array. Raises ValueError for Python objects, or another number of rows than in `shape`."""
         about = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
         about.compress_type, about.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
         size = prod(values.shape) * values.dtype.itemsize
@@ -94,9 +94,9 @@ class ArraysFile(AbstractContextManager["ArraysFile"]):
 
 @contextmanager
 def open_arrays(path: Path) -> Iterator[NpzFile]:
-    """Open an `.npz` without pickle; refuse arrays far larger than their file together. Raises one of DAMAGED."""
+    """Open an `.npz` without pickle; arrays much larger than the file are refused. Raises one of DAMAGED."""
     with open_file(path) as file, zipfile.ZipFile(file) as archive:
-        unpacked = sum(one.file_size for one in archive.infolist())
+        unpacked = sum(member.file_size for member in archive.infolist())
     if unpacked > max(ALWAYS_TAKEN, MOST_RATIO * path.stat().st_size):
         raise ValueError(f"{path.name} unpacks to {unpacked} bytes, no file of ours does")
     with np.load(path, allow_pickle=False) as arrays:
@@ -111,7 +111,7 @@ def each_array(path: Path) -> Iterator[tuple[str, npt.NDArray[Any]]]:
 
 
 def made_of(path: Path) -> str:
-    """Return what a file was made of; nothing where it is not there or does not say."""
+    """Return `made_of` of a file; empty if the file or the value is missing."""
     try:
         with open_arrays(path) as arrays:
             return str(arrays[MADE_OF])

@@ -1,4 +1,4 @@
-"""Films that stop early: the beginning of a film as a file of its own, and one picture a second up to its last."""
+"""Shortened films: the beginning of a film as its own file, and one picture per second up to its last."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _QUALITY = [cv2.IMWRITE_JPEG_QUALITY, 95]
 
 
 def times_shown(film: Path) -> list[Fraction] | None:
-    """Return when each picture is shown, s; None where they stand in another order. Raises UnreadableMedia."""
+    """Return the time of each picture, s; None if pictures are reordered. Raises UnreadableMedia."""
     times: list[Fraction] = []
     for packet in _video_packets(film):
         if packet.pts is None or (times and packet.pts * packet.time_base <= times[-1]):
@@ -29,23 +29,23 @@ def times_shown(film: Path) -> list[Fraction] | None:
 
 
 def write_beginning(film: Path, out: Path, times: Sequence[Fraction], pictures: int) -> None:
-    """Write the first pictures of a film, and the sound to the end of the last one, as they are.
+    """Copy the first pictures of a film, and the sound until the end of the last one, unchanged.
 
-    `times` are those of `times_shown`; `out` ends in `.mp4`: give the part of an output. Raises OSError,
-    UnreadableMedia.
+    `times` are those of `times_shown`; `out` is the temporary file of an output with the suffix `.mp4`. Raises
+    OSError, UnreadableMedia.
     """
     import av
 
     try:
         with open_container(film) as source, av.open(str(out), "w", format="mp4", options=FASTSTART) as clip:
             to = {stream.index: clip.add_stream_from_template(stream) for stream in _kept(source)}
-            going_on = set(to)
+            unfinished = set(to)
             for packet in source.demux(list(_kept(source))):
-                if packet.pts is None or packet.time_base is None or packet.stream_index not in going_on:
+                if packet.pts is None or packet.time_base is None or packet.stream_index not in unfinished:
                     continue
                 if pictures < len(times) and packet.pts * packet.time_base >= times[pictures]:
-                    going_on.remove(packet.stream_index)
-                    if not going_on:
+                    unfinished.remove(packet.stream_index)
+                    if not unfinished:
                         break
                     continue
                 packet.stream = to[packet.stream_index]
@@ -60,12 +60,12 @@ def count_pictures(film: Path) -> int:
 
 
 def each_second(fps: Fraction, pictures: int) -> list[int]:
-    """Return the numbers of one picture a second among the first `pictures`, the last one of them too."""
+    """Return the numbers of one picture per second among the first `pictures`, including the last one."""
     return [pictures - 1 - round(second * fps) for second in reversed(range(int((pictures - 1) / fps) + 1))]
 
 
 def numbered_jpegs(film: Path, wanted: Collection[int]) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, JPEG) of the wanted pictures of a film. Raises UnreadableMedia."""
+    """Yield (number, JPEG) of the selected pictures of a film. Raises UnreadableMedia."""
     import av
 
     try:

@@ -1,6 +1,6 @@
-"""The one writer of films: every picture at a time of its own, H.264 in MP4 that players and browsers show.
+"""Write films: H.264 in MP4 for players and browsers, each picture at its own time.
 
-No picture is sent late, so that the k-th picture of a film is the k-th one that was written, at the time given.
+Pictures are not reordered: the k-th picture of a film is the k-th one that was written, at its given time.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 TIMESCALE = 90_000
 TICKS_PER_S = 10_000_000
 FASTSTART = {"movflags": "+faststart"}
-"""What players need stands first, so that a film plays while it is fetched."""
+"""Put the index first, so that a film plays while it is downloaded."""
 Progress = Callable[[int, int], None]
 
 
 class FilmWriter(AbstractContextManager["FilmWriter"]):
-    """Pictures into one MP4, one in memory at a time; all are as large as the first one."""
+    """Write pictures to an MP4, with one in memory at a time; all have the size of the first one."""
 
     def __init__(
         self, out: Path, time_base: Fraction = Fraction(1, TIMESCALE), *, key_every: int | None = None,
         crf: int = 23, made_of: str = "",
     ) -> None:  # fmt: skip
-        """Open `out` as it is named: give the part of an output. A key picture comes each `key_every` pictures.
+        """Open `out`, the temporary file of an output; every `key_every`-th picture is a key picture.
 
-        `made_of` is kept in the film, for `made_of_film`. Raises OSError.
+        `made_of` is stored in the film, for `made_of_film`. Raises OSError.
         """
         import av
 
@@ -56,7 +56,7 @@ class FilmWriter(AbstractContextManager["FilmWriter"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Write what is still inside, and close the file; after an error only close it."""
+        """Write buffered pictures and close the file; after an error only close it."""
         try:
             if kind is None and self._stream is not None:
                 self.film.mux(self._stream.encode(None))
@@ -64,7 +64,7 @@ class FilmWriter(AbstractContextManager["FilmWriter"]):
             self.film.close()
 
     def open(self, width: int, height: int) -> None:
-        """Report how large the pictures will be, before other streams are added."""
+        """Set the size of the pictures before other streams are added."""
         rate = Fraction(30) if self._key_every is None else 1 / self._time_base
         stream: Any = self.film.add_stream("libx264", rate=rate)
         stream.width, stream.height, stream.pix_fmt = width // 2 * 2, height // 2 * 2, "yuv420p"
@@ -88,7 +88,7 @@ class FilmWriter(AbstractContextManager["FilmWriter"]):
             self.open(*shown_size(frame.width, frame.height, frame.rotation))
         frame = shown_frame(frame, width=self._stream.width, height=self._stream.height)
         frame.pts, frame.time_base = at, self._time_base
-        # Where key pictures stand is said here, not by the film it comes from.
+        # The encoder chooses key pictures, not the source film.
         frame.pict_type = PictureType.NONE
         self.film.mux(self._stream.encode(frame))
         self.pictures += 1
@@ -101,7 +101,7 @@ def units_of_ticks(ticks: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SmallFilm:
-    """What was written: pictures, exact rate, size in pixels, and the numbers of those that did not decode."""
+    """Facts of a written film: pictures, exact rate, size in pixels, and the numbers of undecodable pictures."""
 
     frames: int
     fps: Fraction
@@ -121,10 +121,9 @@ def write_small_film(
 ) -> SmallFilm:
     """Write a clip at a constant rate, with a key picture each second, sound kept.
 
-    Picture k is shown at k / fps and is picture `even_frames[k]` of the clip; one that does not decode is black and
-    named in `missing`. Those `hidden` (n,) are black and without sound.
-    `out` ends in `.mp4`: give the part of an output. Raises OSError,
-    UnreadableMedia.
+    Picture k is shown at k / fps and is picture `even_frames[k]` of the clip. Undecodable ones are black and in
+    `missing`. Those `hidden` (n,) are black and without sound. `out` is the temporary file of an output with the
+    suffix `.mp4`. Raises OSError, UnreadableMedia.
     """
     video = clip.chapters[0].video
     if video is None:
@@ -137,18 +136,18 @@ def write_small_film(
         film.open(wide, height)
         sound = SoundCopy(film.film, clip, _heard(clip, np.zeros(total, bool) if hidden is None else hidden))
         for number, picture in numbered_pictures(clip):
-            for lost in range(film.pictures, number):
-                film.write(black(wide, height), lost)
-                missing.append(lost)
+            for gap in range(film.pictures, number):
+                film.write(black(wide, height), gap)
+                missing.append(gap)
             is_shown = hidden is None or not hidden[number]
             small = shown_frame(picture, width=wide, height=height) if is_shown else None
             film.write(small or black(wide, height), number)
             sound.write_until(number / fps)
             if tell is not None and number % 100 == 0:
                 tell(number, total)
-        for lost in range(film.pictures, total):
-            film.write(black(wide, height), lost)
-            missing.append(lost)
+        for gap in range(film.pictures, total):
+            film.write(black(wide, height), gap)
+            missing.append(gap)
         sound.write_until(None)
     if tell is not None:
         tell(total, total)
@@ -156,7 +155,7 @@ def write_small_film(
 
 
 def made_of_film(path: Path) -> str:
-    """Return what a film was made of; nothing where it is not there or does not say."""
+    """Return `made_of` of a film; empty if the film or the value is missing."""
     import av
 
     try:
@@ -178,7 +177,7 @@ def black(width: int, height: int) -> av.VideoFrame:
 
 
 def numbered_pictures(clip: Clip) -> Iterator[tuple[int, av.VideoFrame]]:
-    """Yield (number in a film of constant rate, picture) of all that decode, numbers rising."""
+    """Yield (number in a film of constant rate, picture) of all decodable pictures, in order."""
     shown = clip.even_frames
     for number, picture in _stamped_pictures(clip):
         first, behind = np.searchsorted(shown, [number, number + 1]).tolist()
@@ -187,7 +186,7 @@ def numbered_pictures(clip: Clip) -> Iterator[tuple[int, av.VideoFrame]]:
 
 
 def _stamped_pictures(clip: Clip) -> Iterator[tuple[int, av.VideoFrame]]:
-    """Yield (number in the clip, picture), numbers rising: by their stamps, not by counting."""
+    """Yield (number in the clip by its stamp, picture), in order."""
     for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
         numbers = {int(pts): first + k for k, pts in enumerate(chapter.frame_pts)}
         last = first - 1
@@ -199,7 +198,7 @@ def _stamped_pictures(clip: Clip) -> Iterator[tuple[int, av.VideoFrame]]:
 
 
 def _pictures(chapter: GoProMedia) -> Iterator[av.VideoFrame]:
-    """Decode on over packets that are damaged."""
+    """Decode pictures, skipping damaged packets."""
     import av
 
     with chapter.container() as source:
@@ -213,24 +212,24 @@ def _pictures(chapter: GoProMedia) -> Iterator[av.VideoFrame]:
 
 
 class SoundCopy:
-    """Sound copied into a film packet by packet as the camera wrote it, a little ahead of the pictures."""
+    """Copy the sound packets of a camera to a film, slightly ahead of the pictures."""
 
     def __init__(
         self, film: av.container.OutputContainer, clip: Clip, heard: Iterator[tuple[Fraction, av.Packet]]
     ) -> None:
-        """Add the stream, if the clip has sound; `heard` gives the packets and their seconds in the film."""
+        """Add the stream if the clip has sound; `heard` yields seconds in the film with packets."""
         self._film, self._heard, self._last = film, heard, -(1 << 62)
         with clip.chapters[0].container() as source:
-            found = source.streams.audio
-            self._stream: Any = film.add_stream_from_template(found[0]) if found else None
-        self._next = next(heard, None) if found else None
+            streams = source.streams.audio
+            self._stream: Any = film.add_stream_from_template(streams[0]) if streams else None
+        self._next = next(heard, None) if streams else None
 
     def write_until(self, film_s: Fraction | None) -> None:
-        """Copy what is heard up to a second after a time of the film; None for all that is left."""
+        """Copy packets up to a second after a time of the film; None for all."""
         while self._next is not None and (film_s is None or self._next[0] <= film_s + 1):
             at_s, packet = self._next
             at = round(at_s / packet.time_base)
-            if at > self._last:  # a chapter's sound may reach into the next one's
+            if at > self._last:  # the sound of chapters may overlap
                 packet.pts = packet.dts = self._last = at
                 packet.stream = self._stream
                 self._film.mux(packet)
@@ -238,9 +237,9 @@ class SoundCopy:
 
 
 def _heard(clip: Clip, hidden: npt.NDArray[np.bool_]) -> Iterator[tuple[Fraction, av.Packet]]:
-    """Yield (seconds in the film, packet) of the sound that is not heard beside a hidden picture, from its start on.
+    """Yield (seconds in the film, packet) of the sound, without that at hidden pictures.
 
-    The packet before the start is kept: a decoder wants it.
+    One packet before the start is included, as decoders need it.
     """
     for start_s, chapter in zip(clip.starts_s, clip.chapters, strict=True):
         for own_s, packet in sound_packets(chapter):

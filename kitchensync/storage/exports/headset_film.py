@@ -1,6 +1,6 @@
-"""A headset's camera as a film: picture k is the one of the k-th row asked for, at a constant rate.
+"""A headset's camera as a film: picture k is that of the k-th requested row, at a constant rate.
 
-Its packets are put into the file as they were sent where every picture of it then decodes; else it is encoded anew.
+The sent packets are copied to the file if every picture of it can be decoded; otherwise it is encoded again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LIBAV_NAMES = {"h264": "h264", "h265": "hevc"}
 
 @dataclass(frozen=True, slots=True)
 class HeadsetFilm:
-    """What was written: whether as it was sent, and the numbers of the black pictures."""
+    """Facts of a written film: number of pictures, whether it has the sent packets, numbers of black pictures."""
 
     frames: int
     as_sent: bool
@@ -62,7 +62,7 @@ def write_headset_film(
 
 
 def _follow_each_other(stream: StoredStream, rows: Int64) -> bool:
-    """Return whether every packet is wanted once, the first is a key picture, and none after a loss hangs on it."""
+    """Return whether rows are consecutive, and the first one and the first after each loss are key pictures."""
     codec = str(stream.format.get("codec", ""))
     if codec not in video.CODECS or not len(rows) or rows[0] < 0 or (np.diff(rows) != 1).any():
         return False
@@ -71,7 +71,7 @@ def _follow_each_other(stream: StoredStream, rows: Int64) -> bool:
 
 
 def _copy(stream: StoredStream, rows: Int64, fps: Fraction, out: Path, made_of: str) -> None:
-    """Put the encoded pictures into an MP4; what is no picture is left out, which the count then tells."""
+    """Copy encoded pictures to an MP4, without invalid ones, which the caller detects by counting."""
     import av
 
     codec = str(stream.format["codec"])
@@ -105,7 +105,7 @@ def _units(stream: StoredStream, rows: Int64) -> Iterator[tuple[int, bytes]]:
 
 
 def _decoding(path: Path) -> int:
-    """Count the pictures of a film that decode."""
+    """Count the decodable pictures of a film."""
     import av
 
     with av.open(str(path)) as film:
@@ -116,14 +116,14 @@ def _decoding(path: Path) -> int:
 
 
 def _shown(stream: StoredStream, rows: Int64) -> Iterator[Frame | None]:
-    """Yield the picture of each row in turn, rising rows decoded in one go; None where there is none."""
-    wanted = rows[rows >= 0]
-    frames = unbroken_frames(stream, int(wanted[0]), int(wanted[-1]) + 1) if len(wanted) else iter(())
-    held: Frame | None = next(frames, None)
+    """Yield the picture of each row, or None; rising rows are decoded in one pass."""
+    present = rows[rows >= 0]
+    frames = unbroken_frames(stream, int(present[0]), int(present[-1]) + 1) if len(present) else iter(())
+    current: Frame | None = next(frames, None)
     for row in rows:
-        while held is not None and held.row < row:
-            held = next(frames, None)
-        yield held if held is not None and held.row == row else None
+        while current is not None and current.row < row:
+            current = next(frames, None)
+        yield current if current is not None and current.row == row else None
 
 
 def _picture(frame: Frame | None, stream: StoredStream) -> Any:

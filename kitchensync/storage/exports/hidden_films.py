@@ -1,4 +1,4 @@
-"""Which pictures and moments of a camera's films may lie in a privacy pause, and what pauses hide in all."""
+"""Find the parts of a camera's videos that may be in a privacy pause, and everything that pauses hide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def hidden_in_film(recording: Recording, file: Path, media_s: Floats) -> Mask:
-    """Return which moments of a camera's file, (n,) media seconds, may lie in a pause; all where that is unknown."""
+    """Return which times of a camera's file, (n,) media seconds, may be in a pause; all if that is unknown."""
     if not recording.pauses:
         return np.zeros(len(media_s), np.bool_)
     camera = file.parent.name
@@ -31,10 +31,10 @@ def hidden_in_film(recording: Recording, file: Path, media_s: Floats) -> Mask:
     hidden = in_pauses(times.capture_ns, times.bound_ns, recording.pauses)
     first, stamps_s = clip.first_frames[chapter], clip.chapters[chapter].frame_times_s
     hidden = hidden[first : first + len(stamps_s)]
-    # at a hidden picture, or beside one
+    # At a hidden frame, or next to one.
     after = np.searchsorted(stamps_s, media_s).clip(0, len(stamps_s) - 1)
-    found: Mask = hidden[after] | hidden[np.maximum(after - 1, 0)] & (stamps_s[after] != media_s)
-    return found
+    is_hidden: Mask = hidden[after] | hidden[np.maximum(after - 1, 0)] & (stamps_s[after] != media_s)
+    return is_hidden
 
 
 def clips_in(recording: Recording, camera: str) -> list[tuple[Path, ...]]:
@@ -43,21 +43,25 @@ def clips_in(recording: Recording, camera: str) -> list[tuple[Path, ...]]:
 
 
 def pauses_in_detail(recording: Recording) -> dict[str, Any]:
-    """Say for a recording when its pauses were: `host_ns`, and what they hide of each stream on its own clock.
+    """Return the pauses of a recording: `host_ns`, and the hidden runs of each stream on its own clock.
 
     `streams`: [first, last] device ticks of each run of hidden packets; `cameras`: [first, last] media seconds.
     """
     streams = {name: recording[name] for name in recording.streams}
-    runs = {name: _runs(one.hidden, one.index["device_ticks"]) for name, one in streams.items()}
+    runs = {name: _runs(stream.hidden, stream.index["device_ticks"]) for name, stream in streams.items()}
     films = {}
-    for file in (one for files in recording.gopro_files.values() for one in files):
+    for file in (stream for files in recording.gopro_files.values() for stream in files):
         stamps_s = open_media(file).frame_times_s
-        found = _runs(hidden_in_film(recording, file, stamps_s), stamps_s)
-        films[file] = [[float(first_s), float(last_s)] for first_s, last_s in found]
+        hidden_runs = _runs(hidden_in_film(recording, file, stamps_s), stamps_s)
+        films[file] = [[float(first_s), float(last_s)] for first_s, last_s in hidden_runs]
     return {
         "host_ns": [list(span) for span in recording.pauses],
-        "streams": {name: found for name, found in runs.items() if found},
-        "cameras": {f"{file.parent.name}/{file.name}": found for file, found in films.items() if found},
+        "streams": {name: spans for name, spans in runs.items() if spans},
+        "cameras": {
+            f"{file.parent.name}/{file.name}": hidden_runs
+            for file, hidden_runs in films.items()
+            if hidden_runs
+        },
     }
 
 

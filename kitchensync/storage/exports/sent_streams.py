@@ -1,4 +1,4 @@
-"""What a headset of a recording sent, stream by stream, as it would have to be sent again."""
+"""Read the packets of a recorded headset, stream by stream, to send them again."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class SentStream:
     """One stream: whole packets outside of privacy pauses, each video from a key frame on."""
 
     name: str
-    "Of the stream alone, such as `pv`."
+    "Without the device, such as `pv`."
     configuration: bytes
-    "What the recorder asked for; packets of another form would not be those."
+    "Configuration that the recorder requested."
     constants: bytes
-    "Answer to who asks for the constants of the sensor, empty where nobody did."
+    "Constants of the sensor, empty if they were not requested."
     ticks: Int64
     "(n,) stamps."
     arrived_ns: Int64
     "(n,) host_ns."
     begins: Mask
-    "(n,) whether decoding can begin here."
+    "(n,) whether decoding can begin at a packet."
     rows: Int64
-    "(n,) their numbers in the stored stream."
+    "(n,) rows in the stored stream."
     stored: StoredStream
 
     def packet(self, k: int) -> tuple[bytes, bytes]:
@@ -58,20 +58,22 @@ class SentByHeadset:
     uuid: str
     consent: str
     settings: dict[str, Any]
-    "As they would stand in a rig file."
+    "As in a rig file."
     left_out: list[str]
     "Devices that are not served."
 
 
 def sent_by_headset(recording: Recording) -> SentByHeadset:
-    """Read what the first headset of a recording sent. Raises NothingToReplay, StorageError."""
+    """Read the streams of the first headset of a recording. Raises NothingToReplay, StorageError."""
     devices = recording.manifest["devices"]
     headset = next((name for name, about in devices.items() if about["kind"] == "hololens"), None)
-    streams = [one for one in _sent(recording, headset) if len(one.rows)] if headset is not None else []
-    if headset is None or not streams:
+    if headset is None:
         raise NothingToReplay(recording.path)
-    first_ns = min(int(one.arrived_ns[0]) for one in streams)
-    last_ns = max(int(one.arrived_ns[-1]) for one in streams)
+    streams = [stream for stream in _sent(recording, headset) if len(stream.rows)]
+    if not streams:
+        raise NothingToReplay(recording.path)
+    first_ns = min(int(stream.arrived_ns[0]) for stream in streams)
+    last_ns = max(int(stream.arrived_ns[-1]) for stream in streams)
     at_first, drift_ppm = _clock(recording, headset, streams, first_ns)
     return SentByHeadset(
         recording.id,
@@ -107,7 +109,7 @@ def _sent(recording: Recording, headset: str) -> Iterator[SentStream]:
 
 
 def _whole(stream: StoredStream, sensor: HeadsetStream) -> tuple[Int64, Mask]:
-    """Return the rows that can be sent, and where among them decoding can begin."""
+    """Return the rows that can be sent, and at which of them decoding can begin."""
     codec, hidden = stream.format.get("codec", RAW), stream.hidden
     rows: list[int] = []
     begins: list[bool] = []
@@ -122,23 +124,24 @@ def _whole(stream: StoredStream, sensor: HeadsetStream) -> tuple[Int64, Mask]:
 
 
 def _constants(recording: Recording, name: str, sensor: HeadsetStream) -> bytes:
-    """Return the constants as the sensor gave them: float32, one after another."""
+    """Return the constants as bytes of float32, in the order of the sensor."""
     try:
-        known = recording.calibration(name) if sensor.constants else {}
+        constants = recording.calibration(name) if sensor.constants else {}
     except BadChunk:
         return b""
-    fields = [known[one.name].values for one in sensor.constants if one.name in known]
+    fields = [constants[constant.name].values for constant in sensor.constants if constant.name in constants]
     return b"".join(np.asarray(values, "<f4").tobytes() for values in fields)
 
 
 def _clock(recording: Recording, headset: str, streams: list[SentStream], first_ns: int) -> tuple[int, float]:
-    """Return the headset's ticks at `first_ns`, and by how many millionths its clock is fast."""
+    """Return the headset's ticks at `first_ns`, and the drift of its clock in ppm."""
     clock = recording.device_clock(headset)
-    if clock is None:  # no packet leaves before it was taken
-        ahead = [one.ticks - (one.arrived_ns - first_ns) // 100 for one in streams]
-        return max(int(one.max()) for one in ahead), 0.0
+    if clock is None:  # no packet arrives before its stamp
+        offsets = [stream.ticks - (stream.arrived_ns - first_ns) // 100 for stream in streams]
+        return max(int(offset.max()) for offset in offsets), 0.0
     ends: npt.NDArray[np.int64] = np.array(
-        [min(one.ticks.min() for one in streams), max(one.ticks.max() for one in streams)], np.int64
+        [min(stream.ticks.min() for stream in streams), max(stream.ticks.max() for stream in streams)],
+        np.int64,
     )
     host_ns = clock.to_host_ns(ends)
     rate = (int(ends[1]) - int(ends[0])) / max(int(host_ns[1]) - int(host_ns[0]), 1) * 100

@@ -1,9 +1,9 @@
-"""How cameras see: pinhole with distortion, and fisheye; the headset's look-up tables are in `look_up_table`.
+"""Camera models: pinhole with distortion, and fisheye; the headset's look-up tables are in `look_up_table`.
 
-Camera frame: x right, y down, z forward, metres. Pixel (0, 0) is the centre of the upper left pixel. `project` gives
-NaN for points that the camera cannot see for reasons of optics (behind it, or beyond the angle where the lens model
-folds back); whether a pixel lies in the picture is asked with `inside`. Points of single precision, as of a depth
-picture, give pixels of single precision, good to a thousandth.
+Camera frame: x right, y down, z forward, metres. Pixel (0, 0) is the centre of the upper left pixel. `project`
+returns NaN for points outside the field of the optics (behind the camera, or beyond the angle where the lens model
+folds back); `inside` tests whether a pixel is in the picture. Points of single precision, as of a depth picture,
+result in pixels of single precision, exact to a thousandth.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NEWTON_STEPS = 20
 
 
 class Camera(Protocol):
-    """What every camera can be asked."""
+    """Interface of every camera."""
 
     @property
     def width(self) -> int:
@@ -38,16 +38,16 @@ class Camera(Protocol):
         ...
 
     def project(self, points: npt.ArrayLike) -> Reals:
-        """Return pixels (n, 2) of points (n, 3) in the camera frame, metres; NaN where the optics see nothing."""
+        """Return pixels (n, 2) of points (n, 3) in the camera frame, metres; NaN outside the field of the optics."""
         ...
 
     def rays(self, pixels: npt.ArrayLike) -> Floats:
-        """Return unit vectors (n, 3) in the camera frame along which pixels (n, 2) look; NaN where unknown."""
+        """Return unit rays (n, 3) in the camera frame of pixels (n, 2); NaN where unknown."""
         ...
 
 
 def inside(camera: Camera, pixels: npt.ArrayLike) -> Mask:
-    """Return which pixels (..., 2) lie in the picture; NaN does not."""
+    """Return which pixels (..., 2) are in the picture; NaN is not."""
     at = reals(pixels)
     u, v = at[..., 0], at[..., 1]
     return (u >= -0.5) & (v >= -0.5) & (u < camera.width - 0.5) & (v < camera.height - 0.5)
@@ -55,7 +55,7 @@ def inside(camera: Camera, pixels: npt.ArrayLike) -> Mask:
 
 @dataclass(frozen=True)
 class _Parametric:
-    """What lenses of a few parameters share: sizes in pixels, then focal lengths and centre, then distortion."""
+    """Base of parametric lenses: sizes in pixels, then focal lengths and centre, then distortion."""
 
     kind: ClassVar[str]
     names: ClassVar[tuple[str, ...]]
@@ -79,9 +79,10 @@ class _Parametric:
         )
 
     def scaled(self, width: int) -> Self:
-        """Return the camera of the same picture brought to another width; the height follows, even as films want it.
+        """Return the camera of the same picture scaled to another width; the height is scaled too and even.
 
-        Distortion is of angles and stays. Pixel (0, 0) is the centre of a pixel, so the centre moves by half of one.
+        Distortion refers to angles and is not scaled. The centre moves by half a pixel, as (0, 0) is a pixel's
+        centre.
         """
         height = max(2, 2 * round(self.height * width / self.width / 2))
         across, down = width / self.width, height / self.height
@@ -92,7 +93,7 @@ class _Parametric:
 
     @property
     def matrix(self) -> Floats:
-        """Return the camera matrix (3, 3) as OpenCV wants it."""
+        """Return the camera matrix (3, 3) of OpenCV."""
         return np.array([[self.fx, 0.0, self.cx], [0.0, self.fy, self.cy], [0.0, 0.0, 1.0]])
 
 
@@ -122,7 +123,7 @@ class Pinhole(_Parametric):
         return _pixels(self.fx * u + self.cx, self.fy * v + self.cy, seen)
 
     def rays(self, pixels: npt.ArrayLike) -> Floats:
-        """Return unit rays (n, 3) of pixels (n, 2); NaN where no ray is imaged there."""
+        """Return unit rays (n, 3) of pixels (n, 2); NaN for pixels without a ray."""
         at = np.asarray(pixels, np.float64).reshape(-1, 1, 2)
         distortion = np.array([self.k1, self.k2, self.p1, self.p2, self.k3])
         ends = (cv2.TERM_CRITERIA_COUNT | cv2.TERM_CRITERIA_EPS, 100, 1e-12)
@@ -135,7 +136,7 @@ class Pinhole(_Parametric):
 
     @cached_property
     def _fold_r2(self) -> float:
-        """The squared radius at which the radial polynomial stops to grow."""
+        """The squared radius at which the radial polynomial stops growing."""
         return _least_positive_root([7 * self.k3, 5 * self.k2, 3 * self.k1, 1.0])
 
 
@@ -186,17 +187,17 @@ class Fisheye(_Parametric):
 
     @cached_property
     def _fold_rad(self) -> float:
-        """The angle at which the picture's radius stops to grow; half a turn when it never does."""
+        """The angle at which the picture's radius stops growing; pi if it never does."""
         squared = _least_positive_root([9 * self.k4, 7 * self.k3, 5 * self.k2, 3 * self.k1, 1.0])
         return float(min(np.sqrt(squared), np.pi))
 
 
 Lens = Pinhole | Fisheye
-"""A camera that a few parameters describe, so that they can be estimated."""
+"""A camera model with parameters that can be estimated."""
 
 
 def lens_of(kind: str, width: int, height: int, parameters: dict[str, float]) -> Lens:
-    """Build a camera from the words of a result file. Raises BadModel for an unknown kind or parameter."""
+    """Create a camera from the values of a result file. Raises BadModel for an unknown kind or parameter."""
     models = {model.kind: model for model in (Pinhole, Fisheye)}
     if kind not in models:
         raise BadModel(f"camera model {kind!r} is not one of {', '.join(models)}")
@@ -209,14 +210,15 @@ def lens_of(kind: str, width: int, height: int, parameters: dict[str, float]) ->
 
 
 def _least_positive_root(polynomial: list[float]) -> float:
-    """Return where a polynomial (highest power first) first becomes zero beyond 0; infinity when it never does."""
+    """Return the smallest positive root of a polynomial (highest power first), else infinity."""
     roots = np.roots(polynomial)
     real = roots[np.isreal(roots) & (roots.real > 0)].real
     return float(real.min()) if len(real) else np.inf
 
 
 def _pixels(columns: Reals, rows: Reals, seen: Mask) -> Reals:
-    """Return pixels (n, 2), NaN where not seen: no stacking and no masks where all are, which takes the time."""
+    """Return pixels (n, 2), NaN where not seen."""
+    # Stacking and masking take most of the time.
     pixels = np.empty((len(columns), 2), columns.dtype)
     pixels[:, 0], pixels[:, 1] = columns, rows
     if not seen.all():
@@ -225,7 +227,7 @@ def _pixels(columns: Reals, rows: Reals, seen: Mask) -> Reals:
 
 
 def unit_plane(points: npt.ArrayLike) -> tuple[Reals, Reals, Mask]:
-    """Return x / z, y / z (n,) of points (n, 3), and which lie before the camera."""
+    """Return x / z, y / z (n,) of points (n, 3), and which are in front of the camera."""
     at = reals(points)
     seen = at[:, 2] > 0
     depth = at[:, 2] if seen.all() else np.where(seen, at[:, 2], at.dtype.type(1))
@@ -233,9 +235,9 @@ def unit_plane(points: npt.ArrayLike) -> tuple[Reals, Reals, Mask]:
 
 
 def reals(values: npt.ArrayLike) -> Reals:
-    """Return numbers as they are where they are of single precision, which depth pictures are, else as doubles."""
-    given = np.asarray(values)
-    return given if given.dtype == np.float32 else np.asarray(given, np.float64)
+    """Return numbers of single precision, as of depth pictures, unchanged, others as doubles."""
+    array = np.asarray(values)
+    return array if array.dtype == np.float32 else np.asarray(array, np.float64)
 
 
 def unit(vectors: Floats) -> Floats:

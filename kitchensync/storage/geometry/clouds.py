@@ -1,6 +1,7 @@
-"""Depth pictures as points, points in pictures: vectorized, one picture at a time, so that memory stays bounded.
+"""Convert depth pictures to points and outlines, vectorized and with bounded memory, one picture at a time.
 
-The headset's depth is the distance along the ray in millimetres, 0 = invalid (hl2ss, section 5). Points are metres.
+The headset's depth is the distance along the ray in millimetres, 0 = invalid (hl2ss, section 5). Points are in
+metres.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MM_PER_M = 1000.0
 
 
 class DepthCamera:
-    """Turns depth pictures of one look-up-table camera into points; the rays are worked out once."""
+    """Converts depth pictures of one look-up-table camera to points; the rays are computed once."""
 
     def __init__(self, camera: LookUpTable) -> None:
         self.camera = camera
@@ -27,7 +28,7 @@ class DepthCamera:
 
     @cached_property
     def _rays(self) -> Floats32:
-        """Unit rays (height * width, 3) of all pixels, metres a millimetre of depth; zero where there is none."""
+        """Rays (height * width, 3) of all pixels, metres per millimetre of depth; zero without a ray."""
         plane = self.camera.plane.reshape(-1, 2).astype(np.float64)
         rays = np.column_stack((plane, np.ones(len(plane))))
         rays /= np.linalg.norm(rays, axis=1, keepdims=True) * MM_PER_M
@@ -48,31 +49,31 @@ class DepthCamera:
 
 
 def moved(target_from_source: Transform, points: npt.NDArray[np.floating]) -> Floats32:
-    """Move points (n, 3) float32; single precision keeps 0.1 micrometre at arm's length.
+    """Transform points (n, 3) float32; single precision resolves 0.1 micrometre at arm's length.
 
-    By OpenCV: NumPy hands products with a 3 x 3 matrix to BLAS, whose threads cost more than the work.
+    It uses OpenCV, as the threads of NumPy's BLAS cost more than a product with a 3 x 3 matrix.
     """
     if not len(points):
         return np.empty((0, 3), np.float32)
     points = np.ascontiguousarray(points, np.float32)
-    there = cv2.transform(points[:, None], target_from_source[:3].astype(np.float32))
-    return np.asarray(there, np.float32).reshape(-1, 3)
+    target_points = cv2.transform(points[:, None], target_from_source[:3].astype(np.float32))
+    return np.asarray(target_points, np.float32).reshape(-1, 3)
 
 
 STEP, STEP_MM = 0.08, 40.0
-"A step is a far pixel this part (and this much) behind a near one; a wall must be very slanted to rise so fast."
+"An edge is a pixel at least this part plus this length behind its neighbour; only very slanted walls rise so fast."
 
 
 def depth_edges(table: LookUpTable, depth_mm: UInt16) -> Floats:
-    """Return the outlines (n, 2, 3) in a depth picture: begin and end of each piece, metres in its camera's frame.
+    """Return the outlines (n, 2, 3) in a depth picture: start and end of each segment, metres in the camera's frame.
 
-    A piece is as long as the side of one pixel. Pixels without depth bound nothing.
+    A segment has the length of a pixel's side. There are no outlines at pixels without depth.
     """
     depth = depth_mm.astype(np.float64)
     pieces = []
     for axis in (0, 1):
-        one, other = (depth[:-1], depth[1:]) if axis == 0 else (depth[:, :-1], depth[:, 1:])
-        near, far = np.minimum(one, other), np.maximum(one, other)
+        first, second = (depth[:-1], depth[1:]) if axis == 0 else (depth[:, :-1], depth[:, 1:])
+        near, far = np.minimum(first, second), np.maximum(first, second)
         rows, columns = np.nonzero((near > 0) & (far > near * (1 + STEP) + STEP_MM))
         middle = np.stack((columns, rows), axis=-1).astype(float)
         middle[:, 1 - axis] += 0.5  # between the two pixels
@@ -80,5 +81,5 @@ def depth_edges(table: LookUpTable, depth_mm: UInt16) -> Floats:
         ends = np.stack((middle - along, middle + along), axis=1)
         rays = table.rays(ends.reshape(-1, 2)).reshape(-1, 2, 3)
         pieces.append(rays * (near[rows, columns] / MM_PER_M)[:, None, None])
-    found = np.concatenate(pieces)
-    return found[np.isfinite(found).all(axis=(1, 2))]
+    outlines = np.concatenate(pieces)
+    return outlines[np.isfinite(outlines).all(axis=(1, 2))]

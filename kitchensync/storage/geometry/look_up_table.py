@@ -1,4 +1,4 @@
-"""The headset's grey and depth cameras: a ray for every pixel, as downloaded, instead of a formula.
+"""The headset's grey and depth cameras: a table with a ray for every pixel, as downloaded.
 
 Conventions are those of `kitchensync.storage.geometry.camera_models`.
 """
@@ -16,11 +16,11 @@ from kitchensync.storage.geometry.camera_models import Floats, Mask, Reals, unit
 
 @dataclass(frozen=True, eq=False)
 class LookUpTable:
-    """A Research Mode camera: the ray of every pixel, and the map back, as downloaded from the headset.
+    """A Research Mode camera: the ray of every pixel, and the inverse map, as downloaded from the headset.
 
-    `plane` (height, width, 2) float32 is the ray at z = 1 of each integer pixel, both 0 where there is none; `source`
-    (h, w, 2) float32 is the pixel that each pixel of an undistorted picture comes from, -1 where none, and `pinhole`
-    are fx, fy, cx, cy of that picture.
+    `plane` (height, width, 2) float32 is the ray at z = 1 of each integer pixel, (0, 0) without a ray; `source` (h,
+    w, 2) float32 is the source pixel of each pixel of an undistorted picture, -1 without one, and `pinhole` are fx,
+    fy, cx, cy of that picture.
     """
 
     plane: npt.NDArray[np.float32]
@@ -38,13 +38,13 @@ class LookUpTable:
         return int(self.plane.shape[0])
 
     def project(self, points: npt.ArrayLike) -> Floats:
-        """Return pixels (n, 2) of points (n, 3); NaN where the undistorted picture does not reach."""
+        """Return pixels (n, 2) of points (n, 3); NaN outside the undistorted picture."""
         x, y, seen = unit_plane(points)
         fx, fy, cx, cy = self.pinhole
         return _interpolated(self.source, fx * x + cx, fy * y + cy, seen, self._has_source)
 
     def rays(self, pixels: npt.ArrayLike) -> Floats:
-        """Return unit rays (n, 3) of pixels (n, 2); NaN where the table has none."""
+        """Return unit rays (n, 3) of pixels (n, 2); NaN without a ray in the table."""
         at = np.asarray(pixels, np.float64)
         known = np.ones(len(at), np.bool_)
         plane = _interpolated(self.plane, at[:, 0], at[:, 1], known, self.mappable)
@@ -52,7 +52,7 @@ class LookUpTable:
 
     @cached_property
     def mappable(self) -> Mask:
-        """Which pixels (height, width) have a ray: 0, 0 means none, but for a pixel on the optical axis itself."""
+        """Which pixels (height, width) have a ray: not (0, 0), except at the optical axis."""
         known = np.any(self.plane != 0, axis=-1)
         for row, column in np.argwhere(~known[1:-1, 1:-1]) + 1:
             around = self.plane[[row - 1, row + 1, row, row], [column, column, column - 1, column + 1]]
@@ -67,17 +67,17 @@ class LookUpTable:
 
 
 def _interpolated(
-    table: npt.NDArray[np.float32], columns: Reals, rows: Reals, wanted: Mask, known: Mask
+    table: npt.NDArray[np.float32], columns: Reals, rows: Reals, usable: Mask, has_value: Mask
 ) -> Floats:
-    """Look a table (h, w, 2) up between its cells; NaN where one of the four neighbours is unknown."""
-    height, width = known.shape
-    ok = wanted & (columns >= 0) & (rows >= 0) & (columns <= width - 1) & (rows <= height - 1)
+    """Interpolate in a table (h, w, 2); NaN if one of the four neighbours has no value."""
+    height, width = has_value.shape
+    ok = usable & (columns >= 0) & (rows >= 0) & (columns <= width - 1) & (rows <= height - 1)
     columns, rows = np.where(ok, columns, 0.0), np.where(ok, rows, 0.0)
     left, top = np.minimum(columns.astype(int), width - 2), np.minimum(rows.astype(int), height - 2)
     right_part, low_part = (columns - left)[:, None], (rows - top)[:, None]
     for dy in (0, 1):
         for dx in (0, 1):
-            ok &= known[top + dy, left + dx]
+            ok &= has_value[top + dy, left + dx]
     upper = table[top, left] * (1 - right_part) + table[top, left + 1] * right_part
     lower = table[top + 1, left] * (1 - right_part) + table[top + 1, left + 1] * right_part
     return np.where(ok[:, None], upper * (1 - low_part) + lower * low_part, np.nan)

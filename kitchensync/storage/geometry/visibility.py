@@ -1,4 +1,4 @@
-"""What a camera sees of points in the world: where in its picture, and whether something hides them."""
+"""Visibility of world points in a camera: position in its picture, and occlusion."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from kitchensync.storage.geometry.registration import Surface
 
 NEAREST_M, FARTHEST_M, GAZE_STEPS = 0.2, 6.0, 400
 THICK_M = 0.15
-"A ray that comes out farther than this behind a surface passed behind it instead of meeting it."
+"A ray that is first found farther than this behind a surface does not meet it."
 
 
 class JointVisibility(IntEnum):
-    """Whether a camera sees a point."""
+    """Visibility of a point in a camera."""
 
     VISIBLE = 0
-    "In the picture, nothing known is in front of it."
+    "In the picture, with no known surface in front of it."
     HIDDEN = 1
     "In the picture, behind a surface."
     OUTSIDE = 2
-    "Before the camera, beside its picture."
+    "In front of the camera, outside its picture."
     BEHIND = 3
-    "Behind the camera, or beyond what its lens model describes."
+    "Behind the camera, or outside the range of its lens model."
     UNKNOWN = 4
-    "The point itself is not known."
+    "The point is unknown."
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PointsSeen:
     """Points in a picture."""
 
     pixels: Floats
-    "(n, 2); NaN where the optics see nothing."
+    "(n, 2); NaN outside the field of the optics."
     distance_m: Floats
     "(n,) from the camera's centre."
     sight: npt.NDArray[np.int8]
@@ -47,7 +47,7 @@ class PointsSeen:
 
     @property
     def visible(self) -> npt.NDArray[np.bool_]:
-        """Which points (n,) are seen."""
+        """Which points (n,) are visible."""
         return np.asarray(self.sight == JointVisibility.VISIBLE)
 
 
@@ -58,10 +58,10 @@ def seen_by(
     surface: Surface | None = None,
     radius_m: npt.ArrayLike = 0.0,
 ) -> PointsSeen:
-    """Bring points (n, 3) of the world, metres, into a picture and tell which are seen.
+    """Project points (n, 3) of the world, metres, into a picture and find which are visible.
 
-    `surface` is what depth shows in the same camera; without it nothing is hidden. `radius_m` (n,) is how far inside
-    of a surface a point lies: a joint inside of its finger. Points that hold NaN are UNKNOWN.
+    `surface` is the depth in the same camera; without it no point is hidden. `radius_m` (n,) is the depth of a point
+    inside a surface, such as a joint in a finger. Points with NaN are UNKNOWN.
     """
     at = transform_points(camera_from_world, points)
     known = np.isfinite(at).all(1)
@@ -80,7 +80,7 @@ def seen_by(
 
 
 def pixels_in_picture(camera: Camera, camera_from_world: Transform, points: npt.ArrayLike) -> Floats:
-    """Bring points (..., 3) of the world, metres, into a picture: pixels (..., 2), NaN where they are not in it."""
+    """Project points (..., 3) of the world, metres, into a picture: pixels (..., 2), NaN outside of it."""
     world = np.asarray(points, np.float64)
     seen = seen_by(camera, camera_from_world, world.reshape(-1, 3))
     return np.where(seen.visible[:, None], seen.pixels, np.nan).reshape(*world.shape[:-1], 2)
@@ -89,9 +89,9 @@ def pixels_in_picture(camera: Camera, camera_from_world: Transform, points: npt.
 def meets(
     camera: Camera, camera_from_world: Transform, surface: Surface, origin: Floats, direction: Floats
 ) -> float | None:
-    """Return how far (m) along a ray of the world, (3,) and (3,) unit, the surface is that a depth camera sees.
+    """Return the distance (m) along a world ray, (3,) and (3,) unit, to the surface in a depth camera.
 
-    None when the ray meets nothing that is known: it leaves the picture, or passes behind something first.
+    None if the ray meets no known surface, because it leaves the picture or passes behind an object.
     """
     along = np.geomspace(NEAREST_M, FARTHEST_M, GAZE_STEPS)
     at = transform_points(camera_from_world, origin + along[:, None] * direction)

@@ -1,6 +1,6 @@
-"""A cloud of any number of points in bounded memory: one mean point and colour in each little cube of the room.
+"""A point cloud in bounded memory: one mean point and colour for each small cube of the room.
 
-Memory grows with the surfaces that were seen, not with the time that they were looked at.
+Memory grows with the area of visible surfaces, not with time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Sums = npt.NDArray[np.void]
 VOXEL_M = 0.01
 _BITS = 21
 _HALF = 1 << (_BITS - 1)
-"Cubes along an axis, to either side of the origin: ten kilometres at one centimetre."
+"Cubes along an axis, on each side of the origin: ten kilometres at one centimetre."
 _PENDING_ROWS = 1_500_000
 
 _SUM = np.dtype(
@@ -31,17 +31,17 @@ class Cloud:
     """Points in the world."""
 
     points: Floats32
-    "(n, 3) metres: the mean of what was seen in each cube."
+    "(n, 3) metres: the mean of the points in each cube."
     colours: npt.NDArray[np.uint8]
-    "(n, 3) RGB, the mean over the pictures that show it; 0 where none does."
+    "(n, 3) RGB, the mean over the pictures of the point; 0 without any."
     coloured: npt.NDArray[np.bool_]
-    "(n,) whether a picture shows it."
+    "(n,) whether there is a picture of it."
     count: npt.NDArray[np.int64]
-    "(n,) depth pixels that fell into it."
+    "(n,) number of depth pixels."
 
 
 class Voxels:
-    """Cubes of `voxel_m` metres that points are put into, picture after picture."""
+    """Cubes of `voxel_m` metres that collect the points of all pictures."""
 
     def __init__(self, voxel_m: float = VOXEL_M) -> None:
         self._voxel_m = voxel_m
@@ -49,7 +49,7 @@ class Voxels:
         self._pending: list[Sums] = []
 
     def add(self, points: Floats32, colours: npt.NDArray[np.uint8], coloured: npt.NDArray[np.bool_]) -> None:
-        """Put points (n, 3), metres, in; `colours` (n, 3) count where `coloured` (n,)."""
+        """Add points (n, 3), metres; `colours` (n, 3) are valid where `coloured` (n,)."""
         if not len(points):
             return
         cube = np.floor(points / np.float32(self._voxel_m)).astype(np.int64) + _HALF
@@ -80,16 +80,16 @@ class Voxels:
         self._all = merged
 
     def save(self, path: Path) -> None:
-        """Keep all that is known (`.npy`), to go on from later."""
+        """Save the state (`.npy`), to continue later."""
         self._merge()
         np.save(path, self._all, allow_pickle=False)
 
     def load(self, path: Path) -> None:
-        """Begin with what `save` kept."""
+        """Load the state from `save`."""
         self._all = np.load(path, allow_pickle=False).astype(_SUM)
 
     def cloud(self, least: int = 1) -> Cloud:
-        """Return a point for every cube that at least so many depth pixels fell into."""
+        """Return a point for every cube with at least so many depth pixels."""
         self._merge()
         all_ = self._all
         kept = all_[all_["count"] >= least]

@@ -1,10 +1,10 @@
-"""Near depth (AHAT) without what lies beyond its range and comes out near: it measures phase, which wraps.
+"""Near depth (AHAT) without pixels beyond its range, which appear near because the measured phase wraps.
 
-Brightness tells them apart. That of a surface falls with the square of its distance, so `depth^2 * brightness` is its
-reflectance; one range farther than its depth says it would have to reflect `((depth + range) / depth)^2` times as
-much, 4 times at the end of the range and 20 times at 0.3 m. A single pixel says little, since things differ in
-reflectance by as much. So a whole surface is judged: it is near when parts of it, were they far, would be twice as
-bright as what is bright in the picture. All else is left out, black things at arm's length among it.
+Brightness distinguishes them. The brightness of a surface falls with the square of its distance, so `depth^2 *
+brightness` is its reflectance; if it were one range farther, it would reflect `((depth + range) / depth)^2` times as
+much, 4 times at the end of the range and 20 times at 0.3 m. The reflectance of objects differs by as much, so a
+single pixel is not enough. Whole surfaces are classified: a surface is near if parts of it, were they far, would be
+twice as bright as bright surfaces of the picture. All others are removed, including black objects at arm's length.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ import numpy as np
 from kitchensync.shell.array_types import Mask, UInt16
 
 AHAT_ALIAS_MM = 1055
-"Depth beyond this starts again at 0."
+"Larger depths start again at 0."
 NEAREST_MM = 120
-"What says that it is nearer has wrapped: no hand is there."
+"Smaller depths have wrapped, as hands are not that near."
 STEP_MM, STEP_TIMES = 40, 2.0
-"A surface ends where depth steps by this much from pixel to pixel, or reflectance by this factor."
+"Step of depth, or factor of reflectance, from pixel to pixel at the edge of a surface."
 TOO_BRIGHT, PART = 2.0, 0.1
-"A surface is near when this part of it would, if it were far, be so many times brighter than what is bright."
+"A surface is near if this part of it would, if far, be brighter than bright surfaces by this factor."
 LEAST_PX = 50
-"Smaller pieces tell nothing."
+"Minimum size of a surface."
 
 
 @dataclass(frozen=True)
 class Unwrapped:
-    """AHAT depth with the doubt about its wrapping."""
+    """AHAT depth without pixels that may have wrapped."""
 
     depth_mm: UInt16
-    "As sent; 0 where it cannot be trusted."
+    "As sent; 0 where it may have wrapped."
     wrapped: Mask
-    "(h, w) pixels that are farther than the sensor can count, or may be."
+    "(h, w) pixels that are, or may be, beyond the range of the sensor."
     bright: float
     "The 90th percentile of reflectances, mm^2 times brightness, of this picture or of an earlier one."
 
@@ -43,10 +43,10 @@ class Unwrapped:
 def without_wrapped(
     depth_mm: UInt16, brightness: UInt16, alias_mm: float = AHAT_ALIAS_MM, bright: float = 0.0
 ) -> Unwrapped:
-    """Blank out AHAT pixels (h, w) that wrapped, or that nothing shows to be near.
+    """Set AHAT pixels (h, w) to 0 unless they are certainly near.
 
-    `bright` is the answer's of earlier pictures: what is bright is a matter of the lamp and the room, and a picture
-    in which everything is far does not tell it.
+    `bright` is that of the result of earlier pictures: it depends on the lamp and the room, and cannot be measured
+    in a picture with far surfaces only.
     """
     valid, depth = depth_mm > 0, depth_mm.astype(np.float32)
     if not valid.any():
@@ -64,7 +64,7 @@ def without_wrapped(
     size = np.bincount(surface.ravel(), minlength=count)
     proof = np.bincount(surface.ravel(), (if_far > TOO_BRIGHT * bright).ravel(), count)
     is_near = (proof > PART * size) & (size >= LEAST_PX)
-    is_near[0] = False  # edges, which belong to no surface
+    is_near[0] = False  # edges are not part of a surface
     near = is_near[surface]
     beside = cv2.dilate(near.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
     near |= (surface == 0) & beside & (if_far > bright)

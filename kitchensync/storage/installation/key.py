@@ -1,6 +1,6 @@
-"""The secret of an installation: a file beside the database that only its owner reads, and that is in no backup.
+"""The secret of an installation: a file beside the database that only its owner may read, without backups.
 
-A data folder may come from elsewhere with a key of its own. Which keys are this user's is kept outside all of them.
+A data folder may come from elsewhere with its own key. So the keys of this user are stored outside all data folders.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from kitchensync.storage.errors import BadInstallation
 KEY_FILE = "app.key"
 KEY_BYTES = 32
 _taken: set[str] = set()
-"""Keys that this process made or took, also where they cannot be kept."""
+"""Hashes of keys that this process made or accepted, even if they cannot be stored."""
 
 
 def kept_key(folder: Path) -> bytes:
-    """Return the secret in an installation's folder, made at the first call. Raises BadInstallation."""
+    """Return the secret in an installation's folder, created at the first call. Raises BadInstallation."""
     path = folder / KEY_FILE
     try:
         if not path.exists():
@@ -48,7 +48,7 @@ def check_own_folder(folder: Path) -> None:
 
 
 def own_key(folder: Path) -> bytes:
-    """Return the secret of an installation in which this user works. Raises BadInstallation, OSError."""
+    """Return the secret of an installation of this user. Raises BadInstallation, OSError."""
     check_own_folder(folder)
     key = kept_key(folder) if (folder / KEY_FILE).exists() else b""
     if not is_own(key):
@@ -59,12 +59,12 @@ def own_key(folder: Path) -> bytes:
 
 
 def take_folder(folder: Path) -> None:
-    """Make an installation's folder this user's own, as the user said. Raises BadInstallation."""
+    """Register an installation's folder as this user's own, on request. Raises BadInstallation."""
     _take(kept_key(folder))
 
 
 def is_own(key: bytes) -> bool:
-    """Return whether a key was made, or its folder taken, by this user on this computer."""
+    """Return whether a key was made, or its folder registered, by this user on this computer."""
     digest = hashlib.sha256(key).hexdigest()
     with suppress(OSError):
         return digest in _taken or digest in _known_keys().read_text().split()
@@ -72,7 +72,7 @@ def is_own(key: bytes) -> bool:
 
 
 def signed(text: bytes) -> str:
-    """Return a code of a text that this user on this computer alone can make; empty where no secret can be kept."""
+    """Return a code of a text that only this user on this computer can make; empty if no secret can be stored."""
     try:
         return hmac.new(kept_key(_known_keys().parent), text, hashlib.sha256).hexdigest()
     except BadInstallation:
@@ -81,12 +81,12 @@ def signed(text: bytes) -> str:
 
 def is_signed(text: bytes, code: object) -> bool:
     """Return whether a code of a text was made by this user on this computer."""
-    wanted = signed(text)
-    return bool(wanted) and isinstance(code, str) and hmac.compare_digest(code.encode(), wanted.encode())
+    expected = signed(text)
+    return bool(expected) and isinstance(code, str) and hmac.compare_digest(code.encode(), expected.encode())
 
 
 def _take(key: bytes) -> None:
-    """Keep the hash of a key; where nothing can be kept, this process alone knows it."""
+    """Store the hash of a key; if that fails, it is valid only in this process."""
     if is_own(key):
         return
     digest, path = hashlib.sha256(key).hexdigest(), _known_keys()
@@ -103,7 +103,7 @@ def _known_keys() -> Path:
 
 
 def _make(path: Path) -> None:
-    """Write it whole under another name first: of two processes that begin together, the first one's counts."""
+    """Create a key atomically: of two concurrent processes, the first one's key counts."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part, key = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part"), secrets.token_bytes(KEY_BYTES)
     _take(key)  # before another process can read it

@@ -1,7 +1,7 @@
-"""`own.jsonl`: what this installation wrote outside its recordings, and which withdrawals it has not finished.
+"""`own.jsonl`: what this installation wrote outside its recordings, and its unfinished withdrawals.
 
-A recording folder can come from anybody, and anybody can compute its checksums. So this list alone decides what is
-deleted or contacted outside a recording. Its lines are chained by HMAC with the installation's key.
+A recording folder may be forged with correct checksums. So only this list decides what is deleted or contacted
+outside a recording. Its lines are chained by HMAC with the installation's key.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ OWN_LIST = "own.jsonl"
 _MARK = b', "mac": "'
 _TAIL = len(_MARK) + 64 + len(b'"}\n')
 _FIRST = b"own/1"
-"""What the first line is chained to."""
+"""Start of the chain."""
 
 
 class LineKind(StrEnum):
-    """What a line is about; the facts that it has besides the uuid of the recording."""
+    """Kinds of lines, with their facts besides the uuid of the recording."""
 
     STORE = "store"
     "Copies will be written there: `target`, `where`."
@@ -46,21 +46,21 @@ class LineKind(StrEnum):
     CAMERA = "camera"
     "A camera of the rig films it: `recording`, `device`, `address`, `serial`."
     FILMS = "films"
-    "Films were taken in: `device`, `files` as in `media.json`, without what describes their content."
+    "Films were added: `device`, `files` as in `media.json`, without a description of their content."
     MADE = "made"
     "It was made from other recordings: `made_from`, their uuids."
     DERIVED = "derived"
-    "A command wrote files of it: `path` or `server`, `command`, `files`; `data_set` where that was pushed."
+    "A command wrote files from it: `path` or `server`, `command`, `files`; `data_set` if one was pushed."
     PUSHED = "pushed"
-    "A data set is at `where` now, and nothing of an earlier one: `holds`, the uuids of its recordings."
+    "A data set replaced any earlier one at `where`: `holds`, the uuids of its recordings."
     WITHDRAWING = "withdrawing"
     "Its withdrawal began: `recording`, its folder's name, and `policy`."
     WITHDRAWN = "withdrawn"
-    "That dealt with all lines up to `upto`, but for `stores`, `derived` and `cameras`; `recording`, `policy`."
+    "It settled all lines up to `upto`, except `stores`, `derived` and `cameras`; `recording`, `policy`."
 
 
 class ListLine(TypedDict, total=False):
-    """One line: what all have, its number `n`, and what its kind has."""
+    """One line: common facts, its number `n`, and the facts of its kind."""
 
     kind: str
     uuid: str
@@ -82,7 +82,7 @@ class ListLine(TypedDict, total=False):
     data_set: str
     of: int
     begun: list[list[Any]]
-    "By each command that noted no end: when it began (UTC ns), on which computer, its process."
+    "Start (UTC ns), computer and process of each command without an end."
     ended: int
     holds: list[str]
     policy: str
@@ -94,19 +94,19 @@ class ListLine(TypedDict, total=False):
 
 @dataclass
 class Outside:
-    """What is outside of one recording: all that was written since its last withdrawal, and what that left open."""
+    """Data outside of one recording: written since its last withdrawal, or left open by it."""
 
     stores: dict[tuple[str, str], ListLine] = field(default_factory=dict)
     "Last line by (target, where)."
     known_stores: set[tuple[str, str]] = field(default_factory=set)
-    "All that there ever were."
+    "Also those of before the last withdrawal."
     copied: set[tuple[str, str]] = field(default_factory=set)
-    "Path and SHA-256 of each file that was ever copied."
+    "Path and SHA-256 of all copied files, also of before the last withdrawal."
     derived: list[ListLine] = field(default_factory=list)
     cameras: dict[str, ListLine] = field(default_factory=dict)
     "Last line by device, with the `files` that came from it."
     films: set[str] = field(default_factory=set)
-    "SHA-256 of each film that was taken in."
+    "SHA-256 of each added film."
     made_from: set[str] = field(default_factory=set)
     last: ListLine | None = None
     "The last line about its withdrawal."
@@ -115,14 +115,14 @@ class Outside:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether a withdrawal was interrupted, or left something open."""
+        """Whether a withdrawal was interrupted, or left lines open."""
         if self.last is None:
             return False
-        left = self.last.get("stores"), self.last.get("derived"), self.last.get("cameras")
-        return self.last["kind"] == LineKind.WITHDRAWING or any(left)
+        open_lines = self.last.get("stores"), self.last.get("derived"), self.last.get("cameras")
+        return self.last["kind"] == LineKind.WITHDRAWING or any(open_lines)
 
     def add(self, entry: ListLine) -> None:
-        """Take in the next line."""
+        """Process the next line."""
         kind, self.upto = entry["kind"], entry["n"]
         if kind in (LineKind.STORE, LineKind.COPY):
             self.stores[entry["target"], entry["where"]] = entry
@@ -134,7 +134,7 @@ class Outside:
         elif kind == LineKind.CAMERA:
             self.cameras[entry["device"]] = {**entry, "files": []}
         elif kind == LineKind.FILMS:
-            self.films |= {one["sha256"] for one in entry["files"]}
+            self.films |= {film["sha256"] for film in entry["files"]}
             if camera := self.cameras.get(entry["device"]):
                 camera["files"] = entry["files"]
         elif kind == LineKind.MADE:
@@ -142,10 +142,10 @@ class Outside:
         elif kind in (LineKind.WITHDRAWING, LineKind.WITHDRAWN):
             self.last = entry
         if kind == LineKind.WITHDRAWN:
-            since = (one for one in self.stores.values() if one["n"] > entry["upto"])
-            self.stores = {(one["target"], one["where"]): one for one in (*entry["stores"], *since)}
-            self.derived = [*entry["derived"], *(one for one in self.derived if one["n"] > entry["upto"])]
-            self.cameras = {one["device"]: one for one in entry["cameras"]}
+            since = (line for line in self.stores.values() if line["n"] > entry["upto"])
+            self.stores = {(line["target"], line["where"]): line for line in (*entry["stores"], *since)}
+            self.derived = [*entry["derived"], *(line for line in self.derived if line["n"] > entry["upto"])]
+            self.cameras = {line["device"]: line for line in entry["cameras"]}
 
 
 class OwnList:
@@ -178,7 +178,7 @@ class OwnList:
 
     @contextmanager
     def _locked(self) -> Iterator[tuple[int, bytes]]:
-        """Open the list for appending, alone, behind its last whole line."""
+        """Lock the list and open it for appending."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         check_own_folder(self.folder)
         key, is_new = kept_key(self.folder), not self._path.exists()
@@ -193,10 +193,10 @@ class OwnList:
             os.close(handle)
 
     def entries(self) -> list[ListLine]:
-        """Return every line, oldest first; one that has no end yet was never written.
+        """Return every line, oldest first, without an incomplete last one.
 
-        Lines are only appended: what was read and proved is not read again as long as this object lives. Raises
-        BadInstallation at the first line that is not as this installation wrote it, OSError.
+        Lines are only appended, so each line is read and verified once per object. Raises BadInstallation at the
+        first line that this installation did not write, OSError.
         """
         if not self._path.exists():
             return []
@@ -218,55 +218,55 @@ class OwnList:
             return [*self._entries]
 
     def outside(self, uuid: str) -> Outside:
-        """Return what is outside of one recording. Raises BadInstallation, OSError."""
+        """Return the data outside of one recording. Raises BadInstallation, OSError."""
         return self.all_outside().get(uuid, Outside())
 
     def all_outside(self) -> dict[str, Outside]:
-        """Return what is outside of each recording, by uuid. Raises BadInstallation, OSError."""
-        found: dict[str, Outside] = {}
+        """Return the data outside of each recording, by uuid. Raises BadInstallation, OSError."""
+        outside: dict[str, Outside] = {}
         for entry in self.entries():
-            found.setdefault(entry["uuid"], Outside()).add(entry)
-        return found
+            outside.setdefault(entry["uuid"], Outside()).add(entry)
+        return outside
 
 
 _held: WeakValueDictionary[Path, OwnList] = WeakValueDictionary()
 
 
 def list_in(data: Path) -> OwnList:
-    """Return the list of a data folder: the same one, which was read already, as long as somebody holds it."""
+    """Return the list of a data folder: the same object as long as it is in use."""
     return _held.get(data.resolve()) or _held.setdefault(data.resolve(), OwnList(data.resolve()))
 
 
 def own_list(recording: Path) -> OwnList:
-    """Return the list that a recording belongs to: the one beside it."""
+    """Return the list beside a recording."""
     return list_in(recording.resolve().parent)
 
 
 def note_films(recording: Path, device: str, files: Sequence[Mapping[str, Any]]) -> None:
-    """Note films that were taken into a recording, by their entries in `media.json`. Raises StorageError, OSError."""
+    """Enter films that were added to a recording, by their entries in `media.json`. Raises StorageError, OSError."""
     keys = ("folder", "file", "bytes", "sha256")
-    known = [{key: one.get(key) for key in keys} for one in files if one.get("sha256")]
-    own_list(recording).add(LineKind.FILMS, uuid_of(recording), device=device, files=known)
+    facts = [{key: film.get(key) for key in keys} for film in files if film.get("sha256")]
+    own_list(recording).add(LineKind.FILMS, uuid_of(recording), device=device, files=facts)
 
 
 def camera_address(recording: Path, device: str) -> str:
-    """Return where a camera was reached, never by `media.json`. Raises UnknownCamera, BadInstallation, OSError."""
+    """Return the address of a camera, never from `media.json`. Raises UnknownCamera, BadInstallation, OSError."""
     uuid = uuid_of(recording)
     by_name = uuid == f"name:{recording.name}"
-    for one in reversed(own_list(recording).entries()):
-        is_of_it = one["kind"] == LineKind.CAMERA and one["device"] == device
-        if is_of_it and (one["recording"] == recording.name if by_name else one["uuid"] == uuid):
-            return one["address"]
+    for line in reversed(own_list(recording).entries()):
+        is_of_it = line["kind"] == LineKind.CAMERA and line["device"] == device
+        if is_of_it and (line["recording"] == recording.name if by_name else line["uuid"] == uuid):
+            return line["address"]
     raise UnknownCamera(recording, device)
 
 
 def uuid_of(recording: Path, manifest: Manifest | None = None) -> str:
-    """Return by what the list knows a recording: its uuid; its name where it has none, or its manifest is lost."""
+    """Return the uuid of a recording in the list; `name:` with its name if it has none, or no manifest."""
     try:
-        known = read_manifest(recording) if manifest is None else manifest
+        content = read_manifest(recording) if manifest is None else manifest
     except NotARecording:
-        known = {}
-    return str(known.get("uuid") or f"name:{recording.name}")
+        content = {}
+    return str(content.get("uuid") or f"name:{recording.name}")
 
 
 def _mac(key: bytes, before: bytes, text: bytes) -> bytes:

@@ -1,8 +1,8 @@
-"""Pack the chunks of a finished stream into one HDF5 file: the same packets, proved block by block.
+"""Pack the chunks of a finished stream into one HDF5 file with the same packets, verified block by block.
 
-Half a million small files hurt a network store. The archive is written beside the chunks, synced, read back
-past the page cache and compared with them; only then are they removed. Each step may be interrupted: what
-lies on the disk is readable at any moment, and another run goes on.
+Network stores are slow with half a million small files. The archive is written beside the chunks, synced, read back
+past the page cache and compared; only then are the chunks removed. Each step may be interrupted: the files are
+readable at any time, and another run continues.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from kitchensync.storage.manifest_form import FileFactsForm
 
 SPARE_BYTES = 256 << 20
-"""Free space that must stay beside an archive while its chunks are still there."""
+"""Required free space in addition to the archive."""
 
 PASSES = 3
-"""Every chunk is read to survey it, to copy it and to prove the copy."""
+"""Every chunk is read to survey it, to copy it and to verify the copy."""
 
 Progress = Callable[[str, int, int], None]
-"""Stream, bytes of its chunks that were dealt with, bytes in all (each counted for every pass)."""
+"""Stream, processed bytes of its chunks, total bytes (both counted for every pass)."""
 
 
 @dataclass(frozen=True)
 class Packed:
-    """What became of one stream."""
+    """Result for one stream."""
 
     stream: str
     files: int
@@ -47,25 +47,25 @@ class Packed:
 
 
 def archive(recording: Path, progress: Progress = lambda *_: None, disk: Disk = LOCAL) -> list[Packed]:
-    """Pack every stream of a finished recording. Raises StorageError; nothing is removed that is not proved."""
+    """Pack every stream of a finished recording; chunks are removed only after verification. Raises StorageError."""
     manifest = usable_manifest(recording)
     if freed_to(recording):
         raise NotPackable(recording, "its files were freed; archive a copy of it in its store")
     if manifest["state"] not in ("complete", "aborted"):
         raise NotPackable(recording, f"it is not finished (state {manifest['state']!r})")
     packed = [archive_stream(recording, stream, disk, progress) for stream in streams_with_files(manifest)]
-    return [one for one in packed if one is not None]
+    return [result for result in packed if result is not None]
 
 
 def streams_with_files(manifest: Manifest) -> list[str]:
-    """Return every stream that has sealed files, those of clock and ledger included."""
+    """Return every stream with sealed files, including those of clock and ledger."""
     return sorted({name.rpartition("/")[0] for name in manifest["files"] if chunk_range(Path(name))})
 
 
 def archive_stream(
     recording: Path, stream: str, disk: Disk = LOCAL, progress: Progress = lambda *_: None
 ) -> Packed | None:
-    """Pack one stream; return None when there is nothing to pack."""
+    """Pack one stream; return None if there is nothing to pack."""
     folder = stream_folder(recording, stream)
     for part in folder.glob(f"*{PART_SUFFIX}"):
         disk.remove(part)
@@ -103,22 +103,22 @@ def archive_stream(
 
 
 def _finish_earlier(recording: Path, stream: str, folder: Path, disk: Disk) -> None:
-    """Go on where an earlier run was interrupted: archive in place, chunks not yet removed."""
+    """Continue an interrupted run: remove chunks that are in an archive."""
     for path in [path for path in chunk_paths(folder) if is_archive(path)]:
         first, last = chunk_range(path) or (0, 0)
-        left = [
+        remaining = [
             chunk
             for chunk in sorted(folder.glob("*.h5"))
             if not is_archive(chunk) and first <= (chunk_number(chunk) or 0) <= last
         ]
         relative = f"{stream}/{path.name}"
-        if left or relative not in read_manifest(recording)["files"]:
-            prove(path, left)
-            _replace(recording, stream, path, left, disk)
+        if remaining or relative not in read_manifest(recording)["files"]:
+            prove(path, remaining)
+            _replace(recording, stream, path, remaining, disk)
 
 
 def _check_hashes(recording: Path, stream: str, chunks: list[Path]) -> None:
-    """Refuse to pack what is not what was sealed: damage must be found in its own file."""
+    """Refuse to pack damaged chunks, so that damage is found in its own file."""
     files = read_manifest(recording)["files"]
     for path in chunks:
         facts = files.get(f"{stream}/{path.name}")

@@ -1,4 +1,4 @@
-"""The mover: copies recordings to network stores, proves every copy, and frees the local disk by rule."""
+"""The mover: copies recordings to network stores, verifies every copy, and frees the local disk by rule."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0
 
 @dataclass
 class StoreProgress:
-    """How far one recording is with one store."""
+    """Progress of one recording with one store."""
 
     recording: str
     target: str
     files: int = 0
     files_done: int = 0
     bytes: int = 0
-    "Of all files that are to be there now."
+    "Of all files to copy so far."
     bytes_safe: int = 0
-    "Of those that are there and proved, and of the one that is on its way."
+    "Of verified files, and of the sent part of the current one."
     bytes_done: int = 0
-    "Copied and proved in this run."
+    "Copied and verified in this run."
     finished: bool = False
     state: StoreState = StoreState.UNFINISHED
     problem: str = ""
@@ -59,9 +59,9 @@ class _Work:
     wait_s: float = WAIT_FIRST_S
     proved: set[str] = field(default_factory=set)
     is_ours: bool = False
-    """Whether the place in the store was looked at, and named as ours."""
+    """Whether the place in the store was checked and reserved."""
     identity: str | None = None
-    """Which store it was at first: an empty mount point is no new one, even before anything is in the copy log."""
+    """First identity of the store, so that an empty mount point is not a new one, even with an empty copy log."""
 
 
 def run_mover(
@@ -74,10 +74,10 @@ def run_mover(
     report: Report = lambda _: None,
     disk: Disk = LOCAL,
 ) -> list[StoreProgress]:
-    """Copy recordings to every store, prove the copies, free by rule (None: never).
+    """Copy recordings to every store, verify the copies, free by rule (None: never).
 
-    Without `follow` every store is tried once. With it the mover goes along with running recordings, waits for
-    stores that are away, and ends when every recording is closed and copied, or soon after `stop` is set.
+    Without `follow` every store is tried once. With it the mover follows running recordings, waits for unavailable
+    stores, and ends when every recording is closed and copied, or soon after `stop` is set.
     """
     stop = stop or threading.Event()
     work = [
@@ -102,12 +102,12 @@ def run_mover(
 
 
 def _one_pass(task: _Work, stop: threading.Event, report: Report, disk: Disk = LOCAL) -> None:
-    """Copy what is there now; a store that fails is tried again later, ever more seldom."""
+    """Copy the current files; a failing store is tried again at growing intervals."""
     state = task.state
     state.problem = ""
     try:
         permitted = StillPermitted(task.recording)
-        # Before anything is written, the copy log too.
+        # Before any write, including the copy log.
         require_consent(task.recording, Purpose.COPY_TO_OWN_STORE)
         with CopyLog(task.recording) as log:
             _copy_all(task, log, permitted, stop, report, disk)
@@ -136,7 +136,7 @@ def _copy_all(
     begin_copy(target, recording, manifest, items, log, is_ours=task.is_ours)
     task.is_ours = True
 
-    def told(now: StoreProgress) -> None:
+    def check_and_report(now: StoreProgress) -> None:
         permitted.check()
         report(now)
 
@@ -148,18 +148,18 @@ def _copy_all(
             raise Stopped
         safe = state.bytes_safe
         if not _is_copied(recording, item, log, target):
-            _copy_one(task, item, log, target, stop, told)
+            _copy_one(task, item, log, target, stop, check_and_report)
         state.bytes_safe = safe + size
         state.files_done += 1
-        told(state)
+        check_and_report(state)
     _drop_packed(recording, items, log, target, disk)
     state.finished = is_closed(manifest)
 
 
 def _check_mounted(recording: Path, where: Path) -> None:
-    """Raise TargetAway for a bare folder of this computer's own disks where other recordings had a store.
+    """Raise TargetAway for a bare folder on the computer's own disks if other recordings had a store there.
 
-    The copy log of a new recording knows no store yet: it would take a mount point without its store for a new one.
+    The copy log of a new recording is empty, so an empty mount point would look like a new store.
     """
     if not where.is_dir() or (where / MARKER).exists():
         return
@@ -169,7 +169,7 @@ def _check_mounted(recording: Path, where: Path) -> None:
 
 
 def _is_copied(recording: Path, item: FileToCopy, log: CopyLog, target: Target) -> bool:
-    """Return whether the copy log holds this very content, and the store still something of its size."""
+    """Return whether the content is in the copy log, and a file of its size is in the store."""
     line = log.copies.get((item.relative, target.identity))
     if line is None or not is_as_sent(item, line, recording):
         return False
@@ -199,7 +199,7 @@ def _copy_one(
 
 
 def _drop_packed(recording: Path, items: list[FileToCopy], log: CopyLog, target: Target, disk: Disk) -> None:
-    """Remove chunks that this installation copied from the store where they lie in an archive now."""
+    """Remove chunks that this installation copied from the store if they are in an archive."""
     for item in items:
         archive = target.place_of(recording, item.relative)
         if archive.suffix != CHUNK_SUFFIX or not is_archive(archive):
@@ -215,7 +215,7 @@ def _drop_packed(recording: Path, items: list[FileToCopy], log: CopyLog, target:
 
 
 def _free(recording: Path, tasks: list[_Work], rule: FreeRule, stop: threading.Event, disk: Disk) -> None:
-    """Free what the rule allows, once every store has all of it."""
+    """Free files by the rule, once every store has all of them."""
     if not all(task.state.finished for task in tasks):
         return
     try:

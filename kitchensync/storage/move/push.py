@@ -1,7 +1,7 @@
-"""Bring a finished folder to where others find it: a folder, a cloud store, the Hugging Face hub.
+"""Send a finished folder to a folder, a cloud store, or the Hugging Face hub.
 
-What was sent is noted in a journal beside the folder, so that nothing is sent twice; the file given last comes last,
-so that a copy that has it is whole.
+Sent files are entered in a journal beside the folder, so that none is sent twice. Files are sent in the given order,
+so that a copy with the last file is complete.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ KIND = "datasets"
 
 
 class HubStore:
-    """A data set's repository, `hf://datasets/OWNER/NAME`; who may write is for the hub's own settings (HF_TOKEN)."""
+    """A data set's repository, `hf://datasets/OWNER/NAME`; the hub's own settings have the login (HF_TOKEN)."""
 
     def __init__(self, url: str) -> None:
-        """Make the repository where there is none, private: publishing it is done by hand. Raises CloudRefused."""
+        """Create a missing repository as private; it is published by hand. Raises CloudRefused."""
         kind, _, repository = url.removeprefix(HUB).strip("/").partition("/")
         if kind != KIND or repository.count("/") != 1:
             raise CloudRefused(url, "", f"the address is {HUB}{KIND}/OWNER/NAME")
@@ -37,46 +37,46 @@ class HubStore:
             self._hub: Any = importlib.import_module("huggingface_hub")
         except ImportError as error:
             raise CloudRefused(url, "", f"{error}; pip install 'kitchensync[hub]'") from error
-        self._hub.utils.disable_progress_bars()  # there is one already
+        self._hub.utils.disable_progress_bars()  # we show our own
         self.identity, self._repository = url, repository
         self._added: list[Any] = []
         with refusals(url):
             self._api = self._hub.HfApi()
             self._api.create_repo(repository, repo_type="dataset", private=True, exist_ok=True)
             tree = self._api.list_repo_tree(self._repository, repo_type="dataset", recursive=True)
-            large = ((one.path, getattr(one, "lfs", None)) for one in tree)
+            large = ((entry.path, getattr(entry, "lfs", None)) for entry in tree)
             self._there = {path: (lfs.size, lfs.sha256) for path, lfs in large if lfs is not None}
 
     def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
-        """Compare with what the hub says it has; a small file is as it is noted."""
+        """Compare a large file with the hub's list; a small file is present if it is logged."""
         return self._there[name] == (size, sha256) if name in self._there else noted
 
     def send(self, source: Path, name: str, sha256: str, tell: Callable[[int], None]) -> str:
-        """Send a large file, which the hub takes once, by its hash; a small one goes with the commit."""
+        """Send a large file, which the hub stores by its hash; a small one is sent with the commit."""
         if file_sha256(source) != sha256:
             raise SourceDiffers(source)
-        one = self._hub.CommitOperationAdd(path_in_repo=name, path_or_fileobj=source)
-        self._api.preupload_lfs_files(self._repository, [one], repo_type="dataset")
-        self._added.append(one)
+        operation = self._hub.CommitOperationAdd(path_in_repo=name, path_or_fileobj=source)
+        self._api.preupload_lfs_files(self._repository, [operation], repo_type="dataset")
+        self._added.append(operation)
         tell(source.stat().st_size)
         return "hash known to the hub"
 
     def names(self) -> list[str]:
         """Return the files of the repository; earlier revisions keep theirs."""
         tree = self._api.list_repo_tree(self._repository, repo_type="dataset", recursive=True)
-        files = (one.path for one in tree if isinstance(one, self._hub.hf_api.RepoFile))
+        files = (entry.path for entry in tree if isinstance(entry, self._hub.hf_api.RepoFile))
         return [path for path in files if path != ".gitattributes"]  # the hub's own
 
     def sha256_of(self, name: str) -> str | None:
-        """Return the hash of a large file; of small ones the hub says none."""
+        """Return the hash of a large file; the hub has none for small ones."""
         return self._there[name][1] if name in self._there else None
 
     def remove(self, name: str) -> None:
-        """Take a file out with the next commit."""
+        """Remove a file with the next commit."""
         self._added.append(self._hub.CommitOperationDelete(path_in_repo=name))
 
     def finish(self) -> None:
-        """Commit everything that was sent or taken out."""
+        """Commit all sent and removed files."""
         words = "Release a data set"
         self._api.create_commit(self._repository, self._added, commit_message=words, repo_type="dataset")
         self._added = []
@@ -84,23 +84,23 @@ class HubStore:
 
 Tell = Callable[[int], None]
 Progress = Callable[[str, int, int], None]
-"""File, bytes that are there (a file on its way in part), bytes in all."""
+"""File, bytes sent so far, total bytes."""
 
 
 @dataclass(frozen=True)
 class Pushed:
-    """What was done."""
+    """Result of a push."""
 
     to: str
     files: int
     sent: int
     sent_bytes: int
     removed: list[str]
-    "Files of an earlier push that the folder no longer has, removed there."
+    "Removed files of an earlier push that are no longer in the folder."
     kept_old: list[str]
-    "The same, left there because it was asked for."
+    "The same, kept on request."
     foreign: list[str]
-    "Files there that no push of this installation brought; they are left."
+    "Files that no push of this installation sent; they are kept."
 
 
 class FolderStore:
@@ -110,7 +110,7 @@ class FolderStore:
         self._store, self._folder, self.identity = store, folder, store.identity
 
     def holds(self, name: str, size: int, sha256: str, *, noted: bool) -> bool:
-        """Ask for the size; a file that is not noted is read back."""
+        """Compare the size; a file that is not logged is read back."""
         place = self._folder + name
         return self._store.size_of(place) == size and (noted or self._store.sha256_of(place) == sha256)
 
@@ -119,7 +119,7 @@ class FolderStore:
         return self._store.send(source, self._folder + name, sha256, tell).read
 
     def names(self) -> list[str]:
-        """Return the files in the folder, but what systems left there."""
+        """Return the files in the folder, without those of operating systems."""
         names = self._store.names_below(self._folder.rstrip("/"))
         return [name for name in names if not any(map(is_left_by_system, name.split("/")))]
 
@@ -146,10 +146,10 @@ def push(
     keep_old: bool = False,
     holds: Iterable[str] = (),
 ) -> Pushed:
-    """Bring files (relative path -> SHA-256, in this order) to `to`: a path, or an address; remove what left them.
+    """Send files (relative path -> SHA-256, in this order) to a path or address; remove those of earlier pushes.
 
-    The list of the installation over `data` tells what earlier pushes brought there, and is told which recordings
-    are there now (`holds`, their uuids). Run again, it goes on. Raises StorageError, OSError.
+    The list of the installation in `data` has the files of earlier pushes; the uuids of the recordings that are there
+    now (`holds`) are entered. An interrupted push is continued. Raises StorageError, OSError.
     """
     check_address(to)
     journal.mkdir(parents=True, exist_ok=True)
@@ -184,22 +184,22 @@ def push(
 def _enter(
     files: Mapping[str, str], sent: list[CopyRecord], log: CopyLog, identity: str, to: str, data: Path
 ) -> set[tuple[str, str]]:
-    """Enter what this push brought into the installation's list; return path and hash of all that pushes brought."""
-    if not data.is_dir():  # a published data set without recordings of ours
+    """Enter the files of this push in the installation's list; return path and hash of the files of all pushes."""
+    if not data.is_dir():  # a published data set without our recordings
         return set()
     own, key = OwnList(data), f"pushed to {to.rstrip('/')}"
-    known = own.outside(key).copied
+    copied = own.outside(key).copied
     brought = {(line.file, line.sha256) for line in sent}
     brought |= {(name, sha256) for name, sha256 in files.items() if (name, identity) in log.copies}
-    for name, sha256 in sorted(brought - known):
+    for name, sha256 in sorted(brought - copied):
         own.add(LineKind.COPY, key, target=identity, where=to, file=name, sha256=sha256)
-    return known | brought
+    return copied | brought
 
 
 def _others(
     store: Store, files: Mapping[str, str], ours: set[tuple[str, str]]
 ) -> tuple[list[str], list[str]]:
-    """Return which files there are of earlier pushes of ours, and which are others'."""
+    """Return the other files at the destination: those of our earlier pushes, and foreign ones."""
     names = {name for name, _ in ours}
     old, foreign = list[str](), list[str]()
     for name in sorted(set(store.names()) - files.keys()):
@@ -212,17 +212,17 @@ def _others(
 def _bring(
     store: Store, log: CopyLog, source: Path, name: str, sha256: str, to: str, tell: Tell
 ) -> CopyRecord | None:
-    """Send a file unless it is there; return its line, which is written at once where the file counts at once."""
+    """Send a file unless it is there; return its line, which is written at once except for the hub."""
     facts = source.stat()
-    known = log.copies.get((name, store.identity))
-    if store.holds(name, facts.st_size, sha256, noted=known is not None and known.sha256 == sha256):
+    logged = log.copies.get((name, store.identity))
+    if store.holds(name, facts.st_size, sha256, noted=logged is not None and logged.sha256 == sha256):
         return None
     try:
         read = store.send(source, name, sha256, tell)
     except SourceDiffers as error:
         raise NotAsStated(source) from error
     line = CopyRecord(COPIED, name, facts.st_size, sha256, facts.st_mtime_ns, store.identity, to, read)
-    if isinstance(store, FolderStore):  # the hub's count after its commit
+    if isinstance(store, FolderStore):  # files of the hub are entered after its commit
         log.write(line)
     return line
 
@@ -232,5 +232,5 @@ def _store(to: str, log: CopyLog) -> Store:
         return HubStore(to)
     if "://" in to:
         return FolderStore(CloudStore(to), "")
-    path = Path(to).resolve()  # the folder around it must be there
+    path = Path(to).resolve()  # its parent must exist
     return FolderStore(Target(path.parent, log.target_of(path)), f"{path.name}/")

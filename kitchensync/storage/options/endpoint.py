@@ -1,7 +1,7 @@
-"""An OpenAI-compatible server: named in the environment, asked within bounds, each failure with its kind.
+"""An OpenAI-compatible server of the environment, with limits for its answers and a kind for each failure.
 
-Off unless it is named. What is sent is noted before it leaves (`third_parties`). The answer is text that somebody
-wrote: who asked reads it strictly, and nothing in it is ever run.
+It is off by default. Every request is logged before it is sent (`third_parties`). An answer is untrusted text:
+callers parse it strictly, and nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ LOG = Path("kitchensync") / "sent-to-others.jsonl"
 def note_sent(
     host: str, content: bytes, what: str, environment: Mapping[str, str] = os.environ
 ) -> Path | None:
-    """Note in a private log what is about to be sent; return the log, None where it stays here. Raises OSError."""
+    """Log a request before it is sent; return the private log, None for this computer. Raises OSError."""
     if not host or is_loopback_address(host):
         return None
-    said = {"utc_ns": time.time_ns(), "host": host, "what": what, "bytes": len(content)}
-    line = json.dumps(said | {"sha256": hashlib.sha256(content).hexdigest()}) + "\n"
+    entry = {"utc_ns": time.time_ns(), "host": host, "what": what, "bytes": len(content)}
+    line = json.dumps(entry | {"sha256": hashlib.sha256(content).hexdigest()}) + "\n"
     log = Path(environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / LOG
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as file:
@@ -42,7 +42,7 @@ def note_sent(
 
 
 def read_key(path: Path) -> str:
-    """Read the one word in a file that only its owner may read. Raises PermissionError, OSError, ValueError."""
+    """Read a key from a file that only its owner may read. Raises PermissionError, OSError, ValueError."""
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_mode & 0o077:
             raise PermissionError(f"{path} may be read by others; run: chmod 600 {path}")
@@ -60,7 +60,7 @@ Failure = Literal["not_noted", "unreachable", "timed_out", "busy", "refused", "t
 
 
 class NoAnswer(StorageError):
-    """A server that gave no answer that can be used; `kind` says how, for counts."""
+    """A server without a usable answer; `kind` is for counts."""
 
     def __init__(self, kind: Failure, why: str) -> None:
         super().__init__(why)
@@ -75,7 +75,7 @@ class _Busy(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where to ask; `key` never appears in a message. `tries` is how often in all a busy server is asked."""
+    """A server; `key` never appears in a message. `tries` is the number of requests to a busy server."""
 
     base_url: str
     model: str
@@ -85,7 +85,7 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The host that is asked. Raises NoAnswer for an address that is none."""
+        """Host of the server. Raises NoAnswer for an invalid address."""
         try:
             return httpx.URL(self.base_url).host
         except httpx.InvalidURL as error:
@@ -93,7 +93,7 @@ class Endpoint:
 
 
 def names_of(purpose: str) -> tuple[str, str, str, str]:
-    """Return the variables that name the server of a purpose: address, model, file of its key, variable of it."""
+    """Return the variables of the server for a purpose: address, model, key file, variable with the key."""
     start = f"KITCHENSYNC_{purpose.upper()}"
     return f"{start}_URL", f"{start}_MODEL", f"{start}_KEY_FILE", f"{start}_KEY_ENV"
 
@@ -101,7 +101,7 @@ def names_of(purpose: str) -> tuple[str, str, str, str]:
 def endpoint_of(
     purpose: str, environment: Mapping[str, str], *, timeout_s: float = TIMEOUT_S, tries: int = 1
 ) -> Endpoint | None:
-    """Read the server of a purpose; None where none is named. A key wants https. Raises OSError, ValueError."""
+    """Read the server for a purpose, None if not set. A key requires https. Raises OSError, ValueError."""
     url_name, model_name, file_name, variable_name = names_of(purpose)
     url, model = environment.get(url_name, "").rstrip("/"), environment.get(model_name, "")
     if not url or not model:
@@ -110,25 +110,25 @@ def endpoint_of(
         key = read_key(Path(environment[file_name]))
     else:
         key = environment.get(environment.get(variable_name, ""), "")
-    found = Endpoint(url, model, key or None, timeout_s, tries)
+    endpoint = Endpoint(url, model, key or None, timeout_s, tries)
     if key and not url.startswith("https://"):
         with suppress(NoAnswer):
-            if not is_loopback_address(found.host):
+            if not is_loopback_address(endpoint.host):
                 raise ValueError(
                     f"{url}: the key would go over the network in the clear; give its https address"
                 )
-    return found
+    return endpoint
 
 
 def chat_body(endpoint: Endpoint, messages: list[dict[str, Any]], **more: Any) -> bytes:
-    """Return what is sent to ask for a chat's next message; `more` are fields such as `response_format`, `seed`."""
+    """Return the request for a chat's next message; `more` are fields such as `response_format`, `seed`."""
     return json.dumps({"model": endpoint.model, "temperature": 0, "messages": messages, **more}).encode()
 
 
 def chat(
     endpoint: Endpoint, body: bytes, what: str, environment: Mapping[str, str]
 ) -> tuple[str, Path | None]:
-    """Return the text of a chat's next message, and the log where what was sent is noted. Raises NoAnswer."""
+    """Return the text of a chat's next message, and the log with the request. Raises NoAnswer."""
     content, log = post(endpoint, "/chat/completions", body, what, environment)
     try:
         text = parse_json(content, most_bytes=MAX_ANSWER_BYTES)["choices"][0]["message"]["content"]
@@ -147,16 +147,16 @@ def post(
     environment: Mapping[str, str],
     content_type: str = "application/json",
 ) -> tuple[bytes, Path | None]:
-    """Send `content`, once noted as `what`; return the answer, and the log where it was noted. Raises NoAnswer."""
+    """Log `content` as `what` and send it; return the answer and the log. Raises NoAnswer."""
     try:
         log = note_sent(endpoint.host, content, what, environment)
     except OSError as error:
         raise NoAnswer("not_noted", f"it could not be noted ({error.strerror})") from error
-    for left in range(endpoint.tries - 1, -1, -1):
+    for tries_left in range(endpoint.tries - 1, -1, -1):
         try:
             return _once(endpoint, path, content, content_type), log
         except _Busy as busy:
-            if not left:
+            if not tries_left:
                 break
             time.sleep(busy.wait_s)
     raise NoAnswer("busy", "the server asks to come back later (429)")
@@ -183,7 +183,7 @@ def _once(endpoint: Endpoint, path: str, content: bytes, content_type: str) -> b
 
 
 def _read(response: httpx.Response, until: float) -> bytes:
-    """Return the body of an answer; one that comes in drops may not take longer than any other."""
+    """Return the body of an answer; the time limit is for the whole answer."""
     if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
         text = response.headers.get("retry-after", "")
         raise _Busy(min(float(text), LONGEST_WAIT_S) if text.isascii() and text.isdigit() else 1.0)

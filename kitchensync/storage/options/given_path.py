@@ -1,4 +1,4 @@
-"""How commands take paths and recordings: absolute from the start, and refused where they are given."""
+"""Paths and recordings as parameters of commands: absolute, and checked while parameters are parsed."""
 
 from __future__ import annotations
 
@@ -10,30 +10,28 @@ import click
 
 
 class GivenPath(click.Path):
-    """An absolute path whose links are followed; a file of a recording that may not be looked at is refused."""
+    """An absolute path with links resolved; a file of a recording without the necessary consent is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises NotARecording, Withdrawn."""
         path = super().convert(value, param, ctx)
         if isinstance(path, Path) and path.is_file():
-            from kitchensync.storage.consent import (
-                Purpose,
-                require_consent_for_file,
-            )  # commands load what is heavy at their own time
+            # imported late to keep the start of commands fast
+            from kitchensync.storage.consent import Purpose, require_consent_for_file
 
             require_consent_for_file(path, Purpose.LOOK)
         return path
 
 
 def given_path(*, exists: bool = False, file_okay: bool = True, dir_okay: bool = True) -> click.Path:
-    """Make the type of a path argument or option; commands get an absolute `Path` whose links are followed."""
+    """Return the type of a path argument or option; commands get an absolute `Path` with links resolved."""
     return GivenPath(exists=exists, file_okay=file_okay, dir_okay=dir_okay, path_type=Path, resolve_path=True)
 
 
 class GivenRecording(click.Path):
-    """A recording, or a folder of recordings: an absolute path whose links are followed.
+    """A recording, or a folder of recordings: an absolute path with links resolved.
 
-    With `usable` a recording must be open to use: not withdrawn, its manifest whole. With `files` it may be a file.
+    With `usable` a recording must not be withdrawn or have a damaged manifest. With `files` it may be a file.
     """
 
     def __init__(self, *, usable: bool = False, files: bool = False) -> None:
@@ -41,7 +39,7 @@ class GivenRecording(click.Path):
         self._usable, self._files = usable, files
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path. Raises NotARecording, with `usable` whatever keeps it from being used."""
+        """Return the path. Raises NotARecording, with `usable` also Unusable."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if not (self._files and path.is_file()):
             check_recordings(path, usable=self._usable)
@@ -49,9 +47,10 @@ class GivenRecording(click.Path):
 
 
 def check_recordings(path: Path, *, usable: bool = False) -> None:
-    """Raise NotARecording unless a path is a recording or holds some."""
+    """Raise NotARecording unless a path is a recording or a folder of recordings."""
+    # imported late to keep the start of commands fast
     from kitchensync.storage.consent import Purpose, require_consent
-    from kitchensync.storage.errors import NotARecording  # commands load what is heavy at their own time
+    from kitchensync.storage.errors import NotARecording
     from kitchensync.storage.lab import share
     from kitchensync.storage.life import life_of
     from kitchensync.storage.names import recordings_in
@@ -67,7 +66,7 @@ def check_recordings(path: Path, *, usable: bool = False) -> None:
 
 
 def reason_given(_: click.Context, __: click.Parameter, reason: str | None) -> str:
-    """Return the reason in one line, nothing where the option was not given. Raises click.BadParameter."""
+    """Return the reason in one line, empty without the option. Raises click.BadParameter."""
     if reason is not None and not reason.strip():
         raise click.BadParameter("say why nobody's consent is needed")
     return " ".join((reason or "").split())

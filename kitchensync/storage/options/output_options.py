@@ -1,4 +1,4 @@
-"""How commands declare what they write: one type, one `--force`."""
+"""Declare output paths of commands with `--force`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DefaultName = Callable[[dict[str, Any]], str]
 
 
 class OutputPath(click.Path):
-    """What a command writes, resolved; a place inside a recording is refused where it is given."""
+    """An output path of a command, resolved; a place inside a recording is refused while options are parsed."""
 
     def __init__(self, *, folder: bool = False, exists: bool = False) -> None:
         super().__init__(exists=exists, file_okay=not folder, path_type=Path, resolve_path=True)
@@ -26,13 +26,13 @@ class OutputPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises OutputRefused."""
         place = check_place(Path(os.fsdecode(super().convert(value, param, ctx))))
-        if ctx is not None and any(one.name == "force" for one in ctx.command.params):
+        if ctx is not None and any(option.name == "force" for option in ctx.command.params):
             may_write(place)
         return place
 
 
 class OutputFolder(OutputPath):
-    """A folder that a command writes into: it may exist, and must with `exists`."""
+    """An output folder of a command; it may exist, and must with `exists`."""
 
     def __init__(self, *, exists: bool = False) -> None:
         super().__init__(folder=True, exists=exists)
@@ -41,20 +41,20 @@ class OutputFolder(OutputPath):
 def output_file(
     name: str, *flags: str, default_name: DefaultName | None = None, **options: Any
 ) -> Callable[[Command], Command]:
-    """Declare the file that a command writes, and `--force`; one that is there is refused before any work is done.
+    """Declare the output file of a command, and `--force`; an existing file is refused before any work is done.
 
-    Without `flags` it is an argument. `default_name` makes the name from the other parameters. The command gets the
-    path and `force`.
+    Without `flags` it is an argument. `default_name` computes the name from the other parameters. The command gets
+    the path and `force`.
     """
 
     def declare(command: Command) -> Command:
         @functools.wraps(command)
-        def checked(*arguments: Any, **given: Any) -> Any:
-            if given[name] is None and default_name is not None:
-                given[name] = Path(default_name(given)).resolve()
-            if given[name] is not None:
-                check_output(given[name], force=given["force"])
-            return command(*arguments, **given)
+        def checked(*arguments: Any, **values: Any) -> Any:
+            if values[name] is None and default_name is not None:
+                values[name] = Path(default_name(values)).resolve()
+            if values[name] is not None:
+                check_output(values[name], force=values["force"])
+            return command(*arguments, **values)
 
         return output(name, *flags, **options)(checked)
 
@@ -64,7 +64,7 @@ def output_file(
 def output(
     name: str, *flags: str, kind: OutputPath | None = None, **options: Any
 ) -> Callable[[Command], Command]:
-    """Declare what a command writes, and `--force`; the command itself asks whether it may be replaced."""
+    """Declare the output of a command, and `--force`; the command itself checks whether it may be replaced."""
 
     def declare(command: Command) -> Command:
         forced = click.option("--force", is_flag=True, help="Replace what is there.")(command)

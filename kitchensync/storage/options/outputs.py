@@ -1,6 +1,6 @@
-"""Where commands may write, and how: one rule for every file that a command makes.
+"""Output files of commands: never among recorded files, never over a file without `--force`.
 
-Never inside what was recorded, never over a file without `--force`; written beside its name, synced, then renamed.
+Every file is written under a temporary name, synced, then renamed.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from kitchensync.storage.names import (
 )
 
 DERIVED = "sync"
-"""The one folder of a recording in which everything can be computed anew."""
+"""The only folder of a recording with computed files alone."""
 
 
 class OutputRefused(StorageError):
-    """A place that is not written to, or cannot be."""
+    """An output path that must not or cannot be written."""
 
     def __init__(self, path: Path | str, why: str, advice: str) -> None:
         super().__init__(f"{path}: {why}; {advice}")
 
 
 def check_output(path: Path, *, force: bool = False) -> Path:
-    """Return where a file goes, links resolved; `force` allows another file in its place. Raises OutputRefused."""
+    """Return the path of an output with links resolved; `force` allows to replace a file. Raises OutputRefused."""
     place = check_place(path)
     mode = _mode(place)
     if mode is None:
@@ -55,13 +55,13 @@ def check_output(path: Path, *, force: bool = False) -> Path:
 
 
 def check_place(path: Path, *, among_derived: bool = True) -> Path:
-    """Return a path with its links resolved, if nothing that was recorded lies around it. Raises OutputRefused.
+    """Return a path with its links resolved, if it is not among recorded files. Raises OutputRefused.
 
-    `among_derived` allows the one folder of a recording in which everything can be computed anew.
+    `among_derived` allows the folder of a recording with computed files.
     """
     try:
         place = path.resolve()
-    except (OSError, RuntimeError) as error:  # links that lead in a circle
+    except (OSError, RuntimeError) as error:  # such as circular links
         raise OutputRefused(path, f"cannot be resolved ({error})", "choose another place") from error
     if _is_sealed(place) or _is_sealed(place.parent):
         raise OutputRefused(path, "lies among sealed files", "choose another place")
@@ -78,28 +78,30 @@ def check_place(path: Path, *, among_derived: bool = True) -> Path:
 
 
 def check_recording_place(place: Path) -> None:
-    """Refuse a name that no recording can have, and a place inside another one. Raises BadName, OutputRefused."""
+    """Refuse a name that a recording must not have, and a place inside another one. Raises BadName, OutputRefused."""
     check_new_recording(place)
     check_place(place, among_derived=False)
 
 
 def is_recorded(folder: Path) -> bool:
-    """Return whether a folder is a recording, also one whose manifest was lost."""
+    """Return whether a folder is a recording, even without its manifest."""
     with suppress(OSError):
-        told = (folder / MANIFEST).exists() or (folder / COPIES).exists()
-        return told or any(any((folder / name).glob("*/*.h5")) for name in (LEDGER_STREAMS, CLOCK_STREAMS))
+        has_list = (folder / MANIFEST).exists() or (folder / COPIES).exists()
+        return has_list or any(
+            any((folder / name).glob("*/*.h5")) for name in (LEDGER_STREAMS, CLOCK_STREAMS)
+        )
     return False
 
 
 def _is_sealed(folder: Path) -> bool:
-    """Return whether sealed chunks or camera files lie in a folder itself."""
+    """Return whether a folder has sealed chunks or camera files."""
     with suppress(OSError):
         return (folder / MEDIA).exists() or any(chunk_range(path) for path in folder.glob("*.h5"))
     return False
 
 
 def _is_derived(place: Path, recording: Path) -> bool:
-    """Return whether a place lies below `sync/` of a recording, however that is spelled."""
+    """Return whether a place is below `sync/` of a recording, also on a case-insensitive disk."""
     derived = recording / DERIVED
     if place.is_relative_to(derived):
         return True
@@ -109,7 +111,7 @@ def _is_derived(place: Path, recording: Path) -> bool:
 
 
 def _mode(place: Path) -> int | None:
-    """Return the mode of a file, None where there is none. Raises OutputRefused."""
+    """Return the mode of a file, None if it is missing. Raises OutputRefused."""
     try:
         return place.lstat().st_mode
     except FileNotFoundError:
@@ -119,25 +121,25 @@ def _mode(place: Path) -> int | None:
 
 
 def cannot_write(path: Path, error: OSError) -> OutputRefused:
-    """Report what a disk said about a file, or about its part."""
-    named = error.filename if isinstance(error.filename, str) and error.filename else str(path)
-    where = path if named.startswith(f"{path}{PART}") else named
-    said = (error.strerror or str(error)).lower()
-    return OutputRefused(where, f"cannot be written ({said})", "make room or choose another place")
+    """Convert an error of the disk at a file or its temporary file."""
+    file = error.filename if isinstance(error.filename, str) and error.filename else str(path)
+    where = path if file.startswith(f"{path}{PART}") else file
+    reason = (error.strerror or str(error)).lower()
+    return OutputRefused(where, f"cannot be written ({reason})", "make room or choose another place")
 
 
 @contextmanager
 def written(path: Path, *, force: bool = False, ending: str = "") -> Iterator[Path]:
-    """Lend a file to write; it gets its name, synced, when the block ends, and goes when the block fails.
+    """Yield a temporary file that is synced and renamed at the end of the block, or removed after an error.
 
-    `ending` is for writers that go by the end of a name. Raises OutputRefused, also for what a disk says inside.
+    `ending` is for writers that need a file suffix. Raises OutputRefused, also for errors of the disk inside.
     """
     place = check_output(path, force=force)
     will_write(place)
     part = place.with_name(place.name + PART + ending)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        part.unlink(missing_ok=True)  # never written through: it could be a link to anything
+        part.unlink(missing_ok=True)  # it could be a link
         yield part
         publish(part, path, force=force)
     except OSError as error:
@@ -148,7 +150,7 @@ def written(path: Path, *, force: bool = False, ending: str = "") -> Iterator[Pa
 
 
 def publish(part: Path, path: Path, *, force: bool = False) -> None:
-    """Give a whole file its name, durably; what came there meanwhile is asked for again. Raises OutputRefused."""
+    """Rename a complete file durably; the destination is checked again. Raises OutputRefused."""
     place = check_output(path, force=force)
     try:
         sync_path(part)
@@ -160,23 +162,22 @@ def publish(part: Path, path: Path, *, force: bool = False) -> None:
 
 @contextmanager
 def written_folder(path: Path, *, proof: str, force: bool = False) -> Iterator[Path]:
-    """Lend an empty folder; it gets its name as a whole, synced, when the block ends, and goes when the block fails.
+    """Yield an empty temporary folder that is synced and renamed at the end of the block, or removed after an error.
 
-    `force` replaces a folder in which the file `proof` says that it was made in this way, and no other. Raises
-    OutputRefused, also for what a disk says inside.
+    `force` replaces only a folder with the file `proof`. Raises OutputRefused, also for errors of the disk inside.
     """
     place = _check_folder(path, proof, force=force)
     will_write(place)
     part, old = place.with_name(place.name + PART), before_of(place)
     try:
-        if old.exists() and not place.exists():  # a call was killed between two renames
+        if old.exists() and not place.exists():  # an earlier call was killed between two renames
             LOCAL.rename(old, place)
-        for left in (part, old):
-            shutil.rmtree(left, ignore_errors=True)
+        for old_folder in (part, old):
+            shutil.rmtree(old_folder, ignore_errors=True)
         part.mkdir(parents=True)
         yield part
-        for made in (*part.rglob("*"), part):
-            sync_path(made)
+        for path_below in (*part.rglob("*"), part):
+            sync_path(path_below)
         if _check_folder(path, proof, force=force).exists():
             LOCAL.rename(place, old)
         LOCAL.rename(part, place)
@@ -191,7 +192,7 @@ def written_folder(path: Path, *, proof: str, force: bool = False) -> Iterator[P
 
 
 def _check_folder(path: Path, proof: str, *, force: bool) -> Path:
-    """Return where a folder goes, if nothing is there that would be lost. Raises OutputRefused."""
+    """Return the path of an output folder, if nothing would be lost there. Raises OutputRefused."""
     place = check_place(path)
     mode = _mode(place)
     if mode is not None and not stat.S_ISDIR(mode):
@@ -213,22 +214,22 @@ def _holds_anything(folder: Path) -> bool:
 
 
 def write_output(path: Path, content: bytes, *, force: bool = False) -> None:
-    """Write a file whole, or not at all. Raises OutputRefused."""
+    """Write a file atomically. Raises OutputRefused."""
     with written(path, force=force) as part:
         part.write_bytes(content)
 
 
 def write_into(folder: Path, files: Mapping[str, bytes], *, force: bool = False) -> None:
-    """Write files into a folder unless they are there so; none where one needs `force`. Raises OutputRefused."""
+    """Write changed files into a folder; none if one needs `force`. Raises OutputRefused."""
     place = check_place(folder)
-    wanted = {folder / name: content for name, content in files.items()}
-    missing = [path for path, content in wanted.items() if not _holds(path, content)]
+    contents = {folder / name: content for name, content in files.items()}
+    missing = [path for path, content in contents.items() if not _holds(path, content)]
     for path in missing:
         check_output(path, force=force)
     if missing:
         may_write(place)
     for path in missing:
-        write_output(path, wanted[path], force=force)
+        write_output(path, contents[path], force=force)
 
 
 def _holds(path: Path, content: bytes) -> bool:

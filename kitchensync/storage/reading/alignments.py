@@ -1,4 +1,4 @@
-"""What `sync` found of a camera file: `sync/alignment/*.json`, read in one place for all who use it."""
+"""Read the alignments of camera files, `sync/alignment/*.json`."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from kitchensync.storage.timeline.clock_map import ClockMap
 
 FOLDER = Path("sync") / "alignment"
 BOUNDS = 3
-"""A bound is told at the start, the middle and the end of a film."""
+"""Number of stated bounds: at the start, the middle and the end of a video."""
 
 
 @dataclass(frozen=True)
 class FilmClock:
-    """The media seconds of one aligned camera file and the ticks of the headset that it rides with."""
+    """The map between media seconds of an aligned camera file and ticks of its headset."""
 
     file: Path
     headset: str
     clock_map: ClockMap
     last_s: float
-    "Media time up to which the film's times are handed out."
+    "Last media time with a valid map."
     picture_late_s: float = 0.0
     errors: AlignmentErrors | None = None
     telemetry_late_s: float = 0.0
 
     def gyroscope(self) -> ImuTrack:
-        """Read the film's rotation rates where they lie on its pictures. Raises UnreadableMedia."""
+        """Read the video's rotation rates, on the time base of its frames. Raises UnreadableMedia."""
         track = open_media(self.file).gyroscope()
         return replace(track, t_s=track.t_s - self.telemetry_late_s)
 
     def media_of(self, ticks: Int64) -> Floats:
-        """Return media seconds (n,) of device ticks (n,); NaN outside of the film."""
+        """Return media seconds (n,) of device ticks (n,); NaN outside of the video."""
         media_s = np.asarray(self.clock_map.to_media(ticks), np.float64)
         return np.where((media_s >= 0.0) & (media_s <= self.last_s), media_s, np.nan)
 
@@ -50,13 +50,13 @@ class FilmClock:
         return self.clock_map.to_ticks(media_s)
 
     def taken_at(self, stamps_s: Floats) -> Int64:
-        """Return the device ticks (n,) at which pictures with these stamps (media seconds) were taken."""
+        """Return the device ticks (n,) at which frames with these timestamps (media seconds) were captured."""
         return self.ticks_of(stamps_s + self.picture_late_s)
 
     def bound_s(self, stamps_s: Floats) -> Floats | None:
-        """Return how far `taken_at` may be off, seconds (n,), 95 %; None where nobody says.
+        """Return the 95 % bound of `taken_at`, seconds (n,); None if not known.
 
-        What the gyroscopes leave open grows towards the ends; what no comparison can see is the same everywhere.
+        The bound of the gyroscopes grows towards the ends; systematic errors are constant.
         """
         if self.errors is None or self.errors.total_ms is None:
             return None
@@ -69,39 +69,39 @@ class FilmClock:
 
 
 def alignment_files(recording: Path) -> list[Path]:
-    """Return the files that `sync` wrote, in order of name, those of several devices too."""
+    """Return the alignment files of all devices, in order of name."""
     return matching(recording / FOLDER, "**/*.json")
 
 
 def read_alignment(path: Path) -> Alignment:
-    """Read one file; one that cannot be read says so in `problem`."""
+    """Read an alignment file; if it is unreadable, `problem` is set."""
     try:
         body = load_json(path)
         if not isinstance(body, dict) or body.get("schema") != SCHEMA:
             raise ValueError(f"not of schema {SCHEMA}")
-        found = Alignment.from_object(body)
-        if found.source and not is_path_inside(found.source):
+        alignment = Alignment.from_object(body)
+        if alignment.source and not is_path_inside(alignment.source):
             raise ValueError("it names no film of the recording")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, OutsideMap) as error:
         why = f"{path.name}: {error}; run `kitchensync sync` again"
         return Alignment(source=path.stem, status=UNREADABLE, problem=why)
-    return found if found.source else replace(found, source=path.stem)
+    return alignment if alignment.source else replace(alignment, source=path.stem)
 
 
 def film_clocks(recording: Path, films: Path) -> tuple[list[FilmClock], list[str]]:
-    """Return the clocks of the aligned camera files, which are in `films`, and why others have none."""
-    found, why = [], []
+    """Return the clocks of the aligned camera files in `films`, and why others have none."""
+    clocks, reasons = [], []
     for stored in map(read_alignment, alignment_files(recording)):
         file = films / stored.source
         if stored.is_on_camera:
-            why.append(f"{stored.source} is placed on {stored.master}, and on no clock of the recorder")
+            reasons.append(f"{stored.source} is placed on {stored.master}, and on no clock of the recorder")
             continue
         if stored.clock_map is None or not stored.samples or file.suffix.upper() != ".MP4":
-            why.append(stored.problem or f"{stored.source} is {stored.status}")
+            reasons.append(stored.problem or f"{stored.source} is {stored.status}")
             continue
         last_s = stored.samples[-1][0]
         late_s = stored.picture_late_s, stored.telemetry_late_s
-        found.append(
+        clocks.append(
             FilmClock(file, stored.headset, stored.clock_map, last_s, late_s[0], stored.errors, late_s[1])
         )
-    return found, why
+    return clocks, reasons

@@ -1,6 +1,6 @@
 """Calibrations on disk: one JSON file each, beside the recordings, never overwritten, found by device and date.
 
-`<data>/calibrations/<serial>/<what>-<mode>-<time>.json`, `time` being when it was filmed (UTC, to the second).
+`<data>/calibrations/<serial>/<what>-<mode>-<time>.json`; `time` is that of filming (UTC, to the second).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _AGAIN = re.compile(r"Z-(\d+)$")
 
 
 def folder_of(data: Path, serial: str) -> Path:
-    """Return where a device's calibrations lie."""
+    """Return the folder of a device's calibrations."""
     return data / FOLDER / _safe(serial)
 
 
 def save(data: Path, serial: str, what: str, mode: str, measured: datetime, answer: dict[str, Any]) -> Path:
-    """Write a calibration and return its file; an older one of the same second keeps its name."""
+    """Write a calibration and return its file; one of the same second is not overwritten."""
     folder = folder_of(data, serial)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{what}-{_safe(mode)}-{measured.astimezone(UTC):%Y%m%dT%H%M%SZ}"
@@ -48,7 +48,7 @@ def save(data: Path, serial: str, what: str, mode: str, measured: datetime, answ
 
 
 def unused(path: Path) -> Path:
-    """Return a path, or the next one with a number that no file has."""
+    """Return a path, with the next free number if it exists."""
     free, number = path, 1
     while free.exists():
         number += 1
@@ -57,7 +57,7 @@ def unused(path: Path) -> Path:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a calibration. Raises BadResult when it is none of ours."""
+    """Read a calibration. Raises BadResult if the file is not a calibration."""
     try:
         answer = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -68,41 +68,41 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def find(data: Path, serial: str, what: str, mode: str, when: datetime) -> tuple[Path, dict[str, Any]] | None:
-    """Return the calibration that counts at a time: the last one before it, else the first one after it.
+    """Return the calibration for a time: the last one before it, else the first one after it.
 
-    A film that was evaluated again gives another one of the same second: the newest of these counts.
+    Of several evaluations of one film, which have the same second, it is the newest.
     """
-    known = []
+    candidates = []
     for path in sorted(folder_of(data, serial).glob(f"{what}-*.json")):
         answer = load(path)
         if answer["mode"] == mode:
             again = _AGAIN.search(path.stem)
             measured = datetime.fromisoformat(answer["measured_utc"])
-            known.append((measured, int(again[1]) if again else 1, path, answer))
-    if not known:
+            candidates.append((measured, int(again[1]) if again else 1, path, answer))
+    if not candidates:
         return None
-    known.sort(key=lambda entry: entry[:2])
-    before = [entry for entry in known if entry[0] <= when]
-    *_, path, answer = (before or [entry for entry in known if entry[0] == known[0][0]])[-1]
+    candidates.sort(key=lambda entry: entry[:2])
+    before = [entry for entry in candidates if entry[0] <= when]
+    *_, path, answer = (before or [entry for entry in candidates if entry[0] == candidates[0][0]])[-1]
     return path, answer
 
 
 def lens_result(data: Path, serial: str, mode: str, when: datetime) -> tuple[Path, dict[str, Any]]:
-    """Return the calibration of a GoPro's lens that counts at a time. Raises Refused when there is none."""
-    known = find(data, serial, "lens", mode, when)
-    if known is None:
+    """Return the calibration of a GoPro's lens for a time. Raises Refused if there is none."""
+    result = find(data, serial, "lens", mode, when)
+    if result is None:
         why = "run `kitchensync calibrate gopro` on a film first"
         raise Refused(f"the lens of {serial} in mode {mode} is not known: {why}")
-    return known
+    return result
 
 
 def mount_result(data: Path, serial: str, mode: str, when: datetime) -> tuple[Path, dict[str, Any]]:
-    """Return how a GoPro sits on the headset, `camera_from_pv`, at a time. Raises Refused when that is not known."""
-    known = find(data, serial, "rig", mode, when)
-    if known is None:
+    """Return the mount of a GoPro on the headset, `camera_from_pv`, for a time. Raises Refused if it is unknown."""
+    result = find(data, serial, "rig", mode, when)
+    if result is None:
         why = "run `kitchensync calibrate rig` on a recording of a board first"
         raise Refused(f"how {serial} in mode {mode} sits on the headset is not known: {why}")
-    return known
+    return result
 
 
 def lens_from_words(answer: dict[str, Any]) -> tuple[Pinhole | Fisheye, np.ndarray]:

@@ -35,15 +35,15 @@ class CameraStream:
     name: str
     clip: Clip
     telemetry_late_s: float = 0.0
-    "By how much `sync` found the telemetry to lie later than on the pictures."
+    "Delay of the telemetry to the pictures by `sync`."
 
     @property
     def is_inertial(self) -> bool:
-        """Return whether it holds inertial samples."""
+        """Return whether it has inertial samples."""
         return self._kind.imu is not None
 
     def placed(self, telemetry_late_s: float) -> CameraStream:
-        """Return the stream with its telemetry so much earlier, where `sync` found it on the pictures."""
+        """Return the stream with its telemetry earlier by the delay that `sync` found."""
         return replace(self, telemetry_late_s=telemetry_late_s)
 
     @property
@@ -79,16 +79,16 @@ class CameraStream:
 
 
 class PlaceInClip(NamedTuple):
-    """Where a camera's file stands in the streams of its clips."""
+    """Place of a camera's file in the streams of its clips."""
 
     clip: int | None
-    "Number of the clip; None for a file that no camera named: no clip holds it."
+    "Number of the clip; None for a file without a name of a camera."
     first_picture: int
-    "Number in the clip of its first picture."
+    "Number of its first picture in the clip."
 
 
 def place_in_clip(files: Iterable[Path], path: Path) -> PlaceInClip:
-    """Find a file among those of its camera. Raises SensorError where a chapter before it cannot be counted."""
+    """Find a file among those of its camera. Raises SensorError if a chapter before it cannot be counted."""
     for number, clip in enumerate(group_clips(files)):
         if path in clip.paths:
             before = clip.paths[: clip.paths.index(path)]
@@ -98,31 +98,35 @@ def place_in_clip(files: Iterable[Path], path: Path) -> PlaceInClip:
 
 
 def film_of(recording: Path, camera: str, files: Iterable[Path]) -> Clip:
-    """Return all that a camera filmed in a recording's folder as one film: the clips that our shutter began.
+    """Return the clips that the recorder started at a camera as one film.
 
-    The first clip where nobody noted when the shutter opened. Raises CannotJoin, UnreadableMedia.
+    It is the first clip if no opening of the shutter is known. Raises CannotJoin, UnreadableMedia.
     """
     openings = clip_openings(read_media(recording, camera), files)
-    begun = [(one.opened_host_ns, one.files) for one in openings if one.opened_host_ns is not None]
-    ours = [paths for _, paths in sorted(begun)] or [one.files for one in openings[:1]]
+    starts = [
+        (opening.opened_host_ns, opening.files) for opening in openings if opening.opened_host_ns is not None
+    ]
+    ours = [paths for _, paths in sorted(starts)] or [opening.files for opening in openings[:1]]
     for group in group_clips(path for paths in ours for path in paths):
         _require_all_up_to(group, group.paths[-1])
     return Clip([chapter for paths in ours for chapter in open_clip(*paths).chapters])
 
 
 def camera_stream(files: Mapping[str, list[Path]], name: str, clip: int) -> CameraStream:
-    """Return one stream of one clip. Raises UnknownStream, CannotJoin where a chapter in the middle is not here."""
+    """Return one stream of one clip. Raises UnknownStream, CannotJoin if a chapter in the middle is missing."""
     device, _, kind = name.rpartition("/")
     groups = group_clips(files.get(device, []))
     if kind not in CAMERA_STREAMS or not 0 <= clip < len(groups):
-        raise UnknownStream(name, [f"{known}/{kind}" for known in files for kind in CAMERA_STREAMS])
+        raise UnknownStream(name, [f"{camera}/{kind}" for camera in files for kind in CAMERA_STREAMS])
     _require_all_up_to(groups[clip], groups[clip].paths[-1])
     return CameraStream(name, open_clip(*groups[clip].paths))
 
 
 def _require_all_up_to(clip: ClipFiles, path: Path) -> None:
-    """Raise CannotJoin where a chapter between the first and this one is not here: times behind it would be false."""
-    first, last = (name.chapter for one in (clip.paths[0], path) if (name := card_name(one.name)) is not None)
+    """Raise CannotJoin if a chapter between the first and this one is missing, as later times would be wrong."""
+    first, last = (
+        name.chapter for file in (clip.paths[0], path) if (name := card_name(file.name)) is not None
+    )
     if lost := [chapter for chapter in clip.missing if first < chapter < last]:
         why = f"chapter {lost[0]} of recording {clip.number} is not here; read the files one by one"
         raise CannotJoin(clip.paths[0].name, why)

@@ -1,4 +1,4 @@
-"""What knows a stream: the headset's object, its plug-in's where that is installed, else what the manifest says."""
+"""The decoder of a stream: that of the headset, of an installed plug-in, or of the manifest."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def headset_sensor(manifest: Manifest, name: str) -> HeadsetStream | None:
-    """Return the object of a headset's stream; None for a plug-in's, even where it has the name of one of those."""
+    """Return the object of a headset's stream; None for a plug-in's, even of the same name."""
     device = manifest.get("devices", {}).get(name.partition("/")[0])
     return None if device and device["kind"] == "plugin" else known_stream(name)
 
 
 def is_seen(manifest: Manifest, stream: str) -> bool:
-    """Return whether a stream holds pictures or sound; what nobody knows may."""
+    """Return whether a stream has pictures or sound; an unknown one may have."""
     sensor = headset_sensor(manifest, stream)
     if sensor is not None:
         return sensor.kind in (FRAMES, DEPTH, SOUND)
@@ -33,15 +33,15 @@ def is_seen(manifest: Manifest, stream: str) -> bool:
 
 
 def sensor_stream(manifest: Manifest, name: str) -> SensorStream:
-    """Return the object of a stream of a recording; one that nobody knows any more takes every payload as it is."""
+    """Return the object of a stream of a recording; that of an unknown stream returns payloads unchanged."""
     description, (device, _, short) = manifest["streams"].get(name, {}), name.partition("/")
     form, about = description.get("format") or {}, manifest.get("devices", {}).get(device)
-    if "module" in form and (known := headset_sensor(manifest, name)) is not None:
-        return known
+    if "module" in form and (own_sensor := headset_sensor(manifest, name)) is not None:
+        return own_sensor
     kind = about.get("sensor") if about else None
     installed = installed_stream(kind, about.get("settings") or {}, short) if about and kind else None
     sensor = installed or SensorStream(short)
-    # whatever a plug-in raises is its word on that packet
+    # any error of a plug-in means that the packet is bad
     record = record_of(form)
 
     def check(payload: bytes, form: Format) -> None:
@@ -57,13 +57,13 @@ def sensor_stream(manifest: Manifest, name: str) -> SensorStream:
     def decode(payload: bytes) -> Any:
         check(payload, form)
         try:
-            found = sensor.decode(payload)
+            decoded = sensor.decode(payload)
         except SensorError:
             raise
         except Exception as error:
             raise BadPacket(short, f"{type(error).__name__}: {error}") from error
-        is_bare = record is not None and isinstance(found, bytes)
-        return np.frombuffer(payload, record) if is_bare else found
+        is_bare = record is not None and isinstance(decoded, bytes)
+        return np.frombuffer(payload, record) if is_bare else decoded
 
     return SensorStream(short, record=record, check=check, decode=decode)
 
@@ -71,7 +71,7 @@ def sensor_stream(manifest: Manifest, name: str) -> SensorStream:
 def read_decoded(
     stream: StoredPackets, sensor: SensorStream, start: int, stop: int
 ) -> Iterator[tuple[int, Any]]:
-    """Yield (row, what the sensor says a payload is) of the rows [start, stop); others go to `stream.bad`."""
+    """Yield (row, decoded payload) of the rows [start, stop); undecodable ones are entered in `stream.bad`."""
     hidden = stream.hidden
     for row, payload in stream.packets(start, stop):
         if hidden[row]:

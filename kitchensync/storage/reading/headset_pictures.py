@@ -24,7 +24,7 @@ RAW = "raw"
 
 @dataclass(frozen=True)
 class Frame:
-    """One picture as it was sent: its `pose` is for row vectors, unlike `world_from_camera` of its stream."""
+    """One picture as sent: its `pose` is for row vectors, unlike `world_from_camera` of its stream."""
 
     row: int
     "Number of its packet in the stream."
@@ -33,18 +33,18 @@ class Frame:
     picture: Any
     "`av.VideoFrame`, or for raw streams NV12 (front camera) or grey (height, width) uint8."
     pose: npt.NDArray[np.float32] | None
-    "(4, 4) row-vector matrix to the world, metres; None where it was not tracked."
+    "(4, 4) row-vector matrix to the world, metres; None if untracked."
     intrinsics: tuple[float, float, float, float] | None
-    "fx, fy, cx, cy of this picture in pixels, where the camera tells them."
+    "fx, fy, cx, cy of this picture in pixels, if the camera sends them."
     metadata: np.void
-    "All that the packet says about it."
+    "All metadata of the packet."
 
     def rgb(self) -> npt.NDArray[np.uint8]:
         """Return the picture as (height, width, 3) uint8 RGB."""
         return rgb_of(self.picture)
 
     def grey(self) -> npt.NDArray[np.uint8]:
-        """Return the luma alone, (height, width) uint8: what a grey camera saw."""
+        """Return the luma, (height, width) uint8, which is the picture of a grey camera."""
         if isinstance(self.picture, np.ndarray):
             return self.picture[: vlc_height(self.picture)]
         plane = self.picture.planes[0]
@@ -75,7 +75,7 @@ class DepthFrame:
     row: int
     device_ticks: int
     sensor_ticks: int
-    "62.976 MHz clocks of the sensor, 0 where it has none."
+    "62.976 MHz clocks of the sensor, 0 without a clock."
     depth_mm: UInt16
     brightness: UInt16 | None
     pose: npt.NDArray[np.float32] | None
@@ -83,7 +83,7 @@ class DepthFrame:
 
 Picture = TypeVar("Picture", Frame, DepthFrame)
 Decoded = tuple[int, PictureUnit, Any]
-"""Row, what its packet holds, and the picture; None for the picture where no video codec made it."""
+"""Row, content of its packet, and the picture; None for the picture without a video codec."""
 
 
 def _stream_of(stream: StoredPackets) -> HeadsetStream:
@@ -91,7 +91,7 @@ def _stream_of(stream: StoredPackets) -> HeadsetStream:
 
 
 def cut_picture(sensor: HeadsetStream, payload: bytes) -> PictureUnit:
-    """Find the picture in a packet. Raises BadPacket where there is none."""
+    """Find the picture in a packet. Raises BadPacket if there is none."""
     assert sensor.cut is not None, "every stream with pictures has one"
     unit = sensor.cut(payload)
     if len(unit.image) == 0:
@@ -100,7 +100,7 @@ def cut_picture(sensor: HeadsetStream, payload: bytes) -> PictureUnit:
 
 
 def _units(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, PictureUnit]]:
-    """Cut the packets of rows [start, stop); those that are none are told to the stream and left out."""
+    """Yield the pictures in the packets of rows [start, stop); others are entered in `stream.bad`."""
     sensor = _stream_of(stream)
     for row, payload in stream.packets(start, stop):
         try:
@@ -110,7 +110,7 @@ def _units(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, 
 
 
 def key_row(stream: StoredPackets, row: int) -> int:
-    """Find the nearest row at or before `row` where decoding can start (the first row when there is none)."""
+    """Find the nearest row at or before `row` where decoding can start (else the first row)."""
     if stream.format.get("codec", RAW) not in video.CODECS:
         return row
     for candidate in range(row, -1, -1):
@@ -141,13 +141,13 @@ def _decoded(stream: StoredPackets, start: int, stop: int) -> Iterator[Decoded]:
 
 
 def read_frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
-    """Return pictures of a camera, a few in memory at a time; `stream.bad` names others. Raises NotOfThisKind."""
+    """Return pictures of a camera, a few in memory at a time; `stream.bad` has others. Raises NotOfThisKind."""
     check_kind(stream.name, "frames")
     return _shown(stream, _frames(stream, _pictures(stream, start, stop)))
 
 
 def _shown(stream: StoredPackets, pictures: Iterator[Picture]) -> Iterator[Picture]:
-    """Leave out what may show a privacy pause."""
+    """Leave out pictures that may be of a privacy pause."""
     hidden = stream.hidden
     return (picture for picture in pictures if not hidden[picture.row])
 
@@ -155,7 +155,7 @@ def _shown(stream: StoredPackets, pictures: Iterator[Picture]) -> Iterator[Pictu
 def _pictures(stream: StoredPackets, start: int, stop: int) -> Iterator[Decoded]:
     """Decode the rows [start, stop), a few in memory at a time."""
     if start >= stop:
-        return  # behind the last picture there is none to begin to decode at
+        return  # there may be no row to start decoding
     if stream.format.get("codec", RAW) in video.CODECS:
         yield from _decoded(stream, start, stop)
     else:
@@ -163,17 +163,17 @@ def _pictures(stream: StoredPackets, start: int, stop: int) -> Iterator[Decoded]
 
 
 def unbroken_frames(stream: StoredPackets, start: int, stop: int) -> Iterator[Frame]:
-    """Return what `read_frames` does, without pictures that hang on one that was lost or does not decode."""
+    """Return pictures as `read_frames`, without those that need a lost or undecodable one."""
     return _shown(stream, _frames(stream, _unbroken(stream, start, stop)))
 
 
 def unbroken_depth(stream: StoredPackets, start: int, stop: int) -> Iterator[DepthFrame]:
-    """Return what `read_depth` does, without pictures that hang on one that was lost or does not decode."""
+    """Return pictures as `read_depth`, without those that need a lost or undecodable one."""
     return _shown(stream, _depth(stream, _unbroken(stream, start, stop)))
 
 
 def begins_after_loss(stream: StoredPackets) -> set[int]:
-    """Return the rows before which a packet is missing or the connection is another one."""
+    """Return the rows after a missing packet or a new connection."""
     index = stream.index
     lost = np.diff(index["seq"].astype(np.int64)) != 1
     other = np.diff(index["connection"].astype(np.int64)) != 0

@@ -1,4 +1,4 @@
-"""What every stream of a recording held at one instant, from the tables that synchronization left."""
+"""The samples of all streams of a recording at one instant, from the tables of `sync`."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class NotIndexed(AtPath):
 class Instant:
     """One row of the index.
 
-    `rows`: sample of each stream, by its short name, absent where none is near; `dt_us` how much later it was taken;
-    for cameras a row counts through the chapters of its clip, as `recording.camera("gopro/video", clips["gopro"])`
-    does, and is absent too where a chapter before is damaged or not here; `files`: the file that shows it, and
-    `file_rows` its number in that file; `slices`: half-open sample ranges until the next master frame; `poses`:
-    (position_m (3,), rotation w x y z (4,)), absent where unknown; `worlds`: the world frame of each pose, counted
-    from 0 at each start of the headset's app: poses of different ones cannot be compared.
+    `rows`: sample of each stream by short name, absent if none is near; `dt_us`: how much later it was captured. For
+    cameras a row counts through the chapters of its clip, as in `recording.camera("gopro/video", clips["gopro"])`,
+    and is absent too if an earlier chapter is damaged or missing; `files`: the file of the frame, and `file_rows`
+    its number in that file; `slices`: half-open sample ranges until the next master frame; `poses`: (position_m
+    (3,), rotation w x y z (4,)), absent if unknown; `worlds`: the world frame of each pose, counted from 0 at each
+    start of the headset's app: poses of different world frames cannot be compared.
     """
 
     master_index: int
@@ -62,9 +62,9 @@ class Instants:
         streams: Sequence[str],
         place_in_clip: Callable[[str], PlaceInClip],
     ) -> None:
-        """Nothing is read before it is asked for; `streams` are the full names of the recording's streams.
+        """Take the folder, id and full stream names of a recording; tables are read when they are needed.
 
-        `place_in_clip` finds a camera's file among those of its camera, or raises FilesFreed, SensorError.
+        `place_in_clip` finds a file among those of its camera, or raises FilesFreed, SensorError.
         """
         self._path, self._id, self._streams = path, recording_id, streams
         self._place_in_clip = place_in_clip
@@ -92,12 +92,12 @@ class Instants:
 
     @property
     def master(self) -> str:
-        """Short name of the stream whose frames are counted."""
+        """Short name of the master stream, which defines the frames."""
         return str(self._index[1].get("name", ""))
 
     @property
     def names(self) -> list[str]:
-        """Names of the streams of which a row is given: the master first."""
+        """Names of the streams with rows, the master first."""
         others = [n.removesuffix("_dt_us") for n in self._index[0] if n.endswith("_dt_us")]
         return [self.master, *others]
 
@@ -114,11 +114,11 @@ class Instants:
 
     @property
     def device(self) -> str:
-        """Name of the headset on whose clock the frames are; of the camera where there is no headset."""
+        """Name of the headset whose clock the frames use; without a headset, of the camera."""
         return str(self._index[1].get("clock_of", ""))
 
     def rows_of(self, name: str) -> Int64:
-        """Sample of a stream at every frame, (n,), as `Instant.rows`; -1 where there is none. Raises KeyError."""
+        """Return the sample of a stream at every frame, (n,), as in `Instant.rows`; -1 for none. Raises KeyError."""
         rows, numbers = self.file_rows_of(name), self._index[0].get(f"{self._column(name)}_file")
         if numbers is None:
             return rows
@@ -128,7 +128,7 @@ class Instants:
         return rows
 
     def file_rows_of(self, name: str) -> Int64:
-        """Sample of a stream at every frame, (n,), a camera's in its file; -1 where none is near. Raises KeyError."""
+        """Return the sample per frame, (n,), for cameras its number in the file; -1 for none. Raises KeyError."""
         return np.array(self._index[0][f"{self._column(name)}_i"], np.int64)
 
     def _column(self, name: str) -> str:
@@ -139,23 +139,23 @@ class Instants:
         return f"{self._column(name)}_file" in self._index[0]
 
     def files_of(self, name: str) -> list[str]:
-        """For a camera, the file that the row counts in at every frame; nothing where none is near."""
+        """Return the file of a camera's row at every frame; empty for none."""
         column = self._index[0][f"{self._column(name)}_file"]
         files = [*self._index[1]["files"], ""]
         return [str(files[number]) for number in column]
 
     def slices_of(self, name: str) -> tuple[Int64, Int64]:
-        """Half-open sample ranges of a stream of samples, from each frame to the next, (n,) and (n,)."""
+        """Return half-open sample ranges of a stream, from each frame to the next, (n,) and (n,)."""
         columns = self._index[0]
         return np.asarray(columns[f"{name}_i0"], np.int64), np.asarray(columns[f"{name}_i1"], np.int64)
 
     @property
     def runs(self) -> list[str]:
-        """Names of the streams of which a range of samples is given."""
+        """Names of the streams with sample ranges."""
         return [name.removesuffix("_i0") for name in self._index[0] if name.endswith("_i0")]
 
     def stream_of(self, name: str) -> str:
-        """Full name in the recording of a headset's stream that the index calls `name`."""
+        """Return the full name of a headset's stream with this name in the index."""
         if "/" in name:
             return name
         device = self._index[1].get("clock_of")
@@ -172,34 +172,36 @@ class Instants:
             raise IndexError(f"{self._id} has {len(self)} indexed frames, there is no frame {master_index}")
         columns, about = self._index
         here = {name: values[master_index] for name, values in columns.items()}
-        found = Instant(master_index, int(here["master_ticks"]))
+        instant = Instant(master_index, int(here["master_ticks"]))
         for name in self.names:
             column = self._column(name)
             row = int(here[f"{column}_i"])
             if row < 0:
                 continue
-            found.dt_us[name] = int(here.get(f"{name}_dt_us", 0))
+            instant.dt_us[name] = int(here.get(f"{name}_dt_us", 0))
             if f"{column}_file" in here:
                 file = str(about["files"][int(here[f"{column}_file"])])
-                found.files[name], found.file_rows[name] = file, row
+                instant.files[name], instant.file_rows[name] = file, row
                 place = self._place_of(file)
                 if place is not None:
-                    found.rows[name] = place.first_picture + row
+                    instant.rows[name] = place.first_picture + row
                     if place.clip is not None:
-                        found.clips[name] = place.clip
+                        instant.clips[name] = place.clip
             else:
-                found.rows[name] = row
+                instant.rows[name] = row
         for name in (n.removesuffix("_i0") for n in columns if n.endswith("_i0")):
-            found.slices[name] = (int(here[f"{name}_i0"]), int(here[f"{name}_i1"]))
+            instant.slices[name] = (int(here[f"{name}_i0"]), int(here[f"{name}_i1"]))
         poses = self._poses
         for name in (n.removesuffix("_valid") for n in poses if n.endswith("_valid")):
             if poses[f"{name}_valid"][master_index]:
                 at_m = np.array([poses[f"{name}_{axis}_m"][master_index] for axis in "xyz"])
                 turned = np.array([poses[f"{name}_q{axis}"][master_index] for axis in "wxyz"])
-                found.poses[name] = at_m, turned
-        worlds = {name: self._poses.get(f"{name}_world") for name in found.poses}
-        found.worlds.update({n: int(world[master_index]) for n, world in worlds.items() if world is not None})
-        return found
+                instant.poses[name] = at_m, turned
+        worlds = {name: self._poses.get(f"{name}_world") for name in instant.poses}
+        instant.worlds.update(
+            {n: int(world[master_index]) for n, world in worlds.items() if world is not None}
+        )
+        return instant
 
     def _place_of(self, file: str) -> PlaceInClip | None:
         if file not in self._places:

@@ -28,16 +28,16 @@ class Records:
     device_ticks: npt.NDArray[np.int64]
 
     def has(self, bit: int) -> npt.NDArray[np.bool_]:
-        """Return where a part is valid, (n,): bits are constants of the stream's module. Others hold old values.
+        """Return where a part is valid, (n,); bits are constants of the stream's module. Invalid parts are outdated.
 
         Only for streams whose records have the field `valid`: spatial input and the eye tracker.
         """
-        found: npt.NDArray[np.bool_] = (self.values["valid"] & bit) != 0
-        return found
+        is_valid: npt.NDArray[np.bool_] = (self.values["valid"] & bit) != 0
+        return is_valid
 
 
 def read_records(stream: StoredPackets, kept: np.dtype | None = None) -> Records:
-    """Read all packets of spatial input or of the eye tracker, of them the fields of `kept`. Raises NotOfThisKind."""
+    """Read all packets of spatial input or of the eye tracker, by default all fields. Raises NotOfThisKind."""
     check_kind(stream.name, "records")
     record = headset_stream(stream.name.rpartition("/")[2]).record
     assert record is not None, "every stream of this kind has one"
@@ -57,7 +57,7 @@ def read_records(stream: StoredPackets, kept: np.dtype | None = None) -> Records
 
 
 def _copy(record: npt.NDArray[np.void], into: npt.NDArray[np.void]) -> None:
-    """Copy the fields that `into` has, fields within fields too."""
+    """Copy the fields of `into`, including nested ones."""
     for name in into.dtype.names or ():
         if into.dtype[name].base.names:
             _copy(record[name], into[name])
@@ -68,7 +68,7 @@ def _copy(record: npt.NDArray[np.void], into: npt.NDArray[np.void]) -> None:
 def read_sound(stream: StoredPackets, start: int, stop: int) -> Iterator[tuple[int, Floats32]]:
     """Return (device_ticks, (channels, samples) float32 in -1..1) of the packets [start, stop), lazily.
 
-    Packets that do not decode are left out and named in `stream.bad`. Raises NotOfThisKind.
+    Undecodable packets are left out and entered in `stream.bad`. Raises NotOfThisKind.
     """
     check_kind(stream.name, "sound")
     return _sound(stream, start, stop)
@@ -99,7 +99,7 @@ class _Pcm:
 
 
 class _Aac:
-    """AAC with ADTS headers: one decoder for a reading, since it remembers the packet before."""
+    """AAC with ADTS headers; each reading needs its own decoder, as its state depends on earlier packets."""
 
     def __init__(self) -> None:
         import av

@@ -1,4 +1,4 @@
-"""The clips of a camera: what each opening of its shutter made, one more after each change of battery or card."""
+"""The clips of a camera with the shutter opening of each; a change of battery or card starts another clip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kitchensync.storage.manifest_form import MediaForm, ShutterForm
 
 CLOCK_STEP_S = 900.0
-"""A camera's clock may be wrong by whole steps of a time zone."""
+"""Step of time zones; a camera's clock may be wrong by multiples of it."""
 CLOCK_AGREES_S = 30.0
 
 
@@ -27,21 +27,21 @@ class ClipOpening:
 
     files: tuple[Path, ...]
     opened: ShutterForm | None
-    "The opening of the shutter; None where nobody noted it."
+    "The opening of the shutter; None if it is unknown."
 
     @property
     def opened_host_ns(self) -> int | None:
-        """When the camera was seen to film, else when its answer came."""
+        """When filming was observed, else when the camera's answer came."""
         return shutter_host_ns(self.opened) if self.opened else None
 
 
 def shutter_host_ns(event: ShutterForm) -> int:
-    """Return when the camera was seen to obey (host ns), else when its answer came."""
+    """Return when the effect was observed (host ns), else when the camera's answer came."""
     return int(event.get("observed_host_ns") or event["after_host_ns"])
 
 
 def read_media(recording: Path, camera: str) -> MediaForm:
-    """Return what media.json of a camera holds; nothing where it cannot be read, which `verify` names."""
+    """Return the content of a camera's media.json; empty if it cannot be read, which `verify` reports."""
     try:
         return load_media(recording / camera / MEDIA)
     except (OSError, BadJson):
@@ -49,22 +49,23 @@ def read_media(recording: Path, camera: str) -> MediaForm:
 
 
 def clip_openings(media: MediaForm, files: Iterable[Path]) -> list[ClipOpening]:
-    """Group the files of one camera by clip and say when the shutter opened for each.
+    """Group the files of one camera by clip, with the shutter opening of each.
 
-    Where it opened several times the camera's own clock tells the clips apart; without it they count in order, but
-    only where none is missing.
+    Several openings are assigned by the camera's own clock; without it in order, but only if no clip is missing.
     """
 
     def clip_of(path: Path) -> str:
-        known = card_name(path.name)
-        return "".join(known.clip) if known is not None else path.name
+        name = card_name(path.name)
+        return "".join(name.clip) if name is not None else path.name
 
     groups = [tuple(chapters) for _, chapters in groupby(in_order(files), key=clip_of)]
-    openings = [one for one in (media.get("shutter_on"), *media.get("shutters_on_again", [])) if one]
+    openings = [
+        opening for opening in (media.get("shutter_on"), *media.get("shutters_on_again", [])) if opening
+    ]
     chosen = _by_clock(media, groups, openings) if len(openings) > 1 else None
     if chosen is None:
-        whole = openings if len(groups) >= len(openings) else []
-        chosen = [whole[k] if k < len(whole) else None for k in range(len(groups))]
+        usable = openings if len(groups) >= len(openings) else []
+        chosen = [usable[k] if k < len(usable) else None for k in range(len(groups))]
     return [ClipOpening(group, opened) for group, opened in zip(groups, chosen, strict=True)]
 
 
@@ -72,10 +73,10 @@ def in_order(files: Iterable[Path]) -> list[Path]:
     """Sort a camera's files by number, then chapter."""
 
     def place(path: Path) -> tuple[str, str, str, int, str]:
-        known = card_name(path.name)
-        if known is None:
+        name = card_name(path.name)
+        if name is None:
             return "", "", "", 0, path.name
-        return known.number, known.prefix, known.letters, known.chapter, path.name
+        return name.number, name.prefix, name.letters, name.chapter, path.name
 
     return sorted(files, key=place)
 
@@ -83,20 +84,23 @@ def in_order(files: Iterable[Path]) -> list[Path]:
 def _by_clock(
     media: MediaForm, groups: list[tuple[Path, ...]], openings: list[ShutterForm]
 ) -> list[ShutterForm | None] | None:
-    """Give each clip the opening that its camera's clock tells; None where it does not tell for all of them."""
+    """Assign openings to clips by the camera's clock; None if it is not known for all clips."""
     created = {entry["file"]: entry.get("created_s") for entry in media.get("files", [])}
-    begun = [at_s for group in groups if (at_s := created.get(group[0].name)) is not None]
-    if "anchor" not in media or len(begun) < len(groups):
+    created_s = [at_s for group in groups if (at_s := created.get(group[0].name)) is not None]
+    if "anchor" not in media or len(created_s) < len(groups):
         return None
     offset_ns = ((media.get("clock") or {}).get("start") or {}).get("offset_ns", 0)
     zero_ns = media["anchor"]["utc_ns"] - media["anchor"]["host_ns"] + offset_ns
-    found = []
-    for begun_s in begun:
-        away_s = [begun_s - (shutter_host_ns(opened) + zero_ns) / 1e9 for opened in openings]
-        away = [abs((one + CLOCK_STEP_S / 2) % CLOCK_STEP_S - CLOCK_STEP_S / 2) for one in away_s]
-        best = min(range(len(openings)), key=away.__getitem__)
-        found.append(best if away[best] <= CLOCK_AGREES_S else None)
-    known = [best for best in found if best is not None]
-    if len(set(known)) != len(known):
+    matches = []
+    for begun_s in created_s:
+        differences_s = [begun_s - (shutter_host_ns(opened) + zero_ns) / 1e9 for opened in openings]
+        distances_s = [
+            abs((distance_s + CLOCK_STEP_S / 2) % CLOCK_STEP_S - CLOCK_STEP_S / 2)
+            for distance_s in differences_s
+        ]
+        best = min(range(len(openings)), key=distances_s.__getitem__)
+        matches.append(best if distances_s[best] <= CLOCK_AGREES_S else None)
+    used = [best for best in matches if best is not None]
+    if len(set(used)) != len(used):
         return None
-    return [None if best is None else openings[best] for best in found]
+    return [None if best is None else openings[best] for best in matches]

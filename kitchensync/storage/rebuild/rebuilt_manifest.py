@@ -1,4 +1,4 @@
-"""Put together a lost `recording.json`; a manifest that can be read is never written over."""
+"""Rebuild a lost `recording.json`; a readable manifest is never overwritten."""
 
 from __future__ import annotations
 
@@ -63,61 +63,61 @@ BEGINS, ENDS, RECOVERED = "recording begins", "recording ends", "recording is re
 
 @dataclass
 class SealedFacts:
-    """What the sound ones among the sealed files tell."""
+    """Facts from the undamaged sealed files."""
 
     files: dict[str, FileFactsForm] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
     uuids: set[str] = field(default_factory=set)
     formats: dict[str, Format] = field(default_factory=dict)
-    "Of every sensor stream that was armed, also of one that delivered nothing; empty where nobody said."
+    "Of every armed sensor stream, including streams without packets; empty if not known."
     notes: dict[str, list[Note]] = field(default_factory=dict)
     first_host_ns: int | None = None
     last_host_ns: int | None = None
     newest: Path | None = None
-    "The file with the last packet, for want of a better clock."
+    "The file with the last packet; its modification time is the fallback for UTC."
 
 
 def read_sealed(recording: Path) -> SealedFacts:
-    """Read all sealed files, each in a process apart first."""
-    found = SealedFacts()
-    # as they were copied, before the loss: a file that changed since then is found by it
-    known = {line.file: line.sha256 for line in read_copies(recording) if line.kind == COPIED}
+    """Read all sealed files, each first in a separate process."""
+    facts = SealedFacts()
+    # Hashes from before the loss reveal files that changed since.
+    hashes = {line.file: line.sha256 for line in read_copies(recording) if line.kind == COPIED}
     folders = sorted({path.parent for path in recording.glob(f"*/*/*{CHUNK_SUFFIX}")})
-    with ReaderApart() as apart:
+    with ReaderApart() as checker:
         for folder in folders:
             stream = folder.relative_to(recording).as_posix()
             for path in chunk_paths(folder):
                 relative = f"{stream}/{path.name}"
-                if apart.look(path).damage:
-                    found.damaged.append(relative)
+                if checker.look(path).damage:
+                    facts.damaged.append(relative)
                     continue
                 with Chunk(path) as chunk:
                     attributes, index = chunk.attributes, chunk.index
                 if uuid := attributes.get("recording"):
-                    found.uuids.add(str(uuid))
+                    facts.uuids.add(str(uuid))
                 if stream.startswith(f"{LEDGER_STREAMS}/"):
                     for name, notes in notes_in([path]).items():
-                        found.notes.setdefault(name, []).extend(notes)
+                        facts.notes.setdefault(name, []).extend(notes)
                 if stream.partition("/")[0] not in (CLOCK_STREAMS, LEDGER_STREAMS):
                     form = json.loads(attributes.get("format", "{}"))
-                    found.formats[stream] = form or found.formats.get(stream, {})
+                    facts.formats[stream] = form or facts.formats.get(stream, {})
                     if len(index):
                         first, last = int(index["host_ns"].min()), int(index["host_ns"].max())
-                        found.first_host_ns = min(first, found.first_host_ns or first)
-                        if last >= (found.last_host_ns or last):
-                            found.last_host_ns, found.newest = last, path
-                sha256 = known.get(relative) or file_sha256(path)
-                found.files[relative] = {"bytes": path.stat().st_size, "sha256": sha256}
-    for stream in found.notes:
-        found.formats.setdefault(stream, {})
-    found.files |= calibration_files(recording)
-    return found
+                        facts.first_host_ns = min(first, facts.first_host_ns or first)
+                        if last >= (facts.last_host_ns or last):
+                            facts.last_host_ns, facts.newest = last, path
+                sha256 = hashes.get(relative) or file_sha256(path)
+                facts.files[relative] = {"bytes": path.stat().st_size, "sha256": sha256}
+    for stream in facts.notes:
+        facts.formats.setdefault(stream, {})
+    facts.files |= calibration_files(recording)
+    return facts
 
 
 def streams_of(sealed: SealedFacts) -> dict[str, StreamForm]:
-    """Return the streams as a manifest describes them."""
+    """Return the descriptions of the streams for the manifest."""
     order = {short: place for place, short in enumerate(STREAMS)}
-    found: dict[str, StreamForm] = {}
+    streams: dict[str, StreamForm] = {}
     for device, _, short in sorted(
         (name.partition("/") for name in sealed.formats),
         key=lambda parts: (parts[0], order.get(parts[2], len(order)), parts[2]),
@@ -130,12 +130,12 @@ def streams_of(sealed: SealedFacts) -> dict[str, StreamForm]:
             hz = float(form.get("hz", usual_hz))
             entry: StreamForm = {"device": device, "port": sensor.port, "nominal_hz": hz}
             entry["adaptive"] = sensor.adaptive
-        except UnknownSensorStream:  # of a plug-in sensor nobody else knows
+        except UnknownSensorStream:  # a plug-in sensor
             entry = {"device": device, "nominal_hz": 0.0, "adaptive": True}
         if form:
             entry["format"] = form
-        found[f"{device}/{short}"] = entry
-    return found
+        streams[f"{device}/{short}"] = entry
+    return streams
 
 
 class LogLine(TypedDict):
@@ -148,7 +148,7 @@ class LogLine(TypedDict):
 
 
 class Moments(NamedTuple):
-    """What a manifest says of time; `unknown` names what had to be guessed."""
+    """The times in a manifest; `unknown` names values that had to be guessed."""
 
     started: MomentForm | None
     stopped: MomentForm | None
@@ -158,16 +158,16 @@ class Moments(NamedTuple):
 
 
 def moments_of(recording: Path, sealed: SealedFacts, media: dict[str, MediaForm]) -> Moments:
-    """Tell when a recording began and ended."""
-    # the cameras' clocks were set to the time of the place
-    clocks = [(one.get("clock") or {}).get("start") for one in media.values()]
+    """Determine when a recording began and ended."""
+    # The cameras' clocks were set to local time.
+    clocks = [(camera.get("clock") or {}).get("start") for camera in media.values()]
     minutes = next((clock["zone_minutes"] for clock in clocks if clock and "zone_minutes" in clock), None)
     unknown = ["time zone" if minutes is None else "name of the time zone"]
     zone: ZoneForm = {"iana": None, "utc_offset_s": 60 * int(minutes or 0), "changes": []}
     lines = _log(recording)
     anchors: list[Mapping[str, Any]] = [
         *lines,
-        *(one["anchor"] for one in media.values() if one.get("anchor")),
+        *(camera["anchor"] for camera in media.values() if camera.get("anchor")),
     ]
     if not anchors:
         unknown.insert(0, "when it was by the calendar")
@@ -175,10 +175,10 @@ def moments_of(recording: Path, sealed: SealedFacts, media: dict[str, MediaForm]
             newest_ns = sealed.newest.stat().st_mtime_ns
             anchors = [{"host_ns": sealed.last_host_ns, "utc_ns": newest_ns}]
     begins = [line["host_ns"] for line in lines if line["event"] == BEGINS]
-    seen = begins[:1] or [*_noted(sealed), *filter(None, [sealed.first_host_ns])]
-    if not seen or not anchors:
+    first_times = begins[:1] or [*_noted(sealed), *filter(None, [sealed.first_host_ns])]
+    if not first_times or not anchors:
         return Moments(None, None, zone, [*unknown, "when it began"], [])
-    first_ns, utc = min(seen), UtcTimes(anchors)
+    first_ns, utc = min(first_times), UtcTimes(anchors)
     last_ns, reason = _end(lines, sealed, first_ns)
     if reason == "unknown":
         unknown.insert(-1, "why it ended")
@@ -188,7 +188,7 @@ def moments_of(recording: Path, sealed: SealedFacts, media: dict[str, MediaForm]
 
 
 def _log(recording: Path) -> list[LogLine]:
-    """Return the lines of the recorder's log that say what happened when."""
+    """Return the lines of the recorder's log with a time and an event."""
     try:
         content = read_plain(recording / LOG, MOST_LOG_BYTES)
     except OSError:
@@ -201,13 +201,13 @@ def _log(recording: Path) -> list[LogLine]:
 
 
 def _noted(sealed: SealedFacts, kind: type[Note] = Note) -> list[int]:
-    """Return when the ledger was written, host ns; `kind` asks for notes of one kind."""
+    """Return the times of ledger notes, host ns; only notes of `kind`."""
     notes = (note for notes in sealed.notes.values() for note in of_kind(notes, kind))
     return [note.host_ns for note in notes if note.host_ns]
 
 
 def _end(lines: list[LogLine], sealed: SealedFacts, first_ns: int) -> tuple[int, str]:
-    """A recorder that was killed lived at least until its last packet."""
+    """Return end and reason; a recorder that was killed ran at least until its last packet."""
     last_packet = sealed.last_host_ns or first_ns
     for number, line in enumerate(lines):
         if line["event"] == RECOVERED:
@@ -220,7 +220,7 @@ def _end(lines: list[LogLine], sealed: SealedFacts, first_ns: int) -> tuple[int,
 
 
 RECIPE = ("name", "graph_hash", "order", "seed", "source")
-"""What a manifest keeps of the choice of a recipe."""
+"""Keys of the recipe choice in a manifest."""
 NOWHERE = [
     "participant",
     "place",
@@ -228,16 +228,16 @@ NOWHERE = [
     "retake of",
     "warnings, restarts and losses that the recorder declared",
 ]
-"""What stands in no other file."""
+"""Facts that are in no other file."""
 CAMERA = ("address", "model", "firmware", "serial", "notes")
 PLANNED = ("uuid", "state", "stopped", "devices", "profile", "streams", "files")
-"""What a plan knows better than the sealed files."""
+"""Keys for which a plan is more reliable than the sealed files."""
 BY_DEVICE = ["addresses, versions and settings of the headsets"]
 
 
 @dataclass
 class Rebuilt:
-    """What was made: `copy` is where the manifest was taken from; without one, what could not be found out."""
+    """The result: `copy` is the source of the manifest; without a copy, `unknown` lists facts not recovered."""
 
     copy: Path | None = None
     unknown: list[str] = field(default_factory=list)
@@ -246,26 +246,26 @@ class Rebuilt:
 def rebuild(recording: Path, plan: Manifest | None = None) -> Rebuilt:
     """Write the lost manifest of a recording.
 
-    It comes from a copy where one can be reached. Else it is put together from sealed files, ledger, log, what the
-    cameras said, and events. `plan` is a first manifest made of what the recorder's work folder still says: with it
-    the recording is open, and `recover` closes it. Raises CannotRebuild, NotARecording, OSError.
+    It is copied from a reachable copy of the recording. Without one it is rebuilt from sealed files, ledger, log,
+    camera files and events. `plan` is a first manifest from the recorder's work folder: with it the recording is
+    open, and `recover` closes it. Raises CannotRebuild, NotARecording, OSError.
     """
     _check_lost(recording, is_planned=plan is not None)
     sealed = read_sealed(recording)
-    taken = _of_a_copy(recording, sealed)
+    from_copy = _find_copy(recording, sealed)
     done = Rebuilt()
-    if taken is not None:
-        done.copy, manifest = taken
+    if from_copy is not None:
+        done.copy, manifest = from_copy
     elif freed_to(recording):
         where = " or ".join(freed_to(recording))
         raise CannotRebuild(recording, f"its files were freed; mount a store that has them: {where}")
     elif len(sealed.uuids) > 1:
-        why = "its files are of several recordings: sort them into folders of their own; a part is cut anew"
+        why = "its files are of several recordings: sort them into separate folders; cut parts again"
         raise CannotRebuild(recording, why)
     else:
-        manifest = _put_together(recording, sealed, plan, done.unknown)
+        manifest = _manifest_from_files(recording, sealed, plan, done.unknown)
     path = recording / MANIFEST
-    if path.exists():  # one that nobody can read may tell somebody something
+    if path.exists():  # keep the unreadable file for inspection
         os.replace(path, path.with_name(f"{MANIFEST}.unreadable-{uuid.uuid4().hex[:8]}"))
     write_json(path, manifest)
     return done
@@ -277,17 +277,17 @@ def _check_lost(recording: Path, *, is_planned: bool) -> None:
     except ManifestLost:
         return
     except ManifestDamaged as error:
-        why = f"its {MANIFEST} is there, though damaged: take it from a copy, or rename it and run this again"
+        why = f"its {MANIFEST} is damaged: take it from a copy, or rename it and run this again"
         raise CannotRebuild(recording, why) from error
     except NotARecording:
-        if is_planned:  # its recorder died before anything was sealed
+        if is_planned:  # the recorder died before it sealed a file
             return
         raise
     raise CannotRebuild(recording, f"its {MANIFEST} is whole; there is nothing to rebuild")
 
 
-def _of_a_copy(recording: Path, sealed: SealedFacts) -> tuple[Path, Manifest] | None:
-    """Return a copy of this very recording in a store that can be reached, and its manifest."""
+def _find_copy(recording: Path, sealed: SealedFacts) -> tuple[Path, Manifest] | None:
+    """Return a copy of this recording in a reachable store, and its manifest."""
     for line in folders_of(recording):
         try:
             copy = Target(Path(line.where), line.target).place_of(recording, "")
@@ -299,10 +299,10 @@ def _of_a_copy(recording: Path, sealed: SealedFacts) -> tuple[Path, Manifest] | 
     return None
 
 
-def _put_together(
+def _manifest_from_files(
     recording: Path, sealed: SealedFacts, plan: Manifest | None, unknown: list[str]
 ) -> Manifest:
-    """Return the manifest that the other files tell; what they do not tell is added to `unknown`."""
+    """Build the manifest from the other files; append facts that they do not have to `unknown`."""
     media: dict[str, MediaForm] = {}
     for path in sorted(recording.glob(f"*/{MEDIA}")):
         try:
@@ -311,7 +311,7 @@ def _put_together(
             media[path.parent.name] = {}
     moments, people, streams = moments_of(recording, sealed, media), entered(recording), streams_of(sealed)
     devices = _devices(recording, streams, media)
-    kinds = {one["kind"] for one in devices.values()}
+    kinds = {device["kind"] for device in devices.values()}
     unknown += NOWHERE + BY_DEVICE * ("hololens" in kinds) + moments.unknown
     unknown += [] if "recipe" in people else ["recipe"]
     manifest: Manifest = {
@@ -360,26 +360,26 @@ def _devices(
         if of_headset or (short in STREAMS and has_clock):
             devices[device] = {"kind": "hololens", "gyroscope_unit": "auto"}
         devices.setdefault(device, {"kind": "plugin", "settings": {}})
-    for device, said in media.items():
-        if any("video" in entry for entry in said.get("files", [])):
+    for device, content in media.items():
+        if any("video" in entry for entry in content.get("files", [])):
             devices[device] = {"kind": "video"}
         else:
-            facts_of = dict(said)
-            known: Any = {key: facts_of[key] for key in CAMERA if key in facts_of}
-            devices[device] = {"kind": "gopro", **known}
+            settings = dict(content)
+            kept: Any = {key: settings[key] for key in CAMERA if key in settings}
+            devices[device] = {"kind": "gopro", **kept}
     return devices
 
 
 def entered(recording: Path) -> Manifest:
-    """Return `recipe` and `script` of the last choice, and `withdrawn`, where somebody entered them."""
-    found: Manifest = {}
-    # every event whose line is as it was written, damaged neighbours or not
-    for event in (one for path in event_logs(recording) for one in read_sound_lines(path)):
+    """Return `recipe` and `script` of the last choice, and `withdrawn`, if they were entered."""
+    manifest: Manifest = {}
+    # Every undamaged line counts, also beside damaged lines.
+    for event in (line for path in event_logs(recording) for line in read_sound_lines(path)):
         body = event.get("body") or {}
         if event.get("kind") == "recipe":
-            found["recipe"] = cast("ChoiceForm", {key: body.get(key) for key in RECIPE})
+            manifest["recipe"] = cast("ChoiceForm", {key: body.get(key) for key in RECIPE})
             script = {key: body.get(key) for key in ("strategy", "display")}
-            found["script"] = cast("ScriptForm", script | {"certificate": body.get("script")})
+            manifest["script"] = cast("ScriptForm", script | {"certificate": body.get("script")})
         if event.get("kind") == "withdraw":
-            found["withdrawn"] = {"host_ns": event.get("host_ns")}
-    return found
+            manifest["withdrawn"] = {"host_ns": event.get("host_ns")}
+    return manifest

@@ -1,6 +1,6 @@
-"""`annotations/` of a recording: what people marked in its film, every version of it, and the one that was accepted.
+"""`annotations/` of a recording: all versions of the marks in its film, and the accepted one.
 
-Each file carries its own checksum. Times are frames of the camera's film, counted from 1, both ends belong to a step.
+Each file has its own checksum. Times are frames of the camera's film from 1; both ends belong to a step.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from kitchensync.storage.recording_files.annotation_forms import misfit
 FOLDER = "annotations"
 ACCEPTED = "accepted.json"
 FILMS = "films.json"
-"""Small films that were handed to annotators: their hashes, rates and lengths."""
+"""Small films of annotators: their hashes, rates and lengths."""
 PUSHED = "pushed.json"
-"""Where tasks of the recording are: servers and projects."""
+"""Servers and projects with tasks of the recording."""
 ACCEPTED_SCHEMA, VERSION_SCHEMA, FILMS_SCHEMA = "accepted-steps/1", "marked-steps/1", "annotated-films/1"
 PUSHED_SCHEMA = "pushed-tasks/1"
 JUDGED = {
@@ -38,14 +38,14 @@ JUDGED = {
     "decisions": "decisions-of-people/1",
     "ratings": "ratings-of-people/1",
 }
-"""What people judge -> the schema of what is kept of it."""
+"""Kind of judgement -> schema of its file."""
 
 Content = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedStep:
-    """One time that a step was done: first and last frame of the film."""
+    """One execution of a step: first and last frame of the film."""
 
     node: int
     start_frame: int
@@ -62,7 +62,7 @@ class MarkedVideo:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedSteps(MarkedVideo):
-    """The accepted step times of a video, and which version they are."""
+    """The accepted step times of a video, and their version."""
 
     version: int
     author: str
@@ -70,12 +70,12 @@ class AcceptedSteps(MarkedVideo):
 
     def spans_s(self, node: int) -> list[tuple[float, float]]:
         """Return [from, to) of a step in seconds of the film, in time order."""
-        mine = sorted((one.start_frame, one.end_frame) for one in self.steps if one.node == node)
-        return [(float((start - 1) / self.fps), float(end / self.fps)) for start, end in mine]
+        frames = sorted((step.start_frame, step.end_frame) for step in self.steps if step.node == node)
+        return [(float((start - 1) / self.fps), float(end / self.fps)) for start, end in frames]
 
 
 def accepted_steps(recording: Path) -> AcceptedSteps | None:
-    """Return the accepted step times; None where none were accepted. Raises BadAnnotations."""
+    """Return the accepted step times, or None. Raises BadAnnotations."""
     content = read_annotations(recording, ACCEPTED, ACCEPTED_SCHEMA)
     if content is None:
         return None
@@ -87,7 +87,7 @@ def accepted_steps(recording: Path) -> AcceptedSteps | None:
 
 
 def read_annotations(recording: Path, name: str, schema: str) -> Content | None:
-    """Read a file of `annotations/`; None where it is not there. Raises BadAnnotations, OSError."""
+    """Read a file of `annotations/`; None if it is missing. Raises BadAnnotations, OSError."""
     path = recording / FOLDER / name
     try:
         text = read_plain(path, MOST_BYTES)
@@ -106,15 +106,20 @@ def read_annotations(recording: Path, name: str, schema: str) -> Content | None:
     return {key: value for key, value in content.items() if key != CHECK}
 
 
+def films_of(recording: Path) -> list[Content]:
+    """Return the videos exported for annotators, the newest last. Raises BadAnnotations, OSError."""
+    return list((read_annotations(recording, FILMS, FILMS_SCHEMA) or {"films": []})["films"])
+
+
 def write_annotations(recording: Path, name: str, content: Content) -> None:
-    """Write a file of `annotations/`, whole and synced. Raises OSError."""
+    """Write a file of `annotations/` atomically and synced. Raises OSError."""
     write_whole(recording / FOLDER / name, [checked_json(content, indent=1)], PART_SUFFIX)
     note_change(recording)
 
 
 @contextmanager
 def editing(recording: Path) -> Iterator[None]:
-    """Make the folder, and keep other processes from writing into it meanwhile. Raises OSError."""
+    """Create the folder, and lock it against writes of other processes. Raises OSError."""
     folder = recording / FOLDER
     folder.mkdir(exist_ok=True)
     with locked_folder(folder):
@@ -123,21 +128,21 @@ def editing(recording: Path) -> Iterator[None]:
 
 def versions(recording: Path) -> dict[int, Content]:
     """Return every version of the marked steps by its number, rising. Raises BadAnnotations."""
-    found = {}
+    contents = {}
     for path in (recording / FOLDER).glob("steps-*.json"):
         number = path.stem.removeprefix("steps-")
         if number.isdecimal() and (content := read_annotations(recording, path.name, VERSION_SCHEMA)):
-            found[int(number)] = content
-    return dict(sorted(found.items()))
+            contents[int(number)] = content
+    return dict(sorted(contents.items()))
 
 
 def add_version(recording: Path, content: Content) -> tuple[int, bool]:
-    """Keep marked steps unless they are kept; return the number, and if it is new. Raises BadAnnotations, OSError."""
+    """Store new marked steps; return their number, and whether they are new. Raises BadAnnotations, OSError."""
     with editing(recording):
         kept = versions(recording)
-        same = [number for number, one in kept.items() if _marked(one) == _marked(content)]
-        mine = [n for n, one in kept.items() if one["annotation"] == content["annotation"]]
-        if same and same[-1] == max(mine, default=0):
+        same = [number for number, version in kept.items() if _marked(version) == _marked(content)]
+        own = [n for n, version in kept.items() if version["annotation"] == content["annotation"]]
+        if same and same[-1] == max(own, default=0):
             return same[-1], False
         number = max(kept, default=0) + 1
         write_annotations(recording, f"steps-{number}.json", {"schema": VERSION_SCHEMA, **content})
@@ -145,7 +150,7 @@ def add_version(recording: Path, content: Content) -> tuple[int, bool]:
 
 
 def add_judged(recording: Path, kind: str, content: Content) -> int:
-    """Keep what people judged, of a kind of `JUDGED`, under the next number; return it. Raises OSError."""
+    """Store judgements of a kind of `JUDGED` under the next number; return it. Raises OSError."""
     with editing(recording):
         number = max(_numbers(recording, kind), default=0) + 1
         write_annotations(recording, f"{kind}-{number}.json", {"schema": JUDGED[kind], **content})
@@ -153,7 +158,7 @@ def add_judged(recording: Path, kind: str, content: Content) -> int:
 
 
 def newest_judged(recording: Path, kind: str) -> Content | None:
-    """Return the newest that was kept of a kind; None where there is none. Raises BadAnnotations, OSError."""
+    """Return the newest judgements of a kind, or None. Raises BadAnnotations, OSError."""
     newest = max(_numbers(recording, kind), default=0)
     return read_annotations(recording, f"{kind}-{newest}.json", JUDGED[kind])
 
@@ -164,5 +169,5 @@ def _numbers(recording: Path, kind: str) -> list[int]:
 
 
 def _marked(content: Content) -> str:
-    """Return what makes a version: where it comes from, in which film, and what was marked."""
+    """Return the identity of a version: source, film and marks."""
     return json.dumps([content[key] for key in ("source", "film", "raw")], sort_keys=True)

@@ -1,4 +1,4 @@
-"""`kitchensync cut`: a span of a recording as a recording of its own, with the same clocks, seconds and consent."""
+"""`kitchensync cut`: write a span of a recording as a new recording with the same clocks, seconds and consent."""
 
 from __future__ import annotations
 
@@ -66,17 +66,17 @@ if TYPE_CHECKING:
     )
 
 EDGE_NS = 10**9 // 2
-"""So much goes with a part on both sides: batches of samples reach so far, and times of pictures are in doubt."""
+"""Margin on both sides, for batches of samples and the uncertainty of picture times."""
 MOTION_NS = 60 * 10**9
-"""So much motion goes with a part on both sides: by it films are aligned."""
+"""Margin of motion samples on both sides, for the alignment of films."""
 AS_IT_IS = ("events", FOLDER)
-"""Folders that go with a part whole: small, and about the whole."""
+"""Small folders that are copied as a whole."""
 TELEMETRY, TIME_CODE = "gpmd", "tmcd"
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What is made: its folder and uuid, from when to when (host_ns), and the pauses that are not in it."""
+    """The new recording: folder, uuid, start and end (host_ns), and pauses to leave out."""
 
     out: Path
     uuid: str
@@ -86,12 +86,12 @@ class _Part:
 
     @property
     def outside(self) -> Pauses:
-        """What is not in it."""
+        """The time before and after it."""
         return all_but(*self.inside)
 
     @property
     def out_of_reach(self) -> Pauses:
-        """Of what no motion is in it."""
+        """The time for which it has no motion samples."""
         return all_but(self.inside[0] - MOTION_NS, self.inside[1] + MOTION_NS)
 
 
@@ -105,8 +105,8 @@ class CutContents(TypedDict):
 def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> CutContents:
     """Write a span of session seconds of a recording into an empty folder, as recording `as_id`.
 
-    Infinite ends cut nothing off. What readers show of the span stays as it is, with the pictures it hangs on;
-    nothing of a privacy pause does. Raises CannotCut, StorageError, UnreadableMedia, OSError.
+    An infinite end cuts nothing off. Packets of the span are copied unchanged, with the pictures needed to decode
+    them, without those in privacy pauses. Raises CannotCut, StorageError, UnreadableMedia, OSError.
     """
     _check(recording)
     part = _Part(out, str(uuid4()), span_s, _host_ns(recording, span_s), pauses_of(recording.path))
@@ -115,16 +115,18 @@ def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> C
     chunks = {name: list(_write_stream(recording, name, part)) for name in recording.streams}
     films: dict[str, RedactedFilmForm] = {}
     for camera in recording.gopro_files:
-        for made, left_out in (clips := list(_write_films(recording, camera, part))):
-            films[f"{camera}/{made['file']}"] = left_out
-        # which films there are; not on which card they lie, which is the whole's
+        for film, left_out in (clips := list(_write_films(recording, camera, part))):
+            films[f"{camera}/{film['file']}"] = left_out
+        # The place on the memory card belongs to the original.
         media = read_media(recording.path, camera)
-        told = {key: value for key, value in media.items() if key not in (CHECK, "address")}
+        kept = {key: value for key, value in media.items() if key not in (CHECK, "address")}
         if "files" in media:
-            here = {made["file"]: made for made, _ in clips}
-            told["files"] = [{**one, **here[one["file"]]} for one in media["files"] if one["file"] in here]
-        if told:
-            write_json(out / camera / MEDIA, told)
+            facts = {film["file"]: film for film, _ in clips}
+            kept["files"] = [
+                {**entry, **facts[entry["file"]]} for entry in media["files"] if entry["file"] in facts
+            ]
+        if kept:
+            write_json(out / camera / MEDIA, kept)
     side = [recording.readable / name for name in (CLOCK_STREAMS, LEDGER_STREAMS)]
     for folder in (*(recording.path / name for name in AS_IT_IS), *side):
         if folder.is_dir():
@@ -135,12 +137,12 @@ def write_cut(recording: Recording, span_s: Span, out: Path, *, as_id: str) -> C
         target.parent.mkdir(parents=True, exist_ok=True)
         _copy_file(path, target)
     write_json(out / MANIFEST, _manifest(recording, part, as_id, origins, PicturesAndSound(chunks, films)))
-    packets = {n: len(recording[n]) - sum(one["packets"] for one in gone) for n, gone in chunks.items()}
+    packets = {n: len(recording[n]) - sum(run["packets"] for run in gone) for n, gone in chunks.items()}
     return {"packets": packets, "films": sorted(films)}
 
 
 def _copy_file(source: str | Path, target: str | Path) -> None:
-    """Copy a small file as it is. Raises CannotCut, before it is read, for one that is larger than any of ours."""
+    """Copy a small file. Raises CannotCut, before it is read, if it is too large to be one of ours."""
     if Path(source).stat().st_size > MOST_CHUNK_BYTES:
         raise CannotCut(
             Path(source), "is larger than any file of its kind; `kitchensync verify` says what to do"
@@ -167,20 +169,21 @@ def _check(recording: Recording) -> None:
 
 
 def _host_ns(recording: Recording, span_s: Span) -> tuple[int, int]:
-    """Put session seconds on the capture clock, from the earliest key frame needed, with an edge on both sides."""
+    """Convert session seconds to host times from the earliest necessary key frame, with a margin on both sides."""
     first_ns, last_ns = (
         host_span(recording, (at_s, at_s))[0][0] if isfinite(at_s) else round(np.sign(at_s)) * FOR_EVER
         for at_s in span_s
     )
     recording.pauses = all_but(first_ns - EDGE_NS, FOR_EVER)
     keys = [_key_ns(recording, recording[name]) for name in recording.streams]
-    keys += [one for camera in recording.gopro_files for one in _film_keys_ns(recording, camera)]
+    for camera in recording.gopro_files:
+        keys += _film_keys_ns(recording, camera)
     whole = recording.manifest.get(PART_OF, {}).get("host_ns", (-FOR_EVER, FOR_EVER))
     return max(min(first_ns - EDGE_NS, *keys), whole[0]), min(last_ns + EDGE_NS, whole[1])
 
 
 def _key_ns(recording: Recording, stream: StoredStream) -> int:
-    """Return when the key frame came on which the first packet that is shown hangs; never where nothing does."""
+    """Return the time of the key frame that the first visible packet needs; FOR_EVER if none is visible."""
     shown = ~recording.hides(stream.name, stream.index)
     clock = recording.device_clock(stream.name.partition("/")[0])
     if clock is None or not shown.any():
@@ -191,14 +194,14 @@ def _key_ns(recording: Recording, stream: StoredStream) -> int:
 
 
 def _film_keys_ns(recording: Recording, camera: str) -> Iterator[int]:
-    """Yield when the key picture was taken on which the first one that is shown of each file hangs."""
+    """Yield for each file the time of the key picture that its first visible picture needs."""
     for paths in clips_in(recording, camera):
         clip = open_clip(*paths)
         times = rough_capture_times(recording, camera, clip)
         bound_ns = np.broadcast_to(times.bound_ns, times.capture_ns.shape)
         for first, path in zip(clip.first_frames, paths, strict=True):
             tracks = read_chapter(path).tracks.items()
-            for track in (one for key, one in tracks if key.handler == PICTURES):
+            for track in (track for key, track in tracks if key.handler == PICTURES):
                 needs = needed(track.tables, ~hidden_pictures(recording, path, track))
                 if needs.any():
                     at = first + int(np.argmax(needs))
@@ -206,17 +209,17 @@ def _film_keys_ns(recording: Recording, camera: str) -> Iterator[int]:
 
 
 def _write_stream(recording: Recording, name: str, part: _Part) -> Iterator[RedactedChunkForm]:
-    """Write the chunks of a stream with what stays of each; yield the runs that do not, with their causes."""
+    """Write the kept packets of each chunk of a stream; yield the runs of other packets with their causes."""
     stream, folder = recording[name], part.out / name
     stays, paused = _rows(recording, stream, part)
     about = {"recording": part.uuid, "stream": name, "format": json.dumps(stream.format, sort_keys=True)}
     folder.mkdir(parents=True)
     start = 0
-    for index, told in chunks_of(recording, name):
+    for index, facts in chunks_of(recording, name):
         runs = marked_runs(stays[start : start + len(index)])
-        rows = (one for first, end in runs for one in stream.packets(start + first, start + end))
+        rows = (packet for first, end in runs for packet in stream.packets(start + first, start + end))
         if packets := [_packet(stream, row, payload) for row, payload in rows]:
-            seal(folder, told["chunk"], packets, about)
+            seal(folder, facts["chunk"], packets, about)
         start += len(index)
     if stream.bad:
         raise CannotCut(recording.path, f"{name} is damaged; `kitchensync verify` says what to do")
@@ -228,9 +231,9 @@ def _write_stream(recording: Recording, name: str, part: _Part) -> Iterator[Reda
 
 
 def _rows(recording: Recording, stream: StoredStream, part: _Part) -> tuple[Mask, Mask]:
-    """Return which packets stay, and which do not because of a privacy pause, (n,) each.
+    """Return which packets stay, and which are left out because of a privacy pause, (n,) each.
 
-    What hangs on a picture that does not stay does not stay either: it goes on with the next key frame.
+    Packets that need a left-out picture are left out too, up to the next key frame.
     """
     sensor = recording.sensor(stream.name)
     is_motion = sensor is not None and sensor.kind == SAMPLES
@@ -244,7 +247,7 @@ def _rows(recording: Recording, stream: StoredStream, part: _Part) -> tuple[Mask
 
 
 def _from_keys(stream: StoredStream, stays: Mask) -> Mask:
-    """Let each run of packets begin where decoding can."""
+    """Start each run of packets at a key frame."""
     for begin, end in marked_runs(stays):
         keys = (row for row in range(begin, end) if key_row(stream, row) == row)
         stays[begin : next(keys, end)] = False
@@ -267,18 +270,18 @@ def _packet(stream: StoredStream, row: int, payload: bytes) -> Packet:
 def _write_films(
     recording: Recording, camera: str, part: _Part
 ) -> Iterator[tuple[FilmForm, RedactedFilmForm]]:
-    """Write what stays of each clip of a camera of which anything does; yield what each file is, and lacks."""
+    """Write the clips of a camera that have kept samples; yield the facts and left-out samples of each file."""
     (part.out / camera).mkdir()
     for paths in clips_in(recording, camera):
         chapters = [read_chapter(path) for path in paths]
         stays = [_stays(recording, chapter, part) for chapter in chapters]
-        shown = [one for of in stays for key, one in of.items() if key.handler in (PICTURES, SOUND)]
-        if not any(one.any() for one in shown):
+        shown = [mask for masks in stays for key, mask in masks.items() if key.handler in (PICTURES, SOUND)]
+        if not any(mask.any() for mask in shown):
             continue
-        for chapter, of in zip(chapters, stays, strict=True):
+        for chapter, masks in zip(chapters, stays, strict=True):
             target = part.out / camera / chapter.path.name
-            gone = {k.handler: runs_of(~one) for k, one in of.items() if k.handler in (PICTURES, SOUND)}
-            write_part(chapter, target, of)
+            gone = {k.handler: runs_of(~mask) for k, mask in masks.items() if k.handler in (PICTURES, SOUND)}
+            write_part(chapter, target, masks)
             size, sha256 = target.stat().st_size, file_sha256(target)
             facts: FilmForm = {"file": target.name, "bytes": size, "stored_bytes": size, "sha256": sha256}
             yield {**facts, "blocks": block_checksums(target)}, {"sha256": sha256, "samples": gone}
@@ -293,15 +296,15 @@ def _stays(recording: Recording, chapter: ChapterFile, part: _Part) -> dict[Trac
             stays[key] = needed(track.tables, ~hidden_pictures(recording, chapter.path, track))
         elif key.handler == SOUND:
             stays[key] = ~hidden_by_time(recording, chapter.path, track)
-            stays[key][:-1] |= stays[key][1:]  # a block of sound hangs on the one before
+            stays[key][:-1] |= stays[key][1:]  # decoding a sound block needs the previous one
         elif key.format == TELEMETRY:
             stays[key] = ~hidden_by_time(recording, chapter.path, track)
-            stays[key][:1] = True  # it says when the first picture was taken
+            stays[key][:1] = True  # it has the time of the first picture
         else:
             stays[key] = np.full(len(track.tables), key.format == TIME_CODE)
     recording.pauses = part.pauses
-    for key, one in hidden_of_tracks(recording, chapter).items():
-        stays[key] &= ~one
+    for key, mask in hidden_of_tracks(recording, chapter).items():
+        stays[key] &= ~mask
     return stays
 
 
@@ -337,7 +340,7 @@ def _manifest(
             **begins,
             "recording": whole["recording"],
             "host_ns": list(part.inside),
-            "session_s": [one if isfinite(one) else None for one in asked_s],
+            "session_s": [at_s if isfinite(at_s) else None for at_s in asked_s],
         },
         "files": files,
         KEY: [*whole.get(KEY, []), redaction],

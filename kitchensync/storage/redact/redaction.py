@@ -1,6 +1,6 @@
-"""`kitchensync redact`: note what will be destroyed, destroy it here and in every copy in reach, note that too.
+"""`kitchensync redact`: destroy pictures and sound in a recording and its reachable copies.
 
-The intent stands in the manifest before the first byte goes: the same command takes up whatever was interrupted.
+The manifest lists them before the first byte is destroyed, so the same command can continue after an interruption.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from kitchensync.storage.manifest_form import BlocksForm, FileFactsForm, RedactionForm
 
 STALE = ("index.parquet", "poses.parquet", "events.json", "report.html", "verify.json")
-"""Files of `sync/` that count packets which are gone, or show them: `sync` and `report` make them anew."""
+"""Files of `sync/` that count or show destroyed packets; `sync` and `report` write them again."""
 
 NOT_LISTED = (
     "only the recording names this store, nothing is changed there; look at it, and remove what shows it"
@@ -64,7 +64,7 @@ NOT_LISTED = (
 
 
 class ChangedFile(TypedDict, total=False):
-    """What a file is now that was changed."""
+    """New facts of a changed file."""
 
     bytes: int
     sha256: str
@@ -78,24 +78,24 @@ Span = tuple[float, float]
 def apply(
     folder: Path, redaction: RedactionForm, elsewhere: dict[str, ChangedFile]
 ) -> dict[str, ChangedFile]:
-    """Destroy chunks and samples in the folder of a recording, or of a copy, and put its manifest right.
+    """Destroy chunks and samples in the folder of a recording or copy, and update its manifest.
 
-    `elsewhere` says what files are now that are not here; returns all that was changed, by path. A copy that was
-    never finished has no manifest. Raises OSError, StorageError, UnreadableMedia.
+    `elsewhere` has the changed files that are not in this folder; returns all changed files by path. An incomplete
+    copy has no manifest. Raises OSError, StorageError, UnreadableMedia.
     """
     facts, streams, films = dict(elsewhere), redaction["streams"], redaction["films"]
     homes = [
         *(stream_folder(folder, stream) for stream in streams),
         *((folder / film).parent for film in films),
     ]
-    # what a killed archive, mover or download left half written
+    # incomplete files of a killed archive, mover or download
     destroy({path for home in homes for path in home.glob(f"*{PART_SUFFIX}")})
     for stream, chunks in streams.items():
         facts |= _destroy_chunks(folder, stream, {int(chunk["chunk"]) for chunk in chunks})
-    for film, one in films.items():
+    for film, facts_of_film in films.items():
         path = folder / film
         if path.is_file():
-            blank(path, one["samples"])
+            blank(path, facts_of_film["samples"])
             facts[film] = {"sha256": file_sha256(path), "blocks": block_checksums(path)}
         destroy(path.parent.glob("proxies/*"))
     destroy([*(folder / "sync" / name for name in STALE), *(folder / REVIEW).glob("*")])
@@ -107,16 +107,16 @@ def apply(
 
 
 def destroy(files: Iterable[Path]) -> None:
-    """Take files away for good, those that are gone already too. Raises OSError."""
-    found = [file for file in files if file.exists()]
-    for file in found:
+    """Remove files durably; missing ones are skipped. Raises OSError."""
+    existing = [file for file in files if file.exists()]
+    for file in existing:
         LOCAL.remove(file)
-    for folder in {file.parent for file in found}:
+    for folder in {file.parent for file in existing}:
         LOCAL.sync_folder(folder)
 
 
 def _destroy_chunks(folder: Path, stream: str, numbers: set[int]) -> dict[str, ChangedFile]:
-    """Remove chunks, and rewrite archives without them; return what the archives are now."""
+    """Remove chunks, and rewrite archives without them; return the new facts of the archives."""
     home = stream_folder(folder, stream)
     facts: dict[str, ChangedFile] = {}
     for path in sorted(home.glob(f"*{CHUNK_SUFFIX}")):
@@ -142,14 +142,14 @@ def _destroy_chunks(folder: Path, stream: str, numbers: set[int]) -> dict[str, C
 
 
 def _change_media(path: Path, facts: dict[str, ChangedFile]) -> None:
-    """Say in a `media.json` what the films are now."""
+    """Enter the new facts of the films in a `media.json`."""
     if not path.is_file():
         return
     try:
         media = load_media(path)
     except BadJson as error:
         raise UnreadableFile(path, str(error)) from error
-    for entry in media.get("files", []):  # its recorder may have died before it knew them
+    for entry in media.get("files", []):  # missing if the recorder was killed early
         entry.update(cast(Any, facts.get(f"{path.parent.name}/{entry['file']}", {})))
     write_json(path, {key: value for key, value in media.items() if key != CHECK})
 
@@ -166,30 +166,36 @@ def _change_manifest(folder: Path, redaction: RedactionForm, facts: dict[str, Ch
                 del files[name]
             elif name in facts:
                 files[name] = cast("FileFactsForm", facts[name])
-        manifest["problems"] = [one for one in manifest.get("problems", []) if not one.startswith(NOT_YET)]
-        others = [one for one in manifest.get(KEY, []) if one["id"] != redaction["id"]]
+        manifest["problems"] = [
+            problem for problem in manifest.get("problems", []) if not problem.startswith(NOT_YET)
+        ]
+        others = [entry for entry in manifest.get(KEY, []) if entry["id"] != redaction["id"]]
         manifest[KEY] = [*others, redaction]
 
 
 def redact(
     path: Path, *, reason: str, by: str = "", span_s: Span | None = None, whole_films: bool = False
 ) -> dict[str, Any]:
-    """Destroy pictures and sound of the privacy pauses, or of a span of session seconds; return what was done.
+    """Destroy pictures and sound of the privacy pauses, or of a span of session seconds; return a report.
 
-    `whole_films` destroys films whole of which nobody can tell when they were taken. Raises NotRedactable,
-    NotARecording, Withdrawn, MoverBusy, BadEventLog, OSError.
+    `whole_films` destroys films of unknown time as a whole. Raises NotRedactable, NotARecording, Withdrawn,
+    MoverBusy, BadEventLog, OSError.
     """
     manifest = usable_manifest(path)
     if not is_closed(manifest):
         raise NotRedactable(path, "it is not finished", "end it, or run `kitchensync recover`")
     with CopyLog(path) if (path / COPY_LOG).exists() else nullcontext():
-        done = [_finish(path, one) for one in manifest.get(KEY, []) if one["state"] == BEGUN or one["open"]]
+        redactions = [
+            _finish(path, entry)
+            for entry in manifest.get(KEY, [])
+            if entry["state"] == BEGUN or entry["open"]
+        ]
         with open_recording(path) as recording:
             spans = pauses_of(path) if span_s is None else host_span(recording, span_s)
-            if not spans and not done:
+            if not spans and not redactions:
                 raise NotRedactable(path, "it has no privacy pause", "give --from and --to")
-            found = plan(recording, spans, whole_films=whole_films)
-        if any(found):
+            samples = plan(recording, spans, whole_films=whole_films)
+        if any(samples):
             redaction: RedactionForm = {
                 "id": str(uuid.uuid4()),
                 "state": BEGUN,
@@ -197,28 +203,32 @@ def redact(
                 "by": by,
                 "utc_ns": time.time_ns(),
                 "host_ns": [list(span) for span in spans],
-                "streams": found.streams,
-                "films": found.films,
+                "streams": samples.streams,
+                "films": samples.films,
                 "open": [],
             }
             with edit_manifest(path) as manifest:
                 manifest.setdefault(KEY, []).append(redaction)
-            done.append(_finish(path, redaction))
-    chunks = [chunk for one in done for held in one["streams"].values() for chunk in held]
+            redactions.append(_finish(path, redaction))
+    chunks = [chunk for entry in redactions for held in entry["streams"].values() for chunk in held]
     return {
         "recording": path.name,
-        "status": "open" if any(one["open"] for one in done) else "done" if done else "nothing",
+        "status": "open"
+        if any(entry["open"] for entry in redactions)
+        else "done"
+        if redactions
+        else "nothing",
         "packets": sum(chunk["packets"] for chunk in chunks),
         "chunks": len(chunks),
         "bytes": sum(chunk["bytes"] for chunk in chunks),
-        "films": sorted({film for one in done for film in one["films"]}),
-        "places": sorted({place for one in done for place in [*one["places"], str(path)]}),
-        "open": [why for one in done for why in one["open"]],
+        "films": sorted({film for entry in redactions for film in entry["films"]}),
+        "places": sorted({place for entry in redactions for place in [*entry["places"], str(path)]}),
+        "open": [why for entry in redactions for why in entry["open"]],
     }
 
 
 def destroy_where_dropped(path: Path) -> None:
-    """Destroy pauses where lab.toml says that they are not stored; else `problems` of the manifest says why not."""
+    """Destroy pauses if lab.toml says so; on failure add the reason to `problems` of the manifest."""
     try:
         if lab_of(path).pause == "drop" and pauses_of(path):
             redact(path, reason="privacy pause", by="lab.toml")
@@ -229,7 +239,7 @@ def destroy_where_dropped(path: Path) -> None:
 
 
 def host_span(recording: Recording, span_s: Span) -> Pauses:
-    """Put seconds of session time on the capture clock."""
+    """Convert seconds of session time to the capture clock."""
     session, session_ns = recording.session_time, [round(at_s * 1e9) for at_s in span_s]
     host_ns = session.to_host(session_ns) if session is not None else None
     if host_ns is None:
@@ -241,10 +251,10 @@ def host_span(recording: Recording, span_s: Span) -> Pauses:
 
 
 def _finish(path: Path, redaction: RedactionForm) -> RedactionForm:
-    """Destroy in the copies first, then here; what cannot be reached is open, and tried again the next time."""
+    """Destroy in the copies first, then in the recording; unreachable copies stay open for the next run."""
     facts: dict[str, ChangedFile] = {}
     places: list[str] = []
-    left: list[str] = []
+    reasons: list[str] = []
     outside = own_list(path).outside(uuid_of(path))
     for target, where in outside.stores:
         copy = Path(where) / path.name
@@ -256,60 +266,63 @@ def _finish(path: Path, redaction: RedactionForm) -> RedactionForm:
                 _list_changed(path, target, where, facts)
                 places.append(str(copy))
         except (OSError, StorageError, UnreadableMedia) as error:
-            left.append(f"{copy}: {words_of(error)}")
+            reasons.append(f"{copy}: {words_of(error)}")
     strangers = {(line.target, line.where) for line in stores_of(path)} - outside.known_stores
-    left += [f"{where}: {NOT_LISTED}" for _, where in sorted(strangers)]
-    left += made_before(path, redaction["utc_ns"])
+    reasons += [f"{where}: {NOT_LISTED}" for _, where in sorted(strangers)]
+    reasons += made_before(path, redaction["utc_ns"])
     clouds = sorted({where for target, where in outside.stores if is_uploaded(where, target)})
     not_reached = [f"{where}: was not reached yet" for where in clouds]
-    done: RedactionForm = {**redaction, "state": DONE, "open": [*left, *not_reached], "places": places}
+    result: RedactionForm = {**redaction, "state": DONE, "open": [*reasons, *not_reached], "places": places}
     body = {key: redaction[key] for key in ("reason", "by", "host_ns")}
-    now = utc_anchor().host_ns  # who destroyed what, and why, once
-    EventLog(path, WRITER).append("redact", host_ns=now, uncertainty_ns=0, body=body, op_id=redaction["id"])
-    apply(path, {**done, "places": [*places, str(path)]}, facts)
+    now_ns = utc_anchor().host_ns
+    EventLog(path, WRITER).append(
+        "redact", host_ns=now_ns, uncertainty_ns=0, body=body, op_id=redaction["id"]
+    )
+    apply(path, {**result, "places": [*places, str(path)]}, facts)
     if clouds:
-        why = {where: remove_changed(path, where) for where in clouds}
-        done["open"] = [*left, *filter(None, why.values())]
-        done["places"] = [*places, *(where for where in clouds if not why[where])]
+        reason_by_store = {where: remove_changed(path, where) for where in clouds}
+        result["open"] = [*reasons, *filter(None, reason_by_store.values())]
+        result["places"] = [*places, *(where for where in clouds if not reason_by_store[where])]
         with edit_manifest(path) as manifest:
-            entry = next(one for one in manifest[KEY] if one["id"] == done["id"])
-            entry |= {"open": done["open"], "places": [*done["places"], str(path)]}
-    return done
+            entry = next(entry for entry in manifest[KEY] if entry["id"] == result["id"])
+            entry |= {"open": result["open"], "places": [*result["places"], str(path)]}
+    return result
 
 
 def _list_changed(path: Path, target: str, where: str, facts: dict[str, ChangedFile]) -> None:
-    """Enter what files of a copy are now into the installation's list, by which a withdrawal knows them."""
+    """Enter changed files of a copy in the installation's list, so that a withdrawal recognizes them."""
     copy, own, uuid = Path(where) / path.name, own_list(path), uuid_of(path)
     changed = [*facts, MANIFEST, *{f"{name.rpartition('/')[0]}/{MEDIA}" for name in facts}]
-    for name in (one for one in changed if (copy / one).is_file()):
-        sha256 = file_sha256(copy / name)
-        own.add(LineKind.COPY, uuid, target=target, where=where, file=name, sha256=sha256)
+    for name in changed:
+        if (copy / name).is_file():
+            sha256 = file_sha256(copy / name)
+            own.add(LineKind.COPY, uuid, target=target, where=where, file=name, sha256=sha256)
 
 
 def _is_copy(store: Target, path: Path, outside: Outside) -> bool:
     """Return whether a store has a copy of a recording.
 
-    One that was never finished has no manifest, which comes last: then each whole file must be the recording's.
-    Raises StorageError where some are not.
+    An incomplete copy has no manifest, which is written last: then each complete file must be one of the recording.
+    Raises StorageError if some are not.
     """
     copy, content = store.path / path.name, Content(path, outside.copied)
     if (copy / MANIFEST).exists():
         return is_same(read_manifest(copy), read_manifest(path))
-    whole = [one for one in store.names_below(path.name) if not one.endswith(PART_SUFFIX)]
-    if not all(content.has(store, path.name, one) for one in whole):
+    names = [name for name in store.names_below(path.name) if not name.endswith(PART_SUFFIX)]
+    if not all(content.has(store, path.name, name) for name in names):
         raise StorageError(f"{copy}: holds files that are no copies of it; look at them")
-    return bool(whole)
+    return bool(names)
 
 
 def remove_changed(recording: Path, url: str) -> str:
-    """Remove from a cloud store what the recording holds no longer; return why something may still be there."""
+    """Remove files from a cloud store that are no longer in the recording; return why some may still be there."""
     sent = {line.file: line for line in read_copies(recording) if line.where == url and line.kind == COPIED}
     try:
         manifest, store = read_manifest(recording), CloudStore(url)
-        held = {item.relative: item for item in files_of(recording, manifest)}
+        listed = {item.relative: item for item in files_of(recording, manifest)}
         check_place(store, recording, manifest)
         for name in store.names_below(recording.name):
-            if not is_as_sent(held.get(name), sent.get(name), recording):
+            if not is_as_sent(listed.get(name), sent.get(name), recording):
                 store.remove(f"{recording.name}/{name}")
     except (OSError, StorageError) as error:
         return f"{url}: {words_of(error)}"

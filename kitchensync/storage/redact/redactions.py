@@ -1,4 +1,4 @@
-"""`redactions` of a manifest: what was destroyed, when, why, with the hash of each chunk and film that was."""
+"""`redactions` of a manifest: destroyed chunks and films with hash, time and reason."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ BEGUN, DONE = "begun", "done"
 PICTURES, SOUND = "vide", "soun"
 """Tracks of a film, by their handler."""
 REDACTED = "redacted"
-"""Cause of the gaps that stay."""
+"""Cause of the gaps."""
 
 
 NOT_YET = "a privacy pause is not destroyed yet"
-"""Begins the problem of a recording whose pause could not be destroyed when it was closed."""
+"""Start of the problem of a recording whose pause could not be destroyed at its end."""
 PRIVACY = "privacy"
-"""Cause of gaps in what was never stored, and id of the entry about it."""
+"""Cause of gaps of packets that were never stored, and id of their entry."""
 CUT = "cut"
-"""Cause of what lies outside of a part of a recording, and id of the entry about it."""
+"""Cause of gaps outside the span of a cut recording, and id of their entry."""
 
 
 def withhold(manifest: Manifest, stream: str, facts: RedactedChunkForm) -> None:
-    """Note packets that are not stored; what was noted before a restart is not noted twice."""
-    entry = next((one for one in manifest.get(KEY, []) if one["id"] == PRIVACY), None)
+    """Enter packets that are not stored, but not twice after a restart."""
+    entry = next((entry for entry in manifest.get(KEY, []) if entry["id"] == PRIVACY), None)
     if entry is None:
         entry = {
             "id": PRIVACY,
@@ -42,18 +42,19 @@ def withhold(manifest: Manifest, stream: str, facts: RedactedChunkForm) -> None:
             "open": [],
         }
         manifest.setdefault(KEY, []).append(entry)
-    known = entry["streams"].setdefault(stream, [])
-    if not any(one["seq"][0] <= facts["seq"][0] and facts["seq"][1] <= one["seq"][1] for one in known):
-        known.append({**facts, "cause": PRIVACY})
+    chunks = entry["streams"].setdefault(stream, [])
+    first, last = facts["seq"]
+    if not any(chunk["seq"][0] <= first and last <= chunk["seq"][1] for chunk in chunks):
+        chunks.append({**facts, "cause": PRIVACY})
 
 
 def redacted_chunks(manifest: Manifest, stream: str) -> list[RedactedChunkForm]:
-    """Return the chunks of a stream that were destroyed."""
-    return [chunk for one in manifest.get(KEY, []) for chunk in one["streams"].get(stream, [])]
+    """Return the destroyed chunks of a stream."""
+    return [chunk for entry in manifest.get(KEY, []) for chunk in entry["streams"].get(stream, [])]
 
 
 def in_runs(runs: Sequence[Sequence[int]], count: int) -> Mask:
-    """Return which of `count` samples are in runs [first, last], (count,); they may be a stranger's, of any span."""
+    """Return which of `count` samples are in runs [first, last], (count,); untrusted runs may have any numbers."""
     first, last = np.array(runs, np.int64).reshape(-1, 2).T
     is_run = first <= last
     steps = np.zeros(count + 1, np.int64)
@@ -63,6 +64,6 @@ def in_runs(runs: Sequence[Sequence[int]], count: int) -> Mask:
 
 
 def done_samples(manifest: Manifest, film: str, handler: str) -> list[list[int]]:
-    """Return which samples of a track of a film were destroyed, as runs."""
-    films = (one["films"][film] for one in manifest.get(KEY, []) if film in one["films"])
-    return [run for one in films for run in one.get("samples", {}).get(handler, [])]
+    """Return the runs of destroyed samples of a track of a film."""
+    entries = (entry["films"][film] for entry in manifest.get(KEY, []) if film in entry["films"])
+    return [run for entry in entries for run in entry.get("samples", {}).get(handler, [])]

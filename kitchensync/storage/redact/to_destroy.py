@@ -64,8 +64,8 @@ def plan(recording: Recording, spans: Pauses, *, whole_films: bool) -> PicturesA
 
 
 def chunks_of(recording: Recording, name: str) -> Iterator[tuple[npt.NDArray[np.void], RedactedChunkForm]]:
-    """Yield each chunk of a stream, those in archives too: its index, (n,) of INDEX, and what it is."""
-    known = recording.manifest["files"]
+    """Yield index, (n,) of INDEX, and facts of each chunk of a stream, also of those in archives."""
+    sealed = recording.manifest["files"]
     for path in chunk_paths(stream_folder(recording.readable, name)):
         with Chunk(path) as chunk:
             index, blocks = chunk.index, chunk.blocks
@@ -73,14 +73,14 @@ def chunks_of(recording: Recording, name: str) -> Iterator[tuple[npt.NDArray[np.
             for block in blocks:
                 rows = index[int(block["first_row"]) : int(block["first_row"] + block["rows"])]
                 sha256, size = block["file_sha256"].decode(), int(block["file_bytes"])
-                yield rows, _told(int(block["number"]), size, sha256, rows)
+                yield rows, _facts_of(int(block["number"]), size, sha256, rows)
         else:
-            facts = known.get(f"{name}/{path.name}")
+            facts = sealed.get(f"{name}/{path.name}")
             sha256 = facts["sha256"] if facts else file_sha256(path)
-            yield index, _told(chunk_number(path) or 0, path.stat().st_size, sha256, index)
+            yield index, _facts_of(chunk_number(path) or 0, path.stat().st_size, sha256, index)
 
 
-def _told(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> RedactedChunkForm:
+def _facts_of(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> RedactedChunkForm:
     seqs, ticks = index["seq"], index["device_ticks"]
     return {
         "chunk": number,
@@ -93,7 +93,7 @@ def _told(number: int, size: int, sha256: str, index: npt.NDArray[np.void]) -> R
 
 
 def _is_left(manifest: Manifest, film: str, handler: str, runs: list[list[int]]) -> bool:
-    """Return whether some samples of a track were not destroyed yet."""
+    """Return whether some samples of a track are not yet destroyed."""
     count = 1 + max(last for _, last in runs)
     return bool((in_runs(runs, count) & ~in_runs(done_samples(manifest, film, handler), count)).any())
 
@@ -105,13 +105,13 @@ def is_of(path: Path, numbers: set[int]) -> bool:
 
 
 def check_no_pauses(recording: Path) -> None:
-    """Raise HoldsPauses while a recording holds pictures or sound of its privacy pauses; StorageError."""
+    """Raise HoldsPauses if a recording has pictures or sound of its privacy pauses; StorageError."""
     if any(_of_pauses(recording)):
         raise HoldsPauses(recording)
 
 
 def check_no_pauses_in(file: Path) -> None:
-    """Raise HoldsPauses where a film of a recording shows one of its privacy pauses; other files hold none."""
+    """Raise HoldsPauses if a film of a recording includes one of its privacy pauses; other files never do."""
     recording = file.resolve().parent.parent
     name = f"{file.resolve().parent.name}/{file.name}"
     if (recording / MANIFEST).is_file() and name in _of_pauses(recording).films:

@@ -1,7 +1,7 @@
-"""What `sync` found of one film or headset, as types: the one place that knows the keys of schema alignment/1. Pure.
+"""Types for the alignment of a video or headset by `sync`: the only module that knows the keys of alignment/1. Pure.
 
-`as_object` of each type gives what stands in the file; `from_object` reads it back, and takes what an earlier version
-left out as None.
+`as_object` of each type returns the object for the file; `from_object` reads it, with None for keys that an earlier
+version did not write.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ UNREADABLE: Final = "unreadable"
 GYROS, GYROS_ON_CAMERA = ("hl2_gyro", "gopro_gyro"), ("reference_gyro", "film_gyro")
 
 REFERENCE_PART = "reference_gyro_to_frame"
-"""Error part of the pictures of the camera that others are put on."""
+"""Error part of the frames of the reference camera."""
 MEASURED = "measured"
-"""Source of an error part that `sync-camera` measured; `default` is assumed."""
+"""Source of an error part measured by `sync-camera`; `default` is assumed."""
 
-Said = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 Triple = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorPart:
-    """An error that no correlation can see: so much later, ms, give or take `sigma`."""
+    """A systematic error that correlation cannot detect: delay and its standard deviation, ms."""
 
     part: str
     value: float
@@ -48,7 +48,7 @@ class ErrorPart:
 
 @dataclass(frozen=True, slots=True)
 class AlignmentErrors:
-    """How far the map may be off, ms; triples are [start, middle, end] of the overlap."""
+    """Error bounds of the map, ms; triples are [start, middle, end] of the overlap."""
 
     stat_ms: Triple = ()
     model_ms: Triple = ()
@@ -62,7 +62,7 @@ class AlignmentErrors:
         return max((bound for bound in self.bound95_ms if bound is not None), default=None)
 
     def as_object(self) -> dict[str, Any]:
-        """Return what stands in the file under `sigma`."""
+        """Return the object under `sigma`."""
         return {
             "stat_ms": list(self.stat_ms),
             "model_ms": list(self.model_ms),
@@ -72,20 +72,20 @@ class AlignmentErrors:
         }
 
     @classmethod
-    def from_object(cls, said: Said) -> AlignmentErrors:
-        """Read it back. Raises KeyError, TypeError, ValueError."""
+    def from_object(cls, content: JsonObject) -> AlignmentErrors:
+        """Read the object. Raises KeyError, TypeError, ValueError."""
         parts = [
-            ErrorPart(str(one["part"]), float(one["value"]), float(one["sigma"]), str(one["source"]))
-            for one in said.get("systematic_ms") or []
+            ErrorPart(str(part["part"]), float(part["value"]), float(part["sigma"]), str(part["source"]))
+            for part in content.get("systematic_ms") or []
         ]
-        stat, model, bound = (_numbers(said.get(key)) for key in ("stat_ms", "model_ms", "bound95_ms"))
-        (total,) = _numbers([said.get("total_ms")])
+        stat, model, bound = (_numbers(content.get(key)) for key in ("stat_ms", "model_ms", "bound95_ms"))
+        (total,) = _numbers([content.get("total_ms")])
         return cls(stat, model, bound, tuple(parts), total)
 
 
 @dataclass(frozen=True, slots=True)
 class OtherHeadset:
-    """What came of another headset that a camera was compared with."""
+    """Result of the comparison of a camera with another headset."""
 
     master: str
     status: str
@@ -99,7 +99,7 @@ class OtherHeadset:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file or stream that the answer rests on."""
+    """An input file or stream."""
 
     path: str
     sha256: str | None
@@ -107,7 +107,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class ChapterPlace:
-    """Where in a clip of several files this one begins, s of clip time."""
+    """Start of this file in a clip of several files, seconds of clip time."""
 
     start_s: float
     files: tuple[str, ...]
@@ -115,90 +115,90 @@ class ChapterPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alignment:
-    """One alignment object. Without a map nothing is aligned; `problem` says why a file of it cannot be read."""
+    """An alignment. Without a map it is not aligned; `problem` is why its file cannot be read."""
 
     status: str = NOT_ALIGNED
     reasons: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     source: str = ""
-    "The film, as `gopro/GX010001.MP4`, or the other headset."
+    "The video, such as `gopro/GX010001.MP4`, or the other headset."
     master: str = ""
-    "Whose ticks the map gives: a headset's name, or its gyroscope's; without one a film of the reference camera."
+    "Clock of the map: name of a headset or its gyroscope; without a headset a video of the reference camera."
     master_clock: str = HEADSET_CLOCK
     source_clock: str = CAMERA_CLOCK
     epoch_ticks: int | None = None
     source_epoch_ticks: int | None = None
-    "Of another headset: the tick from which its seconds count."
+    "For another headset: the tick at which its seconds begin."
     errors: AlignmentErrors | None = None
     gyro: GyroEvidence | None = None
     sound: SoundEvidence | None = None
     clocks: ClockEvidence | None = None
     headset_gyro: GyroReport | None = None
-    camera_gyro: Said | None = None
-    thresholds: Said = field(default_factory=dict)
+    camera_gyro: JsonObject | None = None
+    thresholds: JsonObject = field(default_factory=dict)
     inputs: tuple[Input, ...] = ()
     version: str = ""
     samples: tuple[tuple[float, int], ...] = ()
-    "The map at some media times: (s, ticks)."
+    "The map at sample media times: (s, ticks)."
     clock_map: ClockMap | None = None
     other_headsets: tuple[OtherHeadset, ...] = ()
     chapter: ChapterPlace | None = None
     clues: tuple[Clue, ...] = ()
-    "What a film's files say of where its telemetry lies on its pictures."
+    "Clues in the video's files about the offset between telemetry and frames."
     problem: str = ""
 
     @property
     def headset(self) -> str:
-        """Name of the device whose ticks the map gives, as far as the file says."""
+        """Name of the headset of the map, if the file has it."""
         return (self.master or "hololens").partition("/")[0]
 
     @property
     def picture_late_s(self) -> float:
-        """How much later than their stamps pictures were taken, as measured; 0 where nobody did."""
+        """Measured delay of frames after their timestamps, seconds; 0 if not measured."""
         parts = self.errors.systematic if self.errors is not None else ()
         own = (part for part in parts if part.source == MEASURED and part.part != REFERENCE_PART)
         return next((float(part.value) / 1e3 for part in own), 0.0)
 
     @property
     def telemetry_late_s(self) -> float:
-        """By how much a film's telemetry, read alone, lies later than on its pictures."""
+        """Delay of a video's telemetry relative to its frames, seconds."""
         return float((self.camera_gyro or {}).get("late_s") or 0.0)
 
     @property
     def is_placed(self) -> bool:
-        """Return whether its map may be used: aligned, or nearly so."""
+        """Whether its map may be used: status aligned or check."""
         return self.status in (ALIGNED, CHECK)
 
     @property
     def bound95_ms(self) -> float | None:
-        """The largest 95 % bound; None where nothing is aligned or nobody says."""
+        """The largest 95 % bound; None if not aligned or not known."""
         return self.errors.largest_bound_ms if self.errors is not None and self.is_placed else None
 
     @property
     def total_ms(self) -> float | None:
-        """One sigma with the systematic parts; None where nothing is aligned or nobody says."""
+        """One sigma with the systematic parts; None if not aligned or not known."""
         return self.errors.total_ms if self.errors is not None and self.is_placed else None
 
     @property
     def bounds_in_words(self) -> str:
-        """How far motion and pictures may be off, with what is only assumed; nothing where nothing is aligned."""
-        said, parts = [], self.errors.systematic if self.errors is not None else ()
+        """The bounds of motion and frames as text, and whether the latency is assumed; empty if not aligned."""
+        bounds, parts = [], self.errors.systematic if self.errors is not None else ()
         if self.bound95_ms is not None:
-            said.append(f"gyroscopes within {self.bound95_ms:.2f} ms")
+            bounds.append(f"gyroscopes within {self.bound95_ms:.2f} ms")
         if self.total_ms is not None and parts:
             is_measured = all(part.source == MEASURED for part in parts)
             how = "measured" if is_measured else "assumed; `kitchensync sync-camera` measures it"
-            said.append(f"pictures within {2 * self.total_ms:.0f} ms (95 %, camera latency {how})")
-        return "; ".join(said)
+            bounds.append(f"pictures within {2 * self.total_ms:.0f} ms (95 %, camera latency {how})")
+        return "; ".join(bounds)
 
     def as_object(self) -> dict[str, Any]:
-        """Return what stands in the file; figures may still be NumPy's."""
+        """Return the object for the file; figures may be NumPy types."""
         named = {"source": self.source, "master": self.master} if self.source else {}
         epochs = {"epoch_hl2_qpc": self.epoch_ticks, "epoch_source_qpc": self.source_epoch_ticks}
         placed: dict[str, Any] = {"map": self.clock_map.as_object()} if self.clock_map is not None else {}
         if self.other_headsets:
             placed["other_headsets"] = [
-                asdict(one) | {"reasons": list(one.reasons)} for one in self.other_headsets
+                asdict(other) | {"reasons": list(other.reasons)} for other in self.other_headsets
             ]
         if self.chapter is not None:
             placed["take"] = {"start_s": self.chapter.start_s, "files": list(self.chapter.files)}
@@ -224,7 +224,7 @@ class Alignment:
             },
             "streams": streams,
             "thresholds": dict(self.thresholds),
-            "inputs": [asdict(one) for one in self.inputs],
+            "inputs": [asdict(file) for file in self.inputs],
             "version": self.version,
             "samples": [
                 [t_s, (ticks / TICKS_PER_S if self.is_on_camera else ticks)] for t_s, ticks in self.samples
@@ -234,50 +234,54 @@ class Alignment:
 
     @property
     def is_on_camera(self) -> bool:
-        """Return whether a camera's media time is the master clock: no headset was recorded."""
+        """Whether a camera's media time is the master clock, because no headset was recorded."""
         return self.master_clock == REFERENCE_CLOCK
 
     @property
     def compared_with(self) -> str:
-        """What the film was compared with, in a word."""
+        """What the video was compared with: `reference` or `headset`."""
         return "reference" if self.is_on_camera else "headset"
 
     @classmethod
-    def from_object(cls, said: Said) -> Alignment:
+    def from_object(cls, content: JsonObject) -> Alignment:
         """Read an alignment object. Raises KeyError, TypeError, ValueError, AttributeError, OutsideMap."""
-        status, evidence, streams = str(said["status"]), said.get("evidence") or {}, said.get("streams") or {}
-        is_placed = bool(said.get("map")) and status in (ALIGNED, CHECK)
-        epoch, source_epoch = said.get("epoch_hl2_qpc"), said.get("epoch_source_qpc")
-        take, clock = said.get("take"), str(said.get("master_clock") or HEADSET_CLOCK)
+        status, evidence, streams = (
+            str(content["status"]),
+            content.get("evidence") or {},
+            content.get("streams") or {},
+        )
+        is_placed = bool(content.get("map")) and status in (ALIGNED, CHECK)
+        epoch, source_epoch = content.get("epoch_hl2_qpc"), content.get("epoch_source_qpc")
+        take, clock = content.get("take"), str(content.get("master_clock") or HEADSET_CLOCK)
         master_gyro, source_gyro = GYROS_ON_CAMERA if clock == REFERENCE_CLOCK else GYROS
         ticks_each = TICKS_PER_S if clock == REFERENCE_CLOCK else 1
         return cls(
             status=status,
-            reasons=_texts(said, "reasons"),
-            warnings=_texts(said, "warnings"),
-            source=str(said.get("source") or ""),
-            master=str(said.get("master") or ""),
+            reasons=_texts(content, "reasons"),
+            warnings=_texts(content, "warnings"),
+            source=str(content.get("source") or ""),
+            master=str(content.get("master") or ""),
             master_clock=clock,
-            source_clock=str(said.get("source_clock") or CAMERA_CLOCK),
+            source_clock=str(content.get("source_clock") or CAMERA_CLOCK),
             epoch_ticks=None if epoch is None else int(epoch),
             source_epoch_ticks=None if source_epoch is None else int(source_epoch),
-            errors=_read(AlignmentErrors, said.get("sigma")),
+            errors=_read(AlignmentErrors, content.get("sigma")),
             gyro=_read(GyroEvidence, evidence.get("gyro")),
             sound=_read(SoundEvidence, evidence.get("audio")),
             clocks=_read(ClockEvidence, evidence.get("timestamps")),
-            clues=tuple(Clue(one["name"], one["says"], one["agrees"]) for one in evidence.get("film") or []),
+            clues=tuple(Clue(row["name"], row["says"], row["agrees"]) for row in evidence.get("film") or []),
             headset_gyro=_read(GyroReport, streams.get(master_gyro)),
-            camera_gyro=None if (its := streams.get(source_gyro)) is None else {**its},
-            thresholds=dict(said.get("thresholds") or {}),
+            camera_gyro=None if (gyro_object := streams.get(source_gyro)) is None else {**gyro_object},
+            thresholds=dict(content.get("thresholds") or {}),
             inputs=tuple(
-                Input(str(one.get("path", "")), one.get("sha256")) for one in said.get("inputs") or []
+                Input(str(row.get("path", "")), row.get("sha256")) for row in content.get("inputs") or []
             ),
-            version=str(said.get("version") or ""),
-            samples=tuple((float(t_s), round(at * ticks_each)) for t_s, at in said.get("samples") or []),
-            clock_map=ClockMap.from_object(dict(said)) if is_placed else None,
+            version=str(content.get("version") or ""),
+            samples=tuple((float(t_s), round(at * ticks_each)) for t_s, at in content.get("samples") or []),
+            clock_map=ClockMap.from_object(dict(content)) if is_placed else None,
             other_headsets=tuple(
-                OtherHeadset(str(one["master"]), str(one["status"]), _texts(one, "reasons"))
-                for one in said.get("other_headsets") or []
+                OtherHeadset(str(row["master"]), str(row["status"]), _texts(row, "reasons"))
+                for row in content.get("other_headsets") or []
             ),
             chapter=ChapterPlace(take["start_s"], tuple(take["files"])) if take else None,
         )
@@ -290,13 +294,13 @@ def _object(part: Any) -> dict[str, Any] | None:
 Part = TypeVar("Part", AlignmentErrors, GyroEvidence, SoundEvidence, ClockEvidence, GyroReport)
 
 
-def _read(kind: type[Part], said: Said | None) -> Part | None:
-    return kind.from_object(said) if said else None
+def _read(kind: type[Part], content: JsonObject | None) -> Part | None:
+    return kind.from_object(content) if content else None
 
 
-def _numbers(said: Any) -> Triple:
-    return tuple(None if one is None else float(one) for one in said or [])
+def _numbers(values: Any) -> Triple:
+    return tuple(None if value is None else float(value) for value in values or [])
 
 
-def _texts(said: Said, key: str) -> tuple[str, ...]:
-    return tuple(str(text) for text in said.get(key) or [])
+def _texts(content: JsonObject, key: str) -> tuple[str, ...]:
+    return tuple(str(text) for text in content.get(key) or [])

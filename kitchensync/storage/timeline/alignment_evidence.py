@@ -1,6 +1,6 @@
-"""What an alignment rests on: what the gyroscopes, the sounds and the clocks said, in numbers. Pure.
+"""The evidence of an alignment: results of gyroscopes, sounds and clocks, in numbers. Pure.
 
-Numbers are as the file has them: None where they were not finite, or where an earlier version did not write them.
+Numbers are as in the file: None if they were not finite, or an earlier version did not write them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-Said = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 _TYPES: dict[str, tuple[type, ...]] = {
     "float": (float, int), "int": (int,), "bool": (bool,), "str": (str,), "list": (list,), "dict": (dict,)
 }  # fmt: skip
@@ -17,29 +17,29 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 class Figures:
-    """Figures that stand in the file under their own names."""
+    """Figures stored in the file under their field names."""
 
     def as_object(self) -> dict[str, Any]:
-        """Return what stands in the file."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
+        """Return the object for the file."""
+        return {figure.name: getattr(self, figure.name) for figure in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
-    def from_object(cls, said: Said) -> Self:
-        """Read them back. Raises TypeError where one has another type."""
-        return cls(**cls.known(said))
+    def from_object(cls, content: JsonObject) -> Self:
+        """Read them. Raises TypeError for a wrong type."""
+        return cls(**cls.known(content))
 
     @classmethod
-    def known(cls, said: Said) -> dict[str, Any]:
-        """Return those of an object's figures that are of this kind. Raises TypeError where one has another type."""
-        found = {one.name: said[one.name] for one in fields(cls) if one.name in said}  # type: ignore[arg-type]
-        for one in fields(cls):  # type: ignore[arg-type]
-            kind, _, may_be_none = str(one.type).partition(" | ")
-            value = found.get(one.name)
-            if one.name not in found or (value is None and may_be_none):
+    def known(cls, content: JsonObject) -> dict[str, Any]:
+        """Return the figures of this class that an object has. Raises TypeError for a wrong type."""
+        figures = {figure.name: content[figure.name] for figure in fields(cls) if figure.name in content}  # type: ignore[arg-type]
+        for figure in fields(cls):  # type: ignore[arg-type]
+            kind, _, may_be_none = str(figure.type).partition(" | ")
+            value = figures.get(figure.name)
+            if figure.name not in figures or (value is None and may_be_none):
                 continue
             if type(value) not in _TYPES[kind.partition("[")[0]]:
-                raise TypeError(f"{one.name} is no {kind}")
-        return found
+                raise TypeError(f"{figure.name} is no {kind}")
+        return figures
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class GyroFit(Figures):
     drift_ppm: float | None = None
     drift_sigma_ppm: float | None = None
     R: list[list[float]] | None = None
-    "Camera's axes from the headset's."
+    "Rotation from the headset's axes to the camera's."
     rot_halves_deg: float | None = None
     rot_halves_sigma_deg: float | None = None
     step: dict[str, Any] | None = None
@@ -78,7 +78,7 @@ class GyroSearch(Figures):
 
 @dataclass(frozen=True)
 class GyroEvidence:
-    """What the gyroscopes said; `fit` is None where the search found nothing to fit."""
+    """Results of the gyroscopes; `fit` is None if the search found no match."""
 
     search: GyroSearch
     windows_ok: int | None = None
@@ -86,20 +86,20 @@ class GyroEvidence:
     fit: GyroFit | None = None
 
     def as_object(self) -> dict[str, Any]:
-        """Return what stands in the file under `evidence.gyro`."""
+        """Return the object under `evidence.gyro`."""
         counts = {"windows_ok": self.windows_ok, "windows": self.windows}
         return self.search.as_object() | counts | (self.fit.as_object() if self.fit is not None else {})
 
     @classmethod
-    def from_object(cls, said: Said) -> GyroEvidence:
-        """Read it back."""
-        fit = GyroFit.from_object(said) if GyroFit.known(said) else None
-        return cls(GyroSearch.from_object(said), said.get("windows_ok"), said.get("windows"), fit)
+    def from_object(cls, content: JsonObject) -> GyroEvidence:
+        """Read the object."""
+        fit = GyroFit.from_object(content) if GyroFit.known(content) else None
+        return cls(GyroSearch.from_object(content), content.get("windows_ok"), content.get("windows"), fit)
 
 
 @dataclass(frozen=True)
 class SoundEvidence(Figures):
-    """What the sounds said."""
+    """Results of the sounds."""
 
     usable: bool | None = None
     tau0_s: float | None = None
@@ -114,7 +114,7 @@ class SoundEvidence(Figures):
 
 @dataclass(frozen=True)
 class ClockStatement(Figures):
-    """What one clock said of the film's start: so many seconds after the epoch."""
+    """Start of the video by one clock, seconds after the epoch."""
 
     source: str = ""
     prior_s: float | None = None
@@ -125,7 +125,7 @@ class ClockStatement(Figures):
 
 @dataclass(frozen=True)
 class HostClockEvidence(Figures):
-    """How well the headset's clock is known by its exchanges with the recording computer."""
+    """Quality of the headset's clock by its exchanges with the recording computer."""
 
     probes: int | None = None
     bound_ms: float | None = None
@@ -134,7 +134,7 @@ class HostClockEvidence(Figures):
 
 @dataclass(frozen=True)
 class BridgeEvidence(Figures):
-    """How well two headsets' clocks are related through the recording computer; pairs are [source, master]."""
+    """Relation of two headsets' clocks through the recording computer; pairs are [source, master]."""
 
     bound_ms: float | None = None
     probes: list[int] = field(default_factory=list)
@@ -143,7 +143,7 @@ class BridgeEvidence(Figures):
 
 @dataclass(frozen=True)
 class ClockEvidence:
-    """What clocks said; `statements` is None where none were asked, `bridge` is for two headsets."""
+    """Results of clocks; `statements` is None if none were read, `bridge` is for two headsets."""
 
     prior_s: float | None = None
     sigma_s: float | None = None
@@ -154,27 +154,31 @@ class ClockEvidence:
     bridge: BridgeEvidence | None = None
 
     def as_object(self) -> dict[str, Any]:
-        """Return what stands in the file under `evidence.timestamps`."""
+        """Return the object under `evidence.timestamps`."""
         if self.bridge is not None:
             return {"host_clocks": self.bridge.as_object()}
-        said: dict[str, Any] = {"prior_s": self.prior_s, "sigma_s": self.sigma_s, "source": self.source}
+        content: dict[str, Any] = {"prior_s": self.prior_s, "sigma_s": self.sigma_s, "source": self.source}
         if self.statements is not None:
-            told = [one.as_object() for one in self.statements]
-            said |= {"tmcd_reading": self.tmcd_reading, "statements": told}
+            statements = [statement.as_object() for statement in self.statements]
+            content |= {"tmcd_reading": self.tmcd_reading, "statements": statements}
         if self.host_clock is not None:
-            said["host_clock"] = self.host_clock.as_object()
-        return said
+            content["host_clock"] = self.host_clock.as_object()
+        return content
 
     @classmethod
-    def from_object(cls, said: Said) -> ClockEvidence:
-        """Read it back."""
-        told, host, bridge = said.get("statements"), said.get("host_clock"), said.get("host_clocks")
+    def from_object(cls, content: JsonObject) -> ClockEvidence:
+        """Read the object."""
+        statements, host, bridge = (
+            content.get("statements"),
+            content.get("host_clock"),
+            content.get("host_clocks"),
+        )
         return cls(
-            prior_s=said.get("prior_s"),
-            sigma_s=said.get("sigma_s"),
-            source=str(said.get("source", "none")),
-            tmcd_reading=said.get("tmcd_reading"),
-            statements=None if told is None else tuple(map(ClockStatement.from_object, told)),
+            prior_s=content.get("prior_s"),
+            sigma_s=content.get("sigma_s"),
+            source=str(content.get("source", "none")),
+            tmcd_reading=content.get("tmcd_reading"),
+            statements=None if statements is None else tuple(map(ClockStatement.from_object, statements)),
             host_clock=HostClockEvidence.from_object(host) if host else None,
             bridge=BridgeEvidence.from_object(bridge) if bridge else None,
         )
@@ -182,7 +186,7 @@ class ClockEvidence:
 
 @dataclass(frozen=True)
 class GyroUnit(Figures):
-    """Which unit the headset's gyroscope was found to send."""
+    """The unit of the headset's gyroscope, as detected."""
 
     name: str = ""
     scale: float | None = None
@@ -191,9 +195,9 @@ class GyroUnit(Figures):
 
 @dataclass(frozen=True)
 class GyroReport:
-    """The gyroscope that others are compared with, as it was read: what its stamp repair says, and its unit."""
+    """The reference gyroscope: results of its timestamp repair, and its unit."""
 
-    repair: Said
+    repair: JsonObject
     unit: GyroUnit | None = None
 
     @property
@@ -203,23 +207,23 @@ class GyroReport:
 
     @property
     def jitter_ms(self) -> float | None:
-        """How far stamps scatter."""
+        """Scatter of the timestamps."""
         return self.repair.get("jitter_ms")
 
     @property
     def lost(self) -> int | None:
-        """Batches that are missing."""
+        """Number of missing batches."""
         return self.repair.get("lost")
 
     def as_object(self) -> dict[str, Any]:
-        """Return what stands in the file under `streams`."""
+        """Return the object under `streams`."""
         return dict(self.repair) | ({"unit": self.unit.as_object()} if self.unit is not None else {})
 
     @classmethod
-    def from_object(cls, said: Said) -> GyroReport:
-        """Read it back."""
-        unit = said.get("unit")
+    def from_object(cls, content: JsonObject) -> GyroReport:
+        """Read the object."""
+        unit = content.get("unit")
         return cls(
-            {key: value for key, value in said.items() if key != "unit"},
+            {key: value for key, value in content.items() if key != "unit"},
             GyroUnit.from_object(unit) if unit else None,
         )

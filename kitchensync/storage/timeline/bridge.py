@@ -1,6 +1,6 @@
-"""From one headset's ticks to another's, through the host that both exchanged clocks with: pure.
+"""Convert ticks of one headset to those of another through the host clock. Pure functions.
 
-Two heads move by themselves, so nothing but the clock exchanges relates their headsets; the bounds of both add up.
+Heads move independently, so only the clock exchanges relate two headsets; the bounds of both add up.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Bridge:
 
     @property
     def bound_ms(self) -> float:
-        """Largest error: both clocks' bounds together."""
+        """Largest error: the sum of both clocks' bounds."""
         return (self.source.bound_ns + self.target.bound_ns) / 1e6
 
     def to_ticks(self, ticks: Int64) -> Int64:
@@ -33,7 +33,7 @@ class Bridge:
         return self.target.to_ticks(self.source.to_host_ns(ticks))
 
     def as_map(self, epoch_ticks: int, source_epoch: int, last_ticks: int) -> tuple[ClockMap, float]:
-        """The line nearest to the bridge, s since `source_epoch` to target ticks, and how far it strays, ms."""
+        """Return the linear fit, s since `source_epoch` to target ticks, and its largest deviation, ms."""
         ticks = np.unique(
             np.linspace(source_epoch, max(last_ticks, source_epoch + 1), FIT_POINTS).astype(np.int64)
         )
@@ -41,5 +41,5 @@ class Bridge:
         tau_s = (self.to_ticks(ticks) - epoch_ticks - (ticks - source_epoch)) / TICKS_PER_S
         middle = float(t_s[-1]) / 2
         line = np.polynomial.polynomial.polyfit(t_s - middle, tau_s, 1 if len(t_s) > 1 else 0)
-        found = ClockMap(epoch_ticks, middle, tuple(float(c) for c in line), (0.0, float(t_s[-1])))
-        return found, float(np.abs(found.tau_s(t_s) - tau_s).max()) * 1e3
+        clock_map = ClockMap(epoch_ticks, middle, tuple(float(c) for c in line), (0.0, float(t_s[-1])))
+        return clock_map, float(np.abs(clock_map.tau_s(t_s) - tau_s).max()) * 1e3

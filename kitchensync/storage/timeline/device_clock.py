@@ -1,9 +1,8 @@
-"""Device ticks to host time from clock exchanges, int64 all the way, with a bound that holds for any delays.
+"""Device ticks to host time from clock exchanges, in int64, with an error bound that holds for any network delays.
 
-Each exchange says that `device_ticks` was read between `send_ns` and `receive_ns`. So the true curve lies above
-all sends and below all receives, whatever the network did. The slope is the one that leaves the widest channel
-between both, the line runs in its middle, and the bound is how far the channel reaches: a constant asymmetry of the
-path is inside it, since it cannot be seen.
+`device_ticks` of an exchange was read between `send_ns` and `receive_ns`. So the true curve lies above all sends and
+below all receives. The fit is the middle of the widest channel between them, and the error bound is the extent of the
+channel. It includes a constant asymmetry of the network, which cannot be measured.
 """
 
 from __future__ import annotations
@@ -23,26 +22,26 @@ Floats = npt.NDArray[np.floating]
 
 NS_PER_TICK = 100
 MOST_SKEW = 500e-6
-WANDER = 150e-6  # between two exchanges no pair of crystals parts faster
-LEAST_SPAN_NS = 5e9  # below 5 s a drift cannot be told from the network
+WANDER = 150e-6  # maximum relative rate of two crystals between two exchanges
+LEAST_SPAN_NS = 5e9  # in a shorter time drift and network delay cannot be distinguished
 MOST_PROBES = 4000
 MOST_DEGREE = 3
-NARROW = 0.6  # a line whose channel is this much narrower than usual says that the clock bends
+NARROW = 0.6  # the clock is curved if the channel of a line is narrower than this part of the usual
 BLOCKS = 12
 BLOCK_PROBES = 40
-CHANNEL_RANK = 6  # three exchanges hold the channel; the next ones tell how much it hangs on them
+CHANNEL_RANK = 6  # three exchanges define the channel; the next ones show how much it depends on them
 ALIKE_P = 0.01
 NEWTON_STEPS = 3
 STRAIGHT = 2  # coefficients of a line
-FAR_NS = 10_000_000_000  # later than any packet comes; ticks that began anew are hours away
+FAR_NS = 10_000_000_000  # longer than any packet delay; ticks after a restart differ by hours
 
 
 @dataclass(frozen=True, slots=True)
 class HostLine:
-    """One unbroken stretch: `host_ns = host0_ns + 100 since + ahead(since)`, `since = ticks - ticks0`.
+    """One continuous stretch: `host_ns = host0_ns + 100 since + ahead(since)`, `since = ticks - ticks0`.
 
-    `coef_ns` is the polynomial `ahead` in `since / unit_ticks`, lowest first; it holds within `bound_ns`. Beyond the
-    exchanges, where `since / unit_ticks` is below 0 or above 1, it goes on straight: a bent one would run away.
+    `coef_ns` is the polynomial `ahead` in `since / unit_ticks`, lowest first; it holds within `bound_ns`. Outside the
+    exchanges, where `since / unit_ticks` is below 0 or above 1, it is continued linearly, as a curve would diverge.
     """
 
     ticks0: int
@@ -88,7 +87,7 @@ class HostLine:
 
 @dataclass(frozen=True, slots=True)
 class HostClock:
-    """Device ticks and host time, stretch by stretch: a step or a restart of the device begins a new one."""
+    """Device ticks and host time in stretches: a step or a restart of the device begins a new one."""
 
     lines: tuple[HostLine, ...]
 
@@ -99,12 +98,12 @@ class HostClock:
 
     @property
     def probes(self) -> int:
-        """How many exchanges it rests on."""
+        """Number of exchanges."""
         return sum(line.probes for line in self.lines)
 
     @property
     def restarts(self) -> int:
-        """How often the ticks fell back: the device was started anew."""
+        """Number of times the ticks fell back because the device restarted."""
         return sum(later.ticks0 < earlier.ticks0 for earlier, later in pairwise(self.lines))
 
     @property
@@ -113,7 +112,7 @@ class HostClock:
         return [(a.last_host_ns + b.first_host_ns) // 2 for a, b in pairwise(self.lines)]
 
     def to_host_ns(self, ticks: Int64 | int, *, near_host_ns: Int64 | int | None = None) -> Int64:
-        """Host ns (int64) at device `ticks`, by `stretches_of` them."""
+        """Host ns (int64) at device `ticks`, each in its stretch by `stretches_of`."""
         at = np.asarray(ticks, dtype=np.int64)
         if len(self.lines) == 1:
             return self.lines[0].to_host_ns(at)
@@ -122,10 +121,11 @@ class HostClock:
     def stretches_of(
         self, ticks: Int64 | int, *, near_host_ns: Int64 | int | None = None
     ) -> npt.NDArray[np.intp]:
-        """Return the number of the stretch that is meant by device `ticks`, which may repeat after a restart.
+        """Return the number of the stretch of device `ticks`, which may repeat after a restart.
 
-        `near_host_ns` (the arrival, say) tells, or the stretch beside it where that alone is near: nobody saw when
-        exactly one ended. Without it the last stretch that had begun by that tick is meant.
+        It is the stretch at `near_host_ns` (such as the arrival), or the one beside it if only that has a near time,
+        as the exact end of a stretch is unknown. Without `near_host_ns` it is the last one that begins at or before
+        the tick.
         """
         at = np.asarray(ticks, dtype=np.int64)
         if near_host_ns is None:
@@ -138,9 +138,9 @@ class HostClock:
             return chosen
         for step in (-1, 1):
             beside = np.clip(chosen + step, 0, len(self.lines) - 1)
-            its_ns = np.abs(self._by_line(HostLine.to_host_ns, beside, at) - near)
-            is_nearer = (off_ns > FAR_NS) & (its_ns < off_ns)
-            chosen, off_ns = np.where(is_nearer, beside, chosen), np.where(is_nearer, its_ns, off_ns)
+            beside_ns = np.abs(self._by_line(HostLine.to_host_ns, beside, at) - near)
+            is_nearer = (off_ns > FAR_NS) & (beside_ns < off_ns)
+            chosen, off_ns = np.where(is_nearer, beside, chosen), np.where(is_nearer, beside_ns, off_ns)
         return chosen
 
     def to_ticks(self, host_ns: Int64 | int) -> Int64:
@@ -152,15 +152,15 @@ class HostClock:
     def _by_line(
         self, convert: Callable[[HostLine, Int64], Int64], choice: npt.NDArray[np.intp], at: Int64
     ) -> Int64:
-        """Convert each time by the stretch that was chosen for it: any number of them."""
-        found = np.empty(at.shape, dtype=np.int64)
+        """Convert each time by its stretch."""
+        result = np.empty(at.shape, dtype=np.int64)
         for k in np.unique(choice).tolist():
-            found[choice == k] = convert(self.lines[k], at[choice == k])
-        return found
+            result[choice == k] = convert(self.lines[k], at[choice == k])
+        return result
 
 
 def constant_clock(ticks0: int, host0_ns: int, bound_ns: int, probes: int = 0) -> HostClock:
-    """A clock known only by one offset."""
+    """Return a clock with a constant offset."""
     line = HostLine(ticks0, host0_ns, 1.0, (0.0,), bound_ns, probes, host0_ns, host0_ns)
     return HostClock((line,))
 
@@ -168,7 +168,7 @@ def constant_clock(ticks0: int, host0_ns: int, bound_ns: int, probes: int = 0) -
 def host_clock(send_ns: Int64, receive_ns: Int64, device_ticks: Int64) -> HostClock | None:
     """Fit device ticks to host time from clock exchanges (n,) int64 each; None without any usable one.
 
-    Exchanges may come in any order; one whose answer came before its question is left out.
+    Exchanges may be in any order; one with its answer before its question is ignored.
     """
     usable = np.flatnonzero(receive_ns >= send_ns)
     order = usable[np.argsort(send_ns[usable], kind="stable")]
@@ -180,7 +180,7 @@ def host_clock(send_ns: Int64, receive_ns: Int64, device_ticks: Int64) -> HostCl
 
 
 def _stretches(send: Int64, receive: Int64, ticks: Int64) -> list[int]:
-    """Indices where a stretch begins, and the count: where no crystal could have come from the exchanges before."""
+    """Return the indices at which a stretch begins, and the count: where drift cannot explain the offset."""
     edges, low, high, last = [0], -math.inf, math.inf, 0
     base = int(send[0]) - int(ticks[0]) * NS_PER_TICK
     for k in range(len(ticks)):
@@ -195,7 +195,7 @@ def _stretches(send: Int64, receive: Int64, ticks: Int64) -> list[int]:
 
 
 def _fit(send: Int64, receive: Int64, ticks: Int64) -> HostLine:
-    """The middle of the widest channel of one stretch, and how far the channel reaches."""
+    """Return the middle of the widest channel of one stretch, and its extent."""
     ticks0, host0 = int(ticks[0]), int(send[0] + (receive[0] - send[0]) // 2)
     round_trip = receive - send
     parts = np.array_split(np.arange(len(round_trip)), max(1, min(len(round_trip), MOST_PROBES // 4)))
@@ -212,7 +212,7 @@ def _fit(send: Int64, receive: Int64, ticks: Int64) -> HostLine:
 
 
 def _channel(x: Floats, low: Floats, high: Floats, unit_ticks: float) -> tuple[list[float], float]:
-    """Polynomial through the widest channel (ns), and its bound; a straight one unless that is far too narrow."""
+    """Return a polynomial in the widest channel (ns), and its bound; a line unless its channel is too narrow."""
     if len(x) < 4 or unit_ticks * NS_PER_TICK < LEAST_SPAN_NS:
         bottom, top = float(low.max()), float(high.min())
         spread = max(high.max() - bottom, top - low.min()) if top < bottom else 0.0
@@ -233,17 +233,18 @@ def _channel(x: Floats, low: Floats, high: Floats, unit_ticks: float) -> tuple[l
 
 
 def _likeliest(x: Floats, low: Floats, high: Floats, channel: list[float]) -> list[float]:
-    """The middle of the channel, or the line through the middles of all exchanges where those tell it better.
+    """Return the middle of the channel, or the fit of the middles of all exchanges if that is more precise.
 
-    The channel rests on its few quickest exchanges. When most are slow none is quick, but then the middles of all
-    average out, if both ways are delayed alike; whether they are is tested. The bound does not depend on the choice.
+    The channel depends on the few quickest exchanges. If there are none, the average over all exchanges is more
+    precise, provided that the delays of both ways are alike, which is tested. The bound does not depend on the
+    choice.
     """
     middles = 0.5 * (low + high)
     degree = len(channel) - 1
     powers = np.vander(x, degree + 1, increasing=True)
     average = np.linalg.lstsq(powers, middles, rcond=None)[0]
     rest = middles - powers @ average
-    sigma = float(rest.std()) * np.sqrt(2.0 * (degree + 1) / len(x))  # about what it is at the ends
+    sigma = float(rest.std()) * np.sqrt(2.0 * (degree + 1) / len(x))  # approximately, at the ends
     out, back = powers @ np.array(channel) - low, high - powers @ np.array(channel)
     rank = min(CHANNEL_RANK, len(x) - 1)
     gap = 0.25 * float(np.partition(out, rank)[rank] + np.partition(back, rank)[rank])
@@ -256,16 +257,16 @@ def _likeliest(x: Floats, low: Floats, high: Floats, channel: list[float]) -> li
 
 
 def _alike(out: Floats, back: Floats) -> bool:
-    """Return whether both ways are delayed alike (Kolmogorov-Smirnov)."""
+    """Return whether the delays of both ways are alike (Kolmogorov-Smirnov)."""
     from scipy.stats import ks_2samp
 
-    with warnings.catch_warnings():  # where the exact value cannot be had the asymptotic one is taken
+    with warnings.catch_warnings():  # the asymptotic value is used if the exact one is not available
         warnings.filterwarnings("ignore", message="ks_2samp: Exact calculation", category=RuntimeWarning)
         return bool(ks_2samp(out, back).pvalue > ALIKE_P)
 
 
 def _local_width(x: Floats, low: Floats, high: Floats) -> float:
-    """Narrowest channel of any twelfth of the time, where no clock bends yet; the whole can hardly be wider."""
+    """Return the narrowest channel of any twelfth of the time, in which clocks are linear."""
     blocks = min(BLOCKS, len(x) // BLOCK_PROBES)
     if blocks < 2:
         return 0.0
@@ -274,13 +275,13 @@ def _local_width(x: Floats, low: Floats, high: Floats) -> float:
 
 
 def _widest(x: Floats, low: Floats, high: Floats, degree: int) -> tuple[list[float], float]:
-    """Coefficients of the middle and the width of the widest channel: a small linear programme, in ms."""
+    """Return the coefficients of the middle and the width of the widest channel by linear programming, in ms."""
     from scipy.optimize import linprog
 
     powers = np.vander(x, degree + 1, increasing=True)[:, 1:]
-    one, zero = np.ones((len(x), 1)), np.zeros((len(x), 1))
-    upper = np.hstack([powers, one, zero])  # powers . c + u <= high
-    lower = np.hstack([-powers, zero, -one])  # powers . c + l >= low
+    ones, zeros = np.ones((len(x), 1)), np.zeros((len(x), 1))
+    upper = np.hstack([powers, ones, zeros])  # powers . c + u <= high
+    lower = np.hstack([-powers, zeros, -ones])  # powers . c + l >= low
     cost = np.array([0.0] * degree + [-1.0, 1.0])
     solved = linprog(
         cost,
@@ -297,7 +298,7 @@ def _widest(x: Floats, low: Floats, high: Floats, degree: int) -> tuple[list[flo
 
 
 def _reach(x: Floats, low: Floats, high: Floats, shape: list[float], degree: int) -> float:
-    """Largest distance from the middle to any curve of this degree that the exchanges allow; ns."""
+    """Return the maximum distance from the middle to any curve of this degree that fits the exchanges; ns."""
     from scipy.optimize import linprog
 
     powers = np.vander(x, degree + 1, increasing=True)

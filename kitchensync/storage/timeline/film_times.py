@@ -1,7 +1,7 @@
-"""When every picture of a camera's film was taken, on the capture clock, and where a moment is in the film: pure.
+"""Capture times of all pictures of a camera's film, and the place of a time in the film. Pure functions.
 
-`capture_times.py` makes it from a recording. Seconds of the film are the number of a picture divided by the
-film's rate: the same in every small film of it.
+`frame_capture_times.py` reads them from a recording. Seconds of the film are the number of a picture divided by the
+film's rate, which is the same in every small film of it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy.typing as npt
 from kitchensync.shell.array_types import Int64
 
 UNKNOWN = np.iinfo(np.int64).min
-"""The time of a picture that nobody can place."""
+"""The time of a picture with unknown capture time."""
 HOLE_NS = 500_000_000
-"""Pictures this far apart have a hole between them: what happened there is not in the film."""
+"""Minimum distance of pictures with a gap between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilmPlace:
-    """When something was in the film: seconds, how far they may be off; `outside` where the film does not show it."""
+    """A place in the film: seconds and their maximum error; `outside` is the reason if the film does not show it."""
 
     film_s: float
     bound_s: float
@@ -32,7 +32,7 @@ class FilmPlace:
 
 @dataclass(frozen=True)
 class FilmTimes:
-    """All pictures of a clip: `capture_ns` (n,) int64 or UNKNOWN, `bound_ns` (n,); `why` some are not known."""
+    """All pictures of a clip: `capture_ns` (n,) int64 or UNKNOWN, `bound_ns` (n,); `why` some are unknown."""
 
     fps: Fraction
     capture_ns: Int64
@@ -45,13 +45,13 @@ class FilmTimes:
 
     @property
     def is_placed(self) -> bool:
-        """Return whether it is known of any picture when it was taken."""
+        """Return whether the capture time of any picture is known."""
         return len(self.known) > 0
 
     def knots(self, every: int) -> list[list[list[int]]]:
-        """Return the pieces of the film without a hole, each as [number, capture ns] of its first, some and last.
+        """Return the parts of the film without a gap, each as [number, capture ns] of first, some and last picture.
 
-        Every so many pictures is one; when the others were taken lies on the straight line between.
+        One of `every` pictures is included; the times of the others are interpolated linearly.
         """
         known, at_ns = self.known, self._known_ns
         if not len(known):
@@ -61,7 +61,7 @@ class FilmTimes:
         return [piece[sorted({*range(0, len(piece), every), len(piece) - 1})].tolist() for piece in pairs]
 
     def place(self, host_ns: int, uncertainty_ns: int = 0) -> FilmPlace:
-        """Return where a moment is in the film; the nearest place, and why, where the film does not show it."""
+        """Return the place of a time in the film; the nearest one with a reason if the film does not show it."""
         if not len(self.known):
             return FilmPlace(0.0, 0.0, self.why or "nothing tells when its pictures were taken")
         after = int(np.searchsorted(self._known_ns, host_ns, side="right"))
@@ -74,9 +74,12 @@ class FilmTimes:
             )
         number, since_ns = int(self.known[before]), host_ns - int(self._known_ns[before])
         if after == len(self.known):
-            into, last = since_ns * self.fps / 10**9, int(np.flatnonzero(self.capture_ns != UNKNOWN)[-1])
-            if into <= 1 + last - number:
-                return FilmPlace(self._seconds(number + into), bound_s)
+            pictures_after, last = (
+                since_ns * self.fps / 10**9,
+                int(np.flatnonzero(self.capture_ns != UNKNOWN)[-1]),
+            )
+            if pictures_after <= 1 + last - number:
+                return FilmPlace(self._seconds(number + pictures_after), bound_s)
             is_end = last == len(self) - 1
             return FilmPlace(
                 self._seconds(last + 1), bound_s, "after the last picture" if is_end else self.why
@@ -92,12 +95,12 @@ class FilmTimes:
         return round(float(number / self.fps), 3)
 
     def shown(self, numbers: Int64) -> FilmTimes:
-        """Return the times of a film that shows these pictures at its constant rate, (m,)."""
+        """Return the times of a film with these pictures at its constant rate, (m,)."""
         return replace(self, capture_ns=self.capture_ns[numbers], bound_ns=self.bound_ns[numbers])
 
     @cached_property
     def known(self) -> Int64:
-        """Numbers of the pictures with a time; of one that is repeated the first."""
+        """Numbers of the pictures with a time, without repetitions."""
         is_new = np.concatenate([[True], self.capture_ns[1:] != self.capture_ns[:-1]])[: len(self)]
         return np.flatnonzero((self.capture_ns != UNKNOWN) & is_new)
 

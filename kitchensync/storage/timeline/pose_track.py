@@ -1,7 +1,7 @@
-"""The pose of an object at any instant, interpolated between those that were recorded. Pure.
+"""The pose of an object at any time, interpolated between recorded poses. Pure functions.
 
-Rotations are unit quaternions w x y z that take vectors of the thing's own frame to the world; transforms are
-(..., 4, 4), column vectors, metres.
+Rotations are unit quaternions w x y z from the object's own frame to the world; transforms are (..., 4, 4), column
+vectors, metres.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Int32 = npt.NDArray[np.int32]
 Transform = npt.NDArray[np.float64]
 
 POSE_GAP_TICKS = 1_000_000
-"""100 ms: across more, a head may be anywhere."""
+"""100 ms; in a longer gap a head may move anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Poses:
     """Interpolated rigid poses: position (n, 3) m, rotation (n, 4), `valid` (n,); NaN where not valid.
 
-    `world` (n,) numbers the world frame that each is in, -1 where not valid.
+    `world` (n,) is the number of the world frame, -1 where not valid.
     """
 
     position_m: Floats
@@ -42,9 +42,9 @@ class Poses:
 
 @dataclass(frozen=True, slots=True)
 class PoseTrack:
-    """Poses of one rigid thing as they came: ticks (n,) int64, position (n, 3) m, rotation (n, 4); NaN if untracked.
+    """Recorded poses of one rigid object: ticks (n,) int64, position (n, 3) m, rotation (n, 4); NaN if untracked.
 
-    `world` (n,) numbers the world frame that each is in: poses in different ones cannot be compared.
+    `world` (n,) is the number of the world frame; poses in different ones cannot be compared.
     """
 
     ticks: Int64
@@ -71,19 +71,21 @@ class PoseTrack:
         return cls(ticks, world_from_local[:, :3, 3], turns, world, name)
 
     def moved(self, local_from_other: Transform) -> PoseTrack:
-        """Return the track of something else that is fixed to it."""
+        """Return the track of another object that is rigidly fixed to it."""
         own = transforms_of(self.position_m, self.rotation_wxyz)
         return self.of_transforms(self.ticks, own @ local_from_other, self.world, self.name)
 
     def at(self, ticks: npt.ArrayLike, *, longest_gap: int = POSE_GAP_TICKS) -> Poses:
-        """Return poses at instants (m,): positions linear, rotations slerp; none across gaps or beyond the ends.
+        """Return poses at times (m,): positions linear, rotations slerp; none in gaps or beyond the ends.
 
-        Nothing is interpolated from one world frame to another. Of poses with one stamp the first counts.
+        There is no interpolation between world frames. Of poses with equal stamps the first one is used.
         """
         when = np.atleast_1d(np.asarray(ticks, np.int64))
         # tracked poses in strictly rising time
-        known = np.isfinite(self.position_m).all(axis=1) & np.isfinite(self.rotation_wxyz).all(axis=1)
-        rows = np.flatnonzero(known)
+        is_tracked_row = np.isfinite(self.position_m).all(axis=1) & np.isfinite(self.rotation_wxyz).all(
+            axis=1
+        )
+        rows = np.flatnonzero(is_tracked_row)
         rows = rows[np.argsort(self.ticks[rows], kind="stable")]
         is_fresh = np.diff(self.ticks[rows], prepend=self.ticks[rows][:1] - 1) > 0
         rows = rows[is_fresh].astype(np.int64)
@@ -107,7 +109,7 @@ class PoseTrack:
 
 
 def slerp(first: Floats, second: Floats, share: Floats) -> Floats:
-    """Interpolate unit quaternions (n, 4) the short way round; `share` (n, 1) in [0, 1] (Shoemake 1985)."""
+    """Interpolate unit quaternions (n, 4) along the shorter arc; `share` (n, 1) in [0, 1] (Shoemake 1985)."""
     dot = np.sum(first * second, axis=1, keepdims=True)
     second = np.where(dot < 0, -second, second)
     angle = np.arccos(np.clip(np.abs(dot), 0.0, 1.0))
@@ -121,7 +123,7 @@ def slerp(first: Floats, second: Floats, share: Floats) -> Floats:
 
 
 def rotation_wxyz(matrices: Floats) -> Floats:
-    """Unit quaternions (n, 4) of rotation matrices (n, 3, 3) that act on column vectors; NaN for broken ones."""
+    """Return unit quaternions (n, 4) of rotation matrices (n, 3, 3) for column vectors; NaN for invalid ones."""
     flat = np.asarray(matrices, dtype=np.float64)
     finite = np.asarray(np.isfinite(flat).all(axis=(1, 2)))
     turning = np.linalg.det(np.where(finite[:, None, None], flat, 0.0))
@@ -133,7 +135,7 @@ def rotation_wxyz(matrices: Floats) -> Floats:
 
 
 def transforms_of(position_m: Floats, rotation_wxyz: Floats) -> Transform:
-    """Return transforms (n, 4, 4) of positions (n, 3) and rotations (n, 4), NaN where these are."""
+    """Return transforms (n, 4, 4) of positions (n, 3) and rotations (n, 4); NaN if these are NaN."""
     known = np.isfinite(position_m).all(axis=1) & np.isfinite(rotation_wxyz).all(axis=1)
     out = np.full((len(position_m), 4, 4), np.nan)
     out[known] = np.eye(4)

@@ -1,8 +1,8 @@
-"""Repair of batch stamps: one line over the whole recording instead of one stamp a batch.
+"""Repair of batch stamps: one line over the whole recording instead of one stamp per batch.
 
-All samples of a HoloLens inertial batch carry the host tick of the first one. The sensor's own clock (vinyl,
-ns) is smooth, so host ticks are rebuilt as `soc = A + B vinyl`. A host stamp can only be late, therefore the
-line lies on the lower envelope of the batch firsts.
+All samples of a HoloLens inertial batch have the host tick of the first one. The sensor's own clock (vinyl, ns) is
+smooth, so host ticks are rebuilt as `soc = A + B vinyl`. A host stamp can only be late, so the line is the lower
+envelope of the first samples of batches.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ TICKS_PER_S = 10_000_000
 TICKS_PER_MS = 10_000.0
 NOMINAL_TICKS_PER_NS = 0.01
 ENVELOPE_PERCENTILE = 5.0
-JUMP_TICKS = 5 * TICKS_PER_MS  # a persistent change of level beyond this is another clock, not a late stamp
-SIDE_BATCHES = 20  # batches that tell the level before and after a suspected jump
+JUMP_TICKS = 5 * TICKS_PER_MS  # a larger lasting change of level is another clock, not a late stamp
+SIDE_BATCHES = 20  # number of batches for the level before and after a suspected jump
 BLOCK_BATCHES = 20
 MOST_BLOCKS = 60
 MOST_FIRSTS = 60_000
-STEPS_TOLD = 100  # batches that tell the usual step of a sensor clock; more only take longer
+STEPS_TOLD = 100  # number of batches for the usual step of a sensor clock
 
 
 @dataclass(frozen=True, slots=True)
 class StampLine:
-    """One unbroken stretch: `ticks = soc0 + offset + ticks_per_ns (vinyl - vinyl0)`."""
+    """One continuous stretch: `ticks = soc0 + offset + ticks_per_ns (vinyl - vinyl0)`."""
 
     first_sample: int
     first_batch: int
@@ -39,14 +39,14 @@ class StampLine:
     ticks_per_ns: float
 
     def ticks(self, vinyl_ns: Int64) -> Int64:
-        """Stamp samples of this stretch, int64 ticks; floats only after the epoch was taken off."""
+        """Return stamps of samples of this stretch, int64 ticks; floats are only used relative to the epoch."""
         since = (vinyl_ns - self.vinyl0_ns).astype(np.float64)
         return self.soc0_ticks + np.rint(self.offset_ticks + self.ticks_per_ns * since).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class StampRepair:
-    """The repaired clock of one inertial stream, with what it says about the device."""
+    """The repaired clock of one inertial stream, with facts about the device."""
 
     lines: tuple[StampLine, ...]
     samples: int
@@ -57,7 +57,7 @@ class StampRepair:
     jitter_ms: float
     latest_ms: float
     bend_ms: float
-    earliest_ms: float = 0.0  # how far the earliest stamp lies below the line, which cannot be late either
+    earliest_ms: float = 0.0  # distance of the earliest stamp below the line
 
     def ticks(self, vinyl_ns: Int64, *, first_sample: int = 0) -> Int64:
         """Repaired ticks (n,) int64 of the samples `first_sample ...` whose sensor stamps are `vinyl_ns`."""
@@ -182,14 +182,14 @@ def repair_batches(
 
 
 def sample_step_ns(vinyl_ns: Int64) -> float:
-    """Usual distance of neighbouring samples on the sensor clock, ns, from a part of a long recording."""
+    """Return the usual distance of samples on the sensor clock, ns, from the start of a long recording."""
     steps = np.diff(vinyl_ns[:1_000_000])
     steps = steps[steps > 0]
     return float(np.mean(steps[steps < 2.0 * np.median(steps)])) if len(steps) else 0.0
 
 
 def rough_slope(vinyl_first: Int64, soc_first: Int64) -> float:
-    """Ticks a sensor nanosecond, the median over long differences: jumps and late stamps do not move it."""
+    """Return ticks per sensor nanosecond, the median over long differences, robust to jumps and late stamps."""
     lag = max(1, min(200, len(vinyl_first) // 3))
     run = (vinyl_first[lag:] - vinyl_first[:-lag]).astype(np.float64)
     rise = (soc_first[lag:] - soc_first[:-lag]).astype(np.float64)
@@ -201,9 +201,9 @@ def rough_slope(vinyl_first: Int64, soc_first: Int64) -> float:
 
 
 def find_breaks(vinyl_first: Int64, soc_first: Int64, slope: float) -> list[int]:
-    """Batch indices where a new stretch begins, with 0 and the count: vinyl jumped or restarted there.
+    """Return the batch indices where vinyl jumped or restarted, with 0 and the count.
 
-    A lost batch moves both clocks alike and is no break; a late stamp comes back and is none either.
+    A lost batch moves both clocks alike, and a late stamp is followed by normal ones, so neither is a break.
     """
     count = len(vinyl_first)
     level = _residual(vinyl_first, soc_first, slope)
@@ -212,14 +212,14 @@ def find_breaks(vinyl_first: Int64, soc_first: Int64, slope: float) -> list[int]
         before = level[max(breaks[-1], at - SIDE_BATCHES) : at]
         after = level[at : at + SIDE_BATCHES]
         jump = abs(float(np.percentile(after, 20) - np.percentile(before, 20)))
-        sure = min(len(before), len(after)) >= 5 or jump > 20 * JUMP_TICKS
-        if jump > JUMP_TICKS and sure:
+        is_certain = min(len(before), len(after)) >= 5 or jump > 20 * JUMP_TICKS
+        if jump > JUMP_TICKS and is_certain:
             breaks.append(int(at))
     return [*breaks, count]
 
 
 def fit_stretch(vinyl_first: Int64, soc_first: Int64, slope: float) -> tuple[StampLine, Floats, float]:
-    """Line on the lower envelope of one stretch, residuals above it (ticks), and its bend (ticks)."""
+    """Return the lower envelope line of one stretch, the residuals above it (ticks), and its bend (ticks)."""
     seconds = (vinyl_first - vinyl_first[0]).astype(np.float64) * 1e-9
     level = _residual(vinyl_first, soc_first, slope)
     tilt, bend = 0.0, 0.0
@@ -238,7 +238,7 @@ def fit_stretch(vinyl_first: Int64, soc_first: Int64, slope: float) -> tuple[Sta
 
 
 def count_lost(vinyl_first: Int64, breaks: list[int]) -> int:
-    """Batches that the sensor clock says are missing inside the stretches."""
+    """Return the number of missing batches inside the stretches by the sensor clock."""
     lost = 0
     for start, stop in pairwise(breaks):
         steps = np.diff(vinyl_first[start:stop]).astype(np.float64)
@@ -262,6 +262,6 @@ def _block_lows(seconds: Floats, level: Floats) -> tuple[Floats, Floats]:
 
 
 def _earliest(residuals: Floats) -> float:
-    """How far the earliest stamps lie below the line; one in a thousand may be wrong."""
+    """Return the distance of the earliest stamps below the line; one in a thousand may be wrong."""
     rank = len(residuals) // 1000
     return max(-float(np.partition(residuals, rank)[rank]), 0.0)

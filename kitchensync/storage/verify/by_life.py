@@ -1,4 +1,4 @@
-"""What `verify` says by the life of a recording alone, before and without reading its files."""
+"""Answers of `verify` from the life of a recording alone, without reading its large files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from kitchensync.storage.verify.camera_account import WHOLE
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings, worst
 
 KEPT = Path("sync") / "verify.json"
-"""The last answer of `verify`: of the command, the recorder, a report, or from just before files were freed."""
+"""The last answer of `verify`: by the command, the recorder, a report, or before files were freed."""
 
 USE = ("notes", "session_s", "cameras", "good_for", "lost")
-"""What an answer says beside verdict and streams: it stands too while nobody can check."""
+"""Further keys of an answer that stay valid while files cannot be checked."""
 
 
 def answer(name: str, findings: Findings, streams: dict[str, Any], life: Life) -> dict[str, Any]:
-    """Put together the object `verify/1`."""
+    """Build the object `verify/1`."""
     return {
         "schema": "verify/1",
         "recording": name,
@@ -46,7 +46,7 @@ def answer(name: str, findings: Findings, streams: dict[str, Any], life: Life) -
 
 
 def unreadable(recording: Path, error: NotARecording) -> dict[str, Any]:
-    """Answer for a folder whose manifest is lost or damaged, or that is no recording and has no life."""
+    """Answer for a folder with a lost or damaged manifest, or for a folder that is not a recording."""
     findings = Findings()
     if isinstance(error, ManifestDamaged) or (recording / MANIFEST).is_file():
         file = getattr(error, "file", MANIFEST)
@@ -54,14 +54,14 @@ def unreadable(recording: Path, error: NotARecording) -> dict[str, Any]:
         findings.corrupt.append({"file": file, "stream": stream, "block": WHOLE})
     findings.add(FAIL, str(error))
     life = Life.MANIFEST_LOST if isinstance(error, ManifestLost) else Life.DAMAGED
-    said = answer(recording.name, findings, {}, life)
+    result = answer(recording.name, findings, {}, life)
     if not isinstance(error, ManifestDamaged | ManifestLost):
-        del said["life"]
-    return said
+        del result["life"]
+    return result
 
 
 def unfinished_copy(copy: Path, manifest: Manifest) -> dict[str, Any]:
-    """Answer for a copy that is not whole yet: what is missing, and how it is finished; nothing is checked."""
+    """Answer for an incomplete copy: missing files, and how to finish it; nothing is checked."""
     findings, promised = Findings(), promised_files(copy, manifest)
     missing = missing_files(copy, promised)
     if manifest["state"] in ("complete", "aborted"):
@@ -74,11 +74,11 @@ def unfinished_copy(copy: Path, manifest: Manifest) -> dict[str, Any]:
 
 
 def can_be_judged(life: Life, manifest: Manifest, findings: Findings) -> bool:
-    """Note what the life of a recording means for its verdict; tell whether its files can be judged at all."""
+    """Add findings from the life of a recording; return whether its files can be checked."""
     lacks = lacking(manifest)
     if life == Life.WITHDRAWN:
-        left = "its files were destroyed" if lacks else "nothing of it may be used or passed on"
-        findings.add(FAIL if lacks else WARN, f"the participant withdrew consent: {left}")
+        consequence = "its files were destroyed" if lacks else "nothing of it may be used or passed on"
+        findings.add(FAIL if lacks else WARN, f"the participant withdrew consent: {consequence}")
     elif lacks:
         findings.add(FAIL, f"{MANIFEST} lacks {', '.join(lacks)}: restore it from a copy")
     if lacks:
@@ -103,40 +103,40 @@ def can_be_judged(life: Life, manifest: Manifest, findings: Findings) -> bool:
     return True
 
 
-def keep_verdict(recording: Path, said: dict[str, Any]) -> None:
-    """Keep an answer for the time when the files cannot be read. Raises OSError."""
+def keep_verdict(recording: Path, result: dict[str, Any]) -> None:
+    """Store an answer for times when the files cannot be read. Raises OSError."""
     (recording / KEPT).parent.mkdir(exist_ok=True)
-    write_json(recording / KEPT, said)
+    write_json(recording / KEPT, result)
     note_change(recording)
 
 
-def keep_if_closed(recording: Path, said: dict[str, Any]) -> None:
-    """Keep an answer of a closed recording whose files were checked, where its folder may be written to."""
-    if said.get("life") in (Life.COMPLETE, Life.ARCHIVED, Life.ELSEWHERE) and said.get("checked", True):
-        with suppress(OSError):  # for whoever counts recordings; the answer was given
-            keep_verdict(recording, said)
+def keep_if_closed(recording: Path, result: dict[str, Any]) -> None:
+    """Store the answer of a closed, checked recording, if its folder is writable."""
+    if result.get("life") in (Life.COMPLETE, Life.ARCHIVED, Life.ELSEWHERE) and result.get("checked", True):
+        with suppress(OSError):  # only `list` and `study` need it
+            keep_verdict(recording, result)
 
 
 def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life) -> dict[str, Any]:
-    """Answer for a recording whose files cannot be read now: the last status, with `findings` of small files."""
+    """Answer for a recording with unreadable files: the last status, and `findings` of small files."""
     kept = kept_verdict(recording) or {}
-    said = answer(recording.name, findings, kept.get("streams", {}), life)
-    said |= {key: kept[key] for key in USE if key in kept}
-    reasons = [*said["reasons"], *kept.get("reasons", []), f"not checked: {error}"]
-    return said | {
-        "status": worst([said["status"], kept.get("status", WARN)]),
+    result = answer(recording.name, findings, kept.get("streams", {}), life)
+    result |= {key: kept[key] for key in USE if key in kept}
+    reasons = [*result["reasons"], *kept.get("reasons", []), f"not checked: {error}"]
+    return result | {
+        "status": worst([result["status"], kept.get("status", WARN)]),
         "reasons": list(dict.fromkeys(reasons)),
-        "corrupt": [*said["corrupt"], *kept.get("corrupt", [])],
+        "corrupt": [*result["corrupt"], *kept.get("corrupt", [])],
         "checked": False,
     }
 
 
 def kept_verdict(recording: Path) -> dict[str, Any] | None:
-    """Return the last answer that was kept: by `record`, `verify`, `report`, or before files were freed."""
+    """Return the last stored answer: by `record`, `verify`, `report`, or before files were freed."""
     from kitchensync.storage.manifest_form import VerdictForm, wrong_in  # loads pydantic
 
     try:
-        said: dict[str, Any] = load_json(recording / KEPT)
+        verdict: dict[str, Any] = load_json(recording / KEPT)
     except (OSError, BadJson):
         return None
-    return None if wrong_in(VerdictForm, said) else said
+    return None if wrong_in(VerdictForm, verdict) else verdict

@@ -1,8 +1,8 @@
-"""What `verify` says of a camera: the account of its files, and how much of the session they cover.
+"""Check a camera for `verify`: its files, and their coverage of the session.
 
-The account has every file that `media.json` promises, byte for byte, damage located to its block. An undamaged video
-is also asked where its telemetry lies on its pictures; that is kept and is no verdict. The cover is computed from the
-shutter times of this computer; no picture is decoded for it.
+Every file promised by `media.json` is compared byte for byte, and damage is located to a block. For an undamaged
+video the clues about its telemetry offset are stored; they do not affect the verdict. The coverage is computed from
+the shutter times of this computer, without decoding frames.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 WHOLE = "file"
-"""The block of a small file that has only one."""
+"""Block name of a small file with only one block."""
 
 
 def account(recording: Path, device: str, findings: Findings, progress: Progress) -> dict[str, Any]:
-    """Return what `verify/1` says of the files of a camera, by full name; note what is wrong with them."""
+    """Return the `verify/1` facts of a camera's files by full name; add findings."""
     entries = _entries(recording / device, device, findings)
     if entries is None:
         return {}
@@ -62,7 +62,7 @@ def account(recording: Path, device: str, findings: Findings, progress: Progress
 
 
 def _clues(chapters: list[Path]) -> list[Clue]:
-    """Return what the films of a clip say of where their telemetry lies; nothing where they have none to read."""
+    """Return clues about the telemetry offset of a clip; empty if it has no readable telemetry."""
     from kitchensync.sensors.gopro.files.clip import Clip
     from kitchensync.sensors.gopro.files.clip_clues import clip_clues
     from kitchensync.sensors.gopro.files.media import open_media
@@ -76,7 +76,7 @@ def _clues(chapters: list[Path]) -> list[Clue]:
 
 
 def _entries(folder: Path, device: str, findings: Findings) -> list[FilmForm] | None:
-    """Return what `media.json` promises, None when it cannot be trusted."""
+    """Return the files promised by `media.json`, None if it is damaged."""
     relative = f"{device}/{MEDIA}"
     try:
         content = read_plain(folder / MEDIA, MOST_BYTES)
@@ -99,8 +99,8 @@ def _check(path: Path, name: str, entry: FilmForm, findings: Findings) -> dict[s
     if stored != entry["bytes"]:
         findings.add(FAIL, f"{name}: {stored} of {entry['bytes']} bytes are here; fetch it again")
     elif digest != entry.get("sha256"):
-        known = entry.get("blocks")
-        for place in (damaged_stretches(path, known) if known else []) or [WHOLE]:
+        hashes = entry.get("blocks")
+        for place in (damaged_stretches(path, hashes) if hashes else []) or [WHOLE]:
             findings.damage(name, name, place)
     return {
         "received": entry["bytes"],
@@ -114,33 +114,33 @@ def _check(path: Path, name: str, entry: FilmForm, findings: Findings) -> dict[s
 
 
 NEAR_S = 1.5
-"""How exactly the shutter's times place a file: an end that is off by less is no hole."""
+"""Tolerance of shutter times, seconds: a smaller gap is ignored."""
 
 
 @dataclass(frozen=True)
 class CameraCover:
-    """What one camera holds of the session, seconds on its axis."""
+    """Coverage of the session by one camera, session seconds."""
 
-    asked: Span
-    "From the moment the shutter was seen open until the stop: nobody can have more."
+    target: Span
+    "From the opening of the shutter until the stop."
     holes: list[Span]
     is_known: bool = True
-    "False where a file does not tell how long it is."
+    "False if the length of a file is not known."
 
     @property
     def share(self) -> float:
-        """Share of what was asked, 0 to 1."""
-        return 1.0 - length_of(self.holes) / max(length_of([self.asked]), 1e-9)
+        """Covered share of the target, 0 to 1."""
+        return 1.0 - length_of(self.holes) / max(length_of([self.target]), 1e-9)
 
     def facts(self, steps: Sequence[StepTime]) -> dict[str, Any]:
-        """Return what `verify/1` says of the camera; `steps_coverage` is None where no step was done."""
-        here = without([self.asked], self.holes)
+        """Return the `verify/1` facts of the camera; `steps_coverage` is None if no step was done."""
+        here = without([self.target], self.holes)
         times = [(step.start_s, step.end_s) for step in steps]
         shown_s = sum(max(min(b, d) - max(a, c), 0.0) for a, b in times for c, d in here)
         steps_s = length_of(times) if self.is_known else 0.0
         return {
             "coverage": round(self.share, 4) if self.is_known else None,
-            "from_s": round(self.asked[0], 2),
+            "from_s": round(self.target[0], 2),
             "steps_coverage": round(shown_s / steps_s, 4) if steps_s > 0 else None,
         }
 
@@ -148,13 +148,13 @@ class CameraCover:
 def camera_cover(
     recording: Path, device: str, session: SessionTimes | None, findings: Findings
 ) -> dict[str, CameraCover]:
-    """Return the cover of one camera by its name; empty where nothing places its files on the capture clock."""
+    """Return the coverage of one camera by its name; empty without shutter times on the capture clock."""
     media = read_media(recording, device)
     opened = media.get("shutter_on")
     if session is None or not opened:
         return {}
     start_s = session.seconds(shutter_host_ns(opened))
-    asked = start_s, max(session.stop_s, start_s)
+    target = start_s, max(session.stop_s, start_s)
     entries = media.get("files", [])
     for entry in entries:
         rate = entry.get("bytes_per_s")
@@ -166,21 +166,22 @@ def camera_cover(
     for opening in clip_openings(media, [recording / device / str(entry["file"]) for entry in entries]):
         lengths = [_seconds(file) for file in opening.files]
         if None in lengths:
-            findings.add(WARN, f"{device}: a film of it does not open, so nobody can tell what it covers")
-            return {device: CameraCover(asked, [], is_known=False)}
+            findings.add(WARN, f"{device}: a video does not open, so its coverage is not known")
+            return {device: CameraCover(target, [], is_known=False)}
         begin_s = session.seconds(opening.opened_host_ns) if opening.opened_host_ns is not None else at_s
         at_s = begin_s + sum(length for length in lengths if length is not None)
         filmed.append((begin_s, at_s))
-    found = CameraCover(asked, [hole for hole in without([asked], filmed) if hole[1] - hole[0] > NEAR_S])
-    if found.share < limits.COVERAGE_WARN:
-        status = FAIL if found.share < limits.COVERAGE_FAIL else WARN
-        until_s = found.asked[1]
+    coverage = CameraCover(target, [hole for hole in without([target], filmed) if hole[1] - hole[0] > NEAR_S])
+    if coverage.share < limits.COVERAGE_WARN:
+        status = FAIL if coverage.share < limits.COVERAGE_FAIL else WARN
+        until_s = coverage.target[1]
         holes = " and ".join(
-            f"after {clock(a)}" if b == until_s else f"from {clock(a)} to {clock(b)}" for a, b in found.holes
+            f"after {clock(a)}" if b == until_s else f"from {clock(a)} to {clock(b)}"
+            for a, b in coverage.holes
         )
-        covers = f"{device}: its films cover {int(100 * found.share)} % of the session"
+        covers = f"{device}: its films cover {int(100 * coverage.share)} % of the session"
         findings.add(status, f"{covers}, nothing {holes}" if holes else covers)
-    return {device: found}
+    return {device: coverage}
 
 
 def _seconds(path: Path) -> float | None:

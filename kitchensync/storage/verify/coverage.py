@@ -1,7 +1,7 @@
-"""How much of the session a stream covers, how late it came, how long it was silent: pure, arrays in, numbers out.
+"""Coverage of the session, delay and silence of a stream. Pure functions on arrays.
 
-Device stamps are put on the capture clock by the shortest way that a packet of the stream ever had. Streams of one
-device share its clock, so that one whose stamps jumped is placed by the others.
+Device stamps are converted to the capture clock with the shortest delay of the stream. Streams of one device share
+its clock, so that a stream with a jump of its stamps is placed by the others.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Span = tuple[float, float]
 """Seconds of the session's axis, from and to."""
 
 OTHER_CLOCK_S = 30.0
-"""A connection whose stamps lie further off than this has another clock: its device was started anew."""
+"""Difference of stamps from which a connection has another clock, because its device restarted."""
 JUMPED_S = 1.0
-"""A stream whose stamps lie further off than this from the others of its device is placed by them."""
+"""Difference of a stream's stamps to the other streams of its device from which it is placed by them."""
 STAMPED_HERE_NS = 1_000_000
-"""Stamps that are usually no further than this before the arrival are the capture computer's."""
+"""Maximum usual time from stamp to arrival of stamps by the capture computer."""
 FAST = 1.05
-"""No clock of a device runs faster than this, but a simulated world may, and a computer's stops while it sleeps."""
+"""Maximum rate of a real clock; a simulation may be faster, and the capture clock stops during sleep."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PlacedPackets:
     arrived_s: Floats
     "(n,) by the capture clock."
     own_session: Span | None = None
-    "The session by the device's stamps alone, where they run faster than the capture clock: nothing is late there."
+    "The session by the device's stamps if they are faster than the capture clock; then no packet counts as late."
 
     def only(self, rows: Mask) -> PlacedPackets:
         """Return some of them, `rows` (n,)."""
@@ -53,11 +53,11 @@ class PlacedPackets:
 
 @dataclass(frozen=True)
 class Cover:
-    """What a stream has of the session."""
+    """Coverage of the session by a stream."""
 
     share: float
     holes: list[Span]
-    "Where packets are further apart than the limit, the end included; pauses taken out."
+    "Times between packets above the limit, without pauses, including the end."
     longest_silence_s: float
     latest_s: float
 
@@ -86,7 +86,7 @@ def place(indexes: Mapping[str, npt.NDArray[np.void]], zero_host_ns: int) -> dic
 
 
 def _runs_ahead(index: npt.NDArray[np.void], stamps_s: Floats, arrived_s: Floats) -> bool:
-    """Tell by the longest run of a stream whether its clock is faster than any real one."""
+    """Return whether the clock is faster than any real one, by the longest run of the stream."""
     starts = _runs(index)
     longest = int(np.argmax(np.diff(np.append(starts, len(index)))))
     run = slice(starts[longest], starts[longest + 1] if longest + 1 < len(starts) else None)
@@ -100,7 +100,7 @@ def _runs(index: npt.NDArray[np.void]) -> npt.NDArray[np.intp]:
 
 
 def _quickest(index: npt.NDArray[np.void], delay_s: Floats) -> tuple[float, Floats]:
-    """Return the shortest way of the stream's first clock, and (n,) offsets: NaN where that clock holds."""
+    """Return the shortest delay of the stream's first clock, and (n,) offsets, NaN for packets of that clock."""
     starts = _runs(index)
     least = np.minimum.reduceat(delay_s, starts)
     is_first = np.abs(least - least[0]) <= OTHER_CLOCK_S
@@ -109,44 +109,44 @@ def _quickest(index: npt.NDArray[np.void], delay_s: Floats) -> tuple[float, Floa
 
 
 def is_adaptive(name: str, description: StreamForm) -> bool:
-    """Return whether a stream changes its rate by itself: its entry in the manifest says so, else its name."""
+    """Return whether a stream has a variable rate, by its entry in the manifest, else by its name."""
     spec = STREAMS.get(name.rpartition("/")[2])
     return bool(description.get("adaptive", spec is not None and spec.adaptive))
 
 
 def is_stamped_here(index: npt.NDArray[np.void]) -> bool:
-    """Return whether the stamps of a stream, `index` (n,), are its arrivals: its sensor has no clock of its own.
+    """Return whether the stamps of a stream, `index` (n,), are its arrivals because its sensor has no clock.
 
-    The clock of a device has another zero, so its stamps are never a millisecond before the capture clock.
+    The clock of a device has another zero, so its stamps are not just before those of the capture clock.
     """
     waited_ns = index["host_ns"] - 100 * index["device_ticks"].astype(np.int64)
     return bool(len(index) and waited_ns.min() >= 0 and np.median(waited_ns) <= STAMPED_HERE_NS)
 
 
 def is_irregular(name: str, description: StreamForm, index: npt.NDArray[np.void]) -> bool:
-    """Return whether steps up to `ADAPTIVE_S` say nothing of the device: it adapts its rate, or arrivals jitter."""
+    """Return whether steps up to `ADAPTIVE_S` are normal, because of a variable rate or jitter of arrivals."""
     return is_adaptive(name, description) or is_stamped_here(index)
 
 
 def longest_step_s(nominal_hz: float, *, adaptive: bool) -> float:
-    """Return how far apart packets may be for the time between them to be covered."""
+    """Return the maximum covered time between packets."""
     return max(PERIODS / nominal_hz, ADAPTIVE_S if adaptive else 0.0)
 
 
 def cover(placed: PlacedPackets, session: SessionTimes, step_s: float, pauses: Sequence[Span] = ()) -> Cover:
-    """Measure a stream; `pauses` are wanted and no part of the session."""
+    """Measure a stream; `pauses` are not part of the session."""
     start_s, stop_s = placed.own_session or (session.start_s, session.stop_s)
     at_s, arrived_s = np.unique(placed.at_s), placed.arrived_s
     late_s = arrived_s - placed.at_s
-    # up to the stop, less what was on its way then
+    # until the stop, without the packets on their way at that moment
     end_s = stop_s - min(max(float(late_s[-1]), 0.0), TAIL_LATE_S)
     last_s = float(at_s[-1])
     end_s = last_s if 0.0 < end_s - last_s <= TAIL_S else end_s
     lefts = np.concatenate(([min(start_s, at_s[0])], at_s))
     rights = np.append(at_s, max(end_s, last_s))
     is_hole = (rights - lefts > step_s) & (rights > start_s) & (lefts < end_s)
-    apart = zip(lefts[is_hole].tolist(), rights[is_hole].tolist(), strict=True)
-    holes = without([(max(left, start_s), min(right, end_s)) for left, right in apart], pauses)
+    edges = zip(lefts[is_hole].tolist(), rights[is_hole].tolist(), strict=True)
+    holes = without([(max(left, start_s), min(right, end_s)) for left, right in edges], pauses)
     asked_s = length_of(without([(start_s, end_s)], pauses))
     share = 1.0 - length_of(holes) / asked_s if asked_s > 0 else 1.0
     inside = arrived_s[(arrived_s > start_s) & (arrived_s < stop_s)]
@@ -166,15 +166,15 @@ def cover(placed: PlacedPackets, session: SessionTimes, step_s: float, pauses: S
 
 def without(spans: Sequence[Span], pauses: Sequence[Span]) -> list[Span]:
     """Cut the pauses out of the spans."""
-    left = list(spans)
+    remaining = list(spans)
     for start_s, end_s in pauses:
-        cut = []
-        for a, b in left:
-            cut += [part for part in ((a, min(b, start_s)), (max(a, end_s), b)) if part[1] > part[0]]
-        left = cut
-    return left
+        parts = []
+        for a, b in remaining:
+            parts += [part for part in ((a, min(b, start_s)), (max(a, end_s), b)) if part[1] > part[0]]
+        remaining = parts
+    return remaining
 
 
 def length_of(spans: Sequence[Span]) -> float:
-    """Return how long spans are together, seconds."""
+    """Return the total length of spans, seconds."""
     return sum(b - a for a, b in spans)

@@ -1,4 +1,4 @@
-"""Decode what a recording holds: which pictures no decoder takes, and microphones that heard nothing."""
+"""Decode the frames and sound of a recording; report frames that do not decode, black frames and silence."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from kitchensync.storage.verify.suitable_uses import spans_in_words
 
 HEADSET_HZ = 48_000
 SAMPLE_ROWS = 60
-"""Pictures in a row that are decoded of each part of a sample."""
+"""Consecutive frames that are decoded in each part of a sample."""
 BLACK_STEP = 8
-"""Every so many rows and columns of a picture are looked at for light."""
+"""Step of rows and columns in the test for black frames, pixels."""
 CAMERA_PICTURES = 40
-"""Pictures of a camera's film that are decoded, spread over all of it: a film of an hour takes half an hour whole."""
+"""Decoded frames of a camera's video, evenly spread: decoding an hour completely would take half an hour."""
 Block = tuple[npt.NDArray[np.float32], int]
-"""Samples (channels, n) within +-1, and how many there are a second."""
+"""Samples (channels, n) within +-1, and sample rate."""
 Facts = dict[str, dict[str, Any]]
 Ticks = tuple[int, int]
 """From and to, device ticks."""
@@ -41,10 +41,10 @@ Ticks = tuple[int, int]
 def decode(
     recording: Path, names: Sequence[str], findings: Findings, *, most_parts: int | None = None
 ) -> tuple[Facts, Facts]:
-    """Decode pictures and sound of `names`, streams and camera files; return facts by stream and by camera.
+    """Decode frames and sound of `names`, streams and camera files; return facts by stream and by camera.
 
-    What is wrong is noted. `most_parts` decodes only so many parts of each picture stream, spread over it; sound is
-    always heard whole.
+    Faults are added to `findings`. `most_parts` limits the decoded parts of each camera stream; sound is always
+    decoded completely.
     """
     streams: Facts = {}
     cameras: Facts = {}
@@ -60,7 +60,7 @@ def decode(
 
 
 def _guarded(name: str, look: Callable[[], dict[str, Any]], findings: Findings) -> dict[str, Any]:
-    """Look at one stream; one whose files cannot be read is named by the balance already."""
+    """Decode one stream; unreadable files are already reported by its balance."""
     try:
         return look()
     except (StorageError, SensorError, OSError, ValueError) as error:
@@ -88,8 +88,8 @@ def _stream(opened: Recording, name: str, most_parts: int | None, findings: Find
 def _seen(
     name: str, stream: StoredStream, read: Any, most_parts: int | None, findings: Findings
 ) -> dict[str, Any]:
-    """Decode all rows, or parts of them; a picture that does not come out is bad."""
-    good, asked = 0, 0
+    """Decode all rows, or parts of them; count the frames that do not decode."""
+    good, tried = 0, 0
     count = len(stream)
     if most_parts is None or count <= most_parts * SAMPLE_ROWS:
         parts = [(0, count)] if count else []
@@ -98,15 +98,15 @@ def _seen(
         parts = [(start, start + SAMPLE_ROWS) for start in starts]
     for first, last in parts:
         good += sum(1 for _ in read(first, last))
-        asked += last - first
+        tried += last - first
     bad = [row for row in stream.bad if row < len(stream)]
-    if asked and 1 - len(bad) / asked < limits.DECODED_WARN:
-        findings.add(WARN, f"{name}: {len(bad)} of {asked} pictures do not decode")
-    return {"decoded": {"asked": asked, "pictures": good, "undecodable": len(bad)}}
+    if tried and 1 - len(bad) / tried < limits.DECODED_WARN:
+        findings.add(WARN, f"{name}: {len(bad)} of {tried} pictures do not decode")
+    return {"decoded": {"asked": tried, "pictures": good, "undecodable": len(bad)}}
 
 
 def _noting_black(stream: StoredStream, black: list[Ticks]) -> Any:
-    """Read pictures as `stream.frames` does, and note from which to which stamp they are black."""
+    """Return a reader like `stream.frames` that appends the spans of black frames to `black`."""
 
     def read(first: int, last: int) -> Iterator[Frame]:
         since: int | None = None
@@ -127,16 +127,16 @@ def _noting_black(stream: StoredStream, black: list[Ticks]) -> Any:
 
 
 def _black(name: str, opened: Recording, black: list[Ticks], findings: Findings) -> dict[str, Any]:
-    """Name where pictures were black for long, seconds since the first packet of its headset."""
-    lasting = [ticks for ticks in black if ticks[1] - ticks[0] >= limits.LOST_S * TICKS_PER_S]
-    if not lasting:
+    """Report long spans of black frames, seconds since the first packet of the headset."""
+    long = [ticks for ticks in black if ticks[1] - ticks[0] >= limits.LOST_S * TICKS_PER_S]
+    if not long:
         return {}
     device = name.partition("/")[0]
-    indexes = [opened[one].index for one in opened.streams if one.startswith(f"{device}/")]
+    indexes = [opened[stream].index for stream in opened.streams if stream.startswith(f"{device}/")]
     zero = min(int(index["device_ticks"][0]) for index in indexes if len(index))
-    long = [((first - zero) / TICKS_PER_S, (last - zero) / TICKS_PER_S) for first, last in lasting]
-    findings.add(WARN, f"{name}: pictures are black {spans_in_words(long)}")
-    return {"black": [[round(first, 3), round(last, 3)] for first, last in long]}
+    spans = [((first - zero) / TICKS_PER_S, (last - zero) / TICKS_PER_S) for first, last in long]
+    findings.add(WARN, f"{name}: pictures are black {spans_in_words(spans)}")
+    return {"black": [[round(first, 3), round(last, 3)] for first, last in spans]}
 
 
 def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any]:
@@ -146,17 +146,17 @@ def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any
     clips = [open_clip(*group.paths) for group in group_clips(opened.gopro_files[device])]
     sound = chain.from_iterable(CameraStream(f"{device}/audio", clip).sound() for clip in clips)
     facts = _heard(device, ((block.samples, block.rate_hz) for block in sound), findings)
-    asked, bad = 0, 0
+    tried, bad = 0, 0
     for clip in clips:
         here = np.ones(len(clip.frame_times_s), np.bool_)
         for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
             count = len(chapter.frame_times_s)
-            gone = done_samples(opened.manifest, f"{device}/{chapter.path.name}", PICTURES)
-            here[first : first + count] &= ~in_runs(gone, count)
+            destroyed = done_samples(opened.manifest, f"{device}/{chapter.path.name}", PICTURES)
+            here[first : first + count] &= ~in_runs(destroyed, count)
         there = np.flatnonzero(here)
         spread = np.linspace(0, len(there) - 1, min(CAMERA_PICTURES, len(there))).astype(int)
         numbers = np.unique(there[spread]).tolist()
-        asked += len(numbers)
+        tried += len(numbers)
         with clip.pictures() as pictures:
             for number in numbers:
                 try:
@@ -164,18 +164,18 @@ def _camera(opened: Recording, device: str, findings: Findings) -> dict[str, Any
                 except (SensorError, IndexError):
                     bad += 1
     if bad:
-        findings.add(WARN, f"{device}: {bad} of {asked} pictures tried do not decode")
-    return facts | {"decoded": {"asked": asked, "pictures": asked - bad, "undecodable": bad}}
+        findings.add(WARN, f"{device}: {bad} of {tried} pictures tried do not decode")
+    return facts | {"decoded": {"asked": tried, "pictures": tried - bad, "undecodable": bad}}
 
 
 def _heard(name: str, blocks: Iterable[Block], findings: Findings) -> dict[str, Any]:
-    """Return the level of the loudest second; sound that stays below the limit is silence."""
-    loudest = max(_levels(blocks), default=None)
-    if loudest is None:
+    """Return the level of the loudest second; report silence."""
+    loudest_level = max(_levels(blocks), default=None)
+    if loudest_level is None:
         return {"loudest_dbfs": None}
-    if loudest < limits.SILENT_DBFS:
-        findings.add(WARN, f"{name}: its sound is silent, at most {_written(loudest)} dBFS")
-    return {"loudest_dbfs": _written(loudest)}
+    if loudest_level < limits.SILENT_DBFS:
+        findings.add(WARN, f"{name}: its sound is silent, at most {_written(loudest_level)} dBFS")
+    return {"loudest_dbfs": _written(loudest_level)}
 
 
 def _written(level: float) -> float:
@@ -186,7 +186,7 @@ def _levels(blocks: Iterable[Block]) -> Iterator[float]:
     """Yield the level of every second, dB against full scale: the root of the mean square."""
     power, count = 0.0, 0
     for samples, rate_hz in blocks:
-        with np.errstate(invalid="ignore"):  # sound that decodes to no numbers is none
+        with np.errstate(invalid="ignore"):  # damaged sound may decode to NaN
             power += float(np.square(samples, dtype=np.float64).sum())
         count += samples.size
         if count >= rate_hz * samples.shape[0]:

@@ -1,4 +1,4 @@
-"""Where a stream has holes, seen from its stamps, its connections and its ledger: pure, arrays in, gaps out."""
+"""Find the gaps of a stream by its stamps, connections and ledger. Pure functions on arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Gap(TypedDict):
-    """A hole of a stream, from the last packet before it to the first after it."""
+    """A gap of a stream, from the last packet before it to the first after it."""
 
     start_ticks: int
     end_ticks: int
@@ -26,26 +26,25 @@ class Gap(TypedDict):
 
 
 Hold = tuple[int, int, str]
-"""(start, end) in host_ns of a time in which nobody received, and the cause."""
+"""(start, end) in host_ns of a time without reception, and the cause."""
 
 LONG_STEP = 1.75
-"""A step between stamps of more than this many usual steps is a hole."""
+"""A step between stamps is a gap if it is longer than this many usual steps."""
 
 QUICKEST_OF = 200
-"""So many last packets are asked for the one that was on its way for the shortest time."""
+"""Number of last packets in which the one with the shortest delay is searched."""
 
 HELD_BY = (SUSPEND, DEVICE_SWAP, "restart", "backpressure")
-"""Why nobody received for a while, in the order in which they are believed: sleep, a battery or card that was
-changed, a held process, a held queue."""
+"""Causes of a hold, the most reliable first: sleep, change of battery or card, restart, full queue."""
 
 OUTSIDE = ("network", "reconnect")
-"""Causes of a closed connection that only say that it closed: a hold that the gap falls into says why."""
+"""Unspecific causes of a closed connection; the cause of a hold at the same time is used instead."""
 
 AFTERMATH_NS = 1_000_000_000
-"""So long after a hold a device may still leave out what it could not send."""
+"""Time after a hold in which a device may still drop packets."""
 
 USUAL_STEPS = 8
-"""With fewer packets than this nobody can say what a usual step is."""
+"""Minimum number of steps for the usual step."""
 
 
 def find_gaps(
@@ -56,15 +55,20 @@ def find_gaps(
     redacted: Sequence[tuple[int, int, str]] = (),
     losses: Sequence[tuple[int, int, str]] = (),
 ) -> list[Gap]:
-    """Name the holes of a stream.
+    """Find the gaps of a stream and their causes.
 
-    `index` is (n,) of `layout.INDEX`; `closings` are the closed connections as the recorder noted them: the number of
-    the packet that came next, and the cause; of several before one packet the first counts. A new run of the producer
-    is `restart`, a new connection takes its noted cause, a hole in the sequence that of the first of `losses` (first,
-    last, cause) that meets it, else `declared_loss`, and a long step of the device's stamps inside one connection is
-    `device_rate`. What falls into one of `holds` takes its cause, unless the ledger says more. Of a stream that
-    changes its rate by itself, or is stamped on arrival, steps up to `harmless_ticks` are no holes. Of `redacted`
-    (first, last, cause) the cause is that.
+    `index` is (n,) of `layout.INDEX`; `closings` are the closed connections of the ledger: number of the next packet,
+    and cause; of several before one packet the first counts. The cause is
+
+    - that of `redacted` (first, last, cause) if a destroyed range lies in the gap;
+    - `restart` at a new run of the producer;
+    - the one in `closings` at a new connection;
+    - in a sequence with missing numbers that of the first of `losses` (first, last, cause) with one of them, else
+      `declared_loss`;
+    - `device_rate` at a long step of the device's stamps in one connection.
+
+    A gap in one of `holds` has its cause, unless the ledger has a more specific one. In a stream with a variable
+    rate, or stamped on arrival, steps up to `harmless_ticks` are no gaps.
     """
     if len(index) < 2:
         return []
@@ -77,14 +81,14 @@ def find_gaps(
     seqs = index["seq"].astype(np.int64)
     gaps: list[Gap] = []
     for row in np.flatnonzero(new_run | new_connection | lost | late).tolist():
-        wanted = [why for first, last, why in redacted if seqs[row] < first and last < seqs[row + 1]]
-        if wanted:
-            cause = wanted[0]
+        causes = [why for first, last, why in redacted if seqs[row] < first and last < seqs[row + 1]]
+        if causes:
+            cause = causes[0]
         elif new_run[row]:
             cause = "restart"
         elif new_connection[row]:
-            noted = (cause for seq, cause in closings if seqs[row] < seq <= seqs[row + 1])
-            cause = next(noted, "reconnect")
+            matching = (cause for seq, cause in closings if seqs[row] < seq <= seqs[row + 1])
+            cause = next(matching, "reconnect")
             if cause in OUTSIDE:
                 cause = _held(index, row, holds) or (DEVICE_SWAP if _starts_anew(index, row) else cause)
         elif lost[row]:
@@ -97,45 +101,50 @@ def find_gaps(
 
 
 def redacted_ends(index: npt.NDArray[np.void], chunks: Sequence[RedactedChunkForm]) -> list[Gap]:
-    """Name what was destroyed before the first packet that is left, and behind the last."""
+    """Return the gaps of destroyed packets before the first packet and after the last."""
     if not len(index):
         return []
     first, last = index[0], index[-1]
-    before = [one for one in chunks if one["seq"][1] < first["seq"]]
-    behind = [one for one in chunks if one["seq"][0] > last["seq"]]
-    ends = [(min(one["ticks"][0] for one in before), int(first["device_ticks"]), before[0])] if before else []
-    ends += [(int(last["device_ticks"]), max(one["ticks"][1] for one in behind), behind[0])] if behind else []
+    earlier = [chunk for chunk in chunks if chunk["seq"][1] < first["seq"]]
+    later = [chunk for chunk in chunks if chunk["seq"][0] > last["seq"]]
+    ends = (
+        [(min(chunk["ticks"][0] for chunk in earlier), int(first["device_ticks"]), earlier[0])]
+        if earlier
+        else []
+    )
+    ends += (
+        [(int(last["device_ticks"]), max(chunk["ticks"][1] for chunk in later), later[0])] if later else []
+    )
     return [
-        {"start_ticks": start, "end_ticks": end, "cause": one.get("cause", REDACTED)}
-        for start, end, one in ends
+        {"start_ticks": start, "end_ticks": end, "cause": chunk.get("cause", REDACTED)}
+        for start, end, chunk in ends
     ]
 
 
 def _held(index: npt.NDArray[np.void], row: int, holds: Sequence[Hold]) -> str:
-    """Return the cause of the hold that the hole after `row` falls into, "" where it falls into none.
+    """Return the cause of the hold in which the gap after `row` lies, or "".
 
-    The hole lies where nothing arrived, or where its stamps say: what a device had sent before it was held up is
-    received late, so that the hole's neighbours may arrive together.
+    The gap is compared by arrival and by stamp: packets sent before the hold may arrive late, together with the next.
     """
     if not holds:
         return ""
-    around = index[max(row + 2 - QUICKEST_OF, 0) : row + 2]
-    behind_ns = int(np.min(around["host_ns"] - 100 * around["device_ticks"].astype(np.int64)))
+    last_packets = index[max(row + 2 - QUICKEST_OF, 0) : row + 2]
+    behind_ns = int(np.min(last_packets["host_ns"] - 100 * last_packets["device_ticks"].astype(np.int64)))
     spans = [
         (int(index["host_ns"][row]), int(index["host_ns"][row + 1])),
         tuple(100 * int(index["device_ticks"][at]) + behind_ns for at in (row, row + 1)),
     ]
-    met = {
+    causes = {
         cause
         for start, end, cause in holds
         for first, last in spans
         if start <= last and first <= end + AFTERMATH_NS
     }
-    return next((cause for cause in HELD_BY if cause in met), "")
+    return next((cause for cause in HELD_BY if cause in causes), "")
 
 
 def _starts_anew(index: npt.NDArray[np.void], row: int) -> bool:
-    """Return whether the clock after `row` is another one: the device was switched off, or it is another device."""
+    """Return whether the clock after `row` is another one: a restarted or another device."""
     before, after = index[row], index[row + 1]
     arrived_ns = int(after["host_ns"]) - int(before["host_ns"])
     passed_ns = 100 * (int(after["device_ticks"]) - int(before["device_ticks"]))
@@ -145,8 +154,8 @@ def _starts_anew(index: npt.NDArray[np.void], row: int) -> bool:
 def early_end(index: npt.NDArray[np.void], closed_ns: int, nominal_hz: float, cause: str) -> Gap:
     """Return the gap at the end of a stream (at least one packet) whose connection was closed at `closed_ns`.
 
-    What was on the way then is lost: every stamp up to the device's time at that moment, which the quickest of the
-    last packets tells, and two more packets, since a device notices a closed connection only when it sends.
+    Lost are the packets on their way at that moment, by the delay of the quickest of the last packets, and two more:
+    a device notices a closed connection only when it sends.
     """
     ticks, host = index["device_ticks"].astype(np.int64), index["host_ns"]
     last_ticks = int(ticks[-1])
@@ -159,7 +168,7 @@ def early_end(index: npt.NDArray[np.void], closed_ns: int, nominal_hz: float, ca
 
 
 def usual_step(steps: npt.NDArray[np.int64]) -> float:
-    """Return the median step of the stamps, or infinity where there are too few to tell."""
+    """Return the median step of the stamps, or infinity if there are too few."""
     forward = steps[steps > 0]
     return float(np.median(forward)) if len(forward) >= USUAL_STEPS else float("inf")
 
@@ -171,15 +180,15 @@ def stamps_that_go_back(index: npt.NDArray[np.void]) -> int:
 
 def missing_ranges(seqs: npt.NDArray[np.uint64], received: int) -> list[list[int]]:
     """Return [first, last] of every run of producer numbers below `received` that are not in `seqs`."""
-    known = np.unique(seqs[seqs < received]).astype(np.int64)
-    before = np.concatenate(([-1], known))
-    after = np.concatenate((known, [received]))
+    received_seqs = np.unique(seqs[seqs < received]).astype(np.int64)
+    before = np.concatenate(([-1], received_seqs))
+    after = np.concatenate((received_seqs, [received]))
     holes = np.flatnonzero(after - before > 1)
     return [[int(before[hole]) + 1, int(after[hole]) - 1] for hole in holes]
 
 
 def uncovered(part: list[int], ranges: list[tuple[int, int]]) -> bool:
-    """Return whether some number of [first, last] lies in none of the ranges."""
+    """Return whether a number of [first, last] is in none of the ranges."""
     next_number = part[0]
     for first, last in sorted(ranges):
         if first > next_number:

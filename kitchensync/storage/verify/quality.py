@@ -1,4 +1,4 @@
-"""Judge what a whole balance does not show: how much of the session each stream covers, its rate, its lateness.
+"""Judge each stream beyond its balance of packets: coverage of the session, rate, lateness.
 
 The limits are in `kitchensync.storage.verify.thresholds`.
 """
@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from kitchensync.storage.manifest_form import StreamForm
 
 WANTED = (PRIVACY, REDACTED, CUT)
-"""Causes of gaps that somebody asked for: no part of the session."""
+"""Causes of intended gaps, which are not part of the session."""
 
 
 @dataclass(frozen=True)
 class StreamQuality:
-    """What is said of one stream beside its balance."""
+    """Quality of one stream."""
 
     facts: dict[str, Any]
-    "Goes into `verify/1`."
+    "Keys for `verify/1`."
     holes: list[Span]
-    "Worth naming in what the recording is good for."
+    "Gaps for the list of suitable uses."
 
 
 def judge(
@@ -59,32 +59,38 @@ def judge(
     session: SessionTimes | None,
     findings: Findings,
 ) -> dict[str, StreamQuality]:
-    """Judge every stream of a recording; note what is wrong."""
+    """Judge every stream of a recording; add findings."""
     if session is None:
         return {name: StreamQuality({"coverage": 0.0}, []) for name in contents}
     by_device: dict[str, dict[str, npt.NDArray[np.void]]] = defaultdict(dict)
-    for name, found in contents.items():
-        by_device[name.rpartition("/")[0]][name] = found.index
+    for name, stream_contents in contents.items():
+        by_device[name.rpartition("/")[0]][name] = stream_contents.index
     placed = {
         name: at for group in by_device.values() for name, at in place(group, session.zero_host_ns).items()
     }
     lost = _lost(contents, placed, findings)
     judged = {
         name: _judge(
-            name, found, descriptions[name], balances[name]["gaps"], placed.get(name), session, findings
+            name,
+            stream_contents,
+            descriptions[name],
+            balances[name]["gaps"],
+            placed.get(name),
+            session,
+            findings,
         )
-        for name, found in contents.items()
+        for name, stream_contents in contents.items()
     }
-    for name, found in contents.items():
+    for name, stream_contents in contents.items():
         if f"{name.rpartition('/')[0]}/{LOST_WORDS[HEAD]}" not in lost:
             for part in ("head", "pose"):
-                if (share := found.tracked.get(part, 1.0)) < limits.HEAD_TRACKED_WARN:
+                if (share := stream_contents.tracked.get(part, 1.0)) < limits.HEAD_TRACKED_WARN:
                     findings.add(
                         WARN, f"{name}: the headset knew its {part} in {_percent(share)} of the packets"
                     )
     for name, spans in lost.items():
-        known = judged.get(name, StreamQuality({}, []))
-        judged[name] = StreamQuality(known.facts | {"lost": spans}, united([*known.holes, *spans]))
+        quality = judged.get(name, StreamQuality({}, []))
+        judged[name] = StreamQuality(quality.facts | {"lost": spans}, united([*quality.holes, *spans]))
     return judged
 
 
@@ -94,26 +100,26 @@ LOST_WORDS = {HEAD: "head position", GAZE: "gaze"}
 def _lost(
     contents: Mapping[str, Contents], placed: Mapping[str, PlacedPackets], findings: Findings
 ) -> dict[str, list[Span]]:
-    """Name where head, gaze or a sensor was lost or repeated one value; return the spans by what is lost."""
+    """Report where tracking of head or gaze was lost, or a sensor repeated one value; return the spans."""
     spans: dict[str, list[Span]] = defaultdict(list)
-    for name, found in contents.items():
-        if found.tracking is None or name not in placed:
+    for name, stream_contents in contents.items():
+        if stream_contents.tracking is None or name not in placed:
             continue
         device = name.rpartition("/")[0]
-        for kind, rows in found.tracking.rows().items():
+        for kind, rows in stream_contents.tracking.rows().items():
             what = f"{device}/{LOST_WORDS[kind]}" if kind in LOST_WORDS else name
-            least_s = found.tracking.least_still_s if kind == STILL else limits.LOST_S
+            least_s = stream_contents.tracking.least_still_s if kind == STILL else limits.LOST_S
             spans[what] += spans_of(rows, placed[name].at_s, least_s)
-    lost = {what: united(some) for what, some in spans.items() if some}
-    for what, some in lost.items():
-        said = "was not known" if what.endswith(LOST_WORDS[HEAD]) else "repeats one value"
-        findings.add(WARN, f"{what} {said} {spans_in_words(some)}")
+    lost = {what: united(runs) for what, runs in spans.items() if runs}
+    for what, runs in lost.items():
+        fault = "was not known" if what.endswith(LOST_WORDS[HEAD]) else "repeats one value"
+        findings.add(WARN, f"{what} {fault} {spans_in_words(runs)}")
     return lost
 
 
 def _judge(
     name: str,
-    found: Contents,
+    contents: Contents,
     description: StreamForm,
     gaps: list[Gap],
     placed: PlacedPackets | None,
@@ -124,50 +130,50 @@ def _judge(
     if placed is None:
         return StreamQuality({"coverage": 0.0}, [(session.start_s, session.stop_s)])
     adaptive = is_adaptive(name, description)
-    shares = {part: round(share, 4) for part, share in found.tracked.items()}
+    shares = {part: round(share, 4) for part, share in contents.tracked.items()}
     for part in ("gaze", "left_hand", "right_hand"):
         if shares.get(part) == 0:
             findings.note(f"{name}: {part.replace('_', ' ')} was never tracked")
     facts: dict[str, Any] = {"tracked": shares} if shares else {}
     facts |= _rate(name, placed.at_s, nominal_hz, findings, adaptive=adaptive)
-    pauses = _pauses(found.index, placed, gaps)
-    irregular = is_irregular(name, description, found.index)
+    pauses = _pauses(contents.index, placed, gaps)
+    irregular = is_irregular(name, description, contents.index)
     step_s = longest_step_s(nominal_hz, adaptive=irregular) if nominal_hz else math.inf
-    is_intact = ~np.isin(found.index["seq"], found.damaged)
+    is_intact = ~np.isin(contents.index["seq"], contents.damaged)
     if not is_intact.any():
         return StreamQuality({"coverage": 0.0}, [(session.start_s, session.stop_s)])
-    seen = cover(placed.only(is_intact), session, step_s, pauses)
+    coverage = cover(placed.only(is_intact), session, step_s, pauses)
     facts |= {
-        "longest_silence_s": round(seen.longest_silence_s, 3),
-        "latest_arrival_s": round(seen.latest_s, 3),
+        "longest_silence_s": round(coverage.longest_silence_s, 3),
+        "latest_arrival_s": round(coverage.latest_s, 3),
     }
-    _lateness(name, seen, findings)
+    _lateness(name, coverage, findings)
     at_s, last = placed.at_s.tolist(), len(placed.at_s) - 1
     damaged = [(at_s[max(first - 1, 0)], at_s[min(end, last)]) for first, end in marked_runs(~is_intact)]
-    if not nominal_hz:  # nobody said how often its packets come: no share can be told
+    if not nominal_hz:  # coverage needs a rate
         return StreamQuality({"coverage": None, **facts}, damaged)
-    _coverage(name, seen, session, findings)
-    share = math.floor(seen.share * 1e4) / 1e4  # never rounded up to a limit
-    least_s = 0.0 if seen.share < limits.COVERAGE_WARN else limits.HOLE_NAMED_S
-    named = [(first_s, last_s) for first_s, last_s in seen.holes if last_s - first_s >= least_s]
-    return StreamQuality({"coverage": share, **facts}, united([*named, *damaged]))
+    _coverage(name, coverage, session, findings)
+    share = math.floor(coverage.share * 1e4) / 1e4  # never rounded up to a limit
+    least_s = 0.0 if coverage.share < limits.COVERAGE_WARN else limits.HOLE_NAMED_S
+    holes = [(first_s, last_s) for first_s, last_s in coverage.holes if last_s - first_s >= least_s]
+    return StreamQuality({"coverage": share, **facts}, united([*holes, *damaged]))
 
 
-def _coverage(name: str, seen: Cover, session: SessionTimes, findings: Findings) -> None:
-    if seen.share >= limits.COVERAGE_WARN:
+def _coverage(name: str, coverage: Cover, session: SessionTimes, findings: Findings) -> None:
+    if coverage.share >= limits.COVERAGE_WARN:
         return
-    status = FAIL if seen.share < limits.COVERAGE_FAIL else WARN
-    last = seen.holes[-1] if seen.holes else (0.0, 0.0)
+    status = FAIL if coverage.share < limits.COVERAGE_FAIL else WARN
+    last = coverage.holes[-1] if coverage.holes else (0.0, 0.0)
     ends = f", nothing after {clock(last[0])}" if last[1] >= session.stop_s - limits.TAIL_LATE_S else ""
-    findings.add(status, f"{name}: covers {_percent(seen.share)} of the session{ends}")
+    findings.add(status, f"{name}: covers {_percent(coverage.share)} of the session{ends}")
 
 
 def _percent(share: float) -> str:
     return f"{math.floor(100 * share)} %"
 
 
-def _lateness(name: str, seen: Cover, findings: Findings) -> None:
-    late_s, silent_s = seen.latest_s, seen.longest_silence_s
+def _lateness(name: str, coverage: Cover, findings: Findings) -> None:
+    late_s, silent_s = coverage.latest_s, coverage.longest_silence_s
     if late_s > limits.LATE_WARN_S:
         findings.add(WARN, f"{name}: packets arrived up to {late_s:.1f} s late")
     elif late_s > limits.LATE_NOTE_S:
@@ -182,23 +188,23 @@ def _rate(
     seconds = float(at_s[-1] - at_s[0])
     rate_hz = (len(at_s) - 1) / seconds if seconds > 0 else 0.0
     if nominal_hz and len(at_s) >= 10 and rate_hz < limits.RATE_WARN * nominal_hz:
-        said = f"{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}"
+        text = f"{name}: {rate_hz:.1f} packets/s, nominal are {nominal_hz:g}"
         if adaptive:
-            findings.note(f"{said}; it slows down by itself")
+            findings.note(f"{text}; it slows down by itself")
         else:
-            findings.add(WARN, said)
+            findings.add(WARN, text)
     return {"rate_hz": round(rate_hz, 2), "nominal_hz": nominal_hz or None}
 
 
 def _pauses(index: npt.NDArray[np.void], placed: PlacedPackets, gaps: list[Gap]) -> list[Span]:
-    wanted = [gap for gap in gaps if gap["cause"] in WANTED]
-    if not wanted:
+    pauses = [gap for gap in gaps if gap["cause"] in WANTED]
+    if not pauses:
         return []
     order = np.argsort(index["device_ticks"], kind="stable")
     ticks, at_s = index["device_ticks"][order].astype(np.int64), placed.at_s[order]
 
-    def at(one: int) -> float:
-        inside = min(max(one, int(ticks[0])), int(ticks[-1]))
-        return float(np.interp(inside, ticks, at_s)) + (one - inside) / 1e7
+    def at(tick: int) -> float:
+        inside = min(max(tick, int(ticks[0])), int(ticks[-1]))
+        return float(np.interp(inside, ticks, at_s)) + (tick - inside) / 1e7
 
-    return [(at(gap["start_ticks"]), at(gap["end_ticks"])) for gap in wanted]
+    return [(at(gap["start_ticks"]), at(gap["end_ticks"])) for gap in pauses]

@@ -1,7 +1,7 @@
-"""The sealed files of a recording against the hashes that they were sealed with; what they hold, and what is damaged.
+"""Compare the sealed files of a recording with their hashes, and read their contents.
 
-A file whose hash fits is read here. One whose hash does not fit, or that has none yet (a recording that was
-never closed), is opened by a process apart first: HDF5 may hang or crash over damage.
+A file with a matching hash is read in this process. A file with another hash or none (a recording that was never
+closed) is first opened in a separate process: damage may hang or crash HDF5.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ if TYPE_CHECKING:
 
 @dataclass
 class Contents:
-    """What the sealed files of one stream hold."""
+    """Contents of the sealed files of one stream."""
 
     index: npt.NDArray[np.void]
-    "(n,) of INDEX, without files whose index is damaged."
+    "(n,) of INDEX, without files with a damaged index."
     sha256: str
-    "Over the payloads in order; those of damaged files are left out."
+    "Over the payloads in order, without damaged files."
     bytes: int
     sound: list[Path] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
-    "Sequence numbers of packets in `index` whose bytes are not what was sealed."
+    "Sequence numbers of packets in `index` with damaged bytes."
     undecodable: list[int] = field(default_factory=list)
-    "Sequence numbers of packets whose form says that nobody can decode them."
+    "Sequence numbers of malformed packets, which cannot be decoded."
     why: str = ""
-    "What is wrong with the first of them."
+    "Fault of the first of them."
     tracked: dict[str, float] = field(default_factory=dict)
-    "Share of the packets in which the headset knew this part: head, gaze, hands, pose."
+    "Share of packets with this part tracked: head, gaze, hands, pose."
     tracking: Tracking | None = None
 
 
 Check = Callable[[bytes, Format], None]
-"""Takes a payload and its stream's description. Raises SensorError where it cannot be decoded."""
+"""Checks a payload, given its stream's description. Raises SensorError if it cannot be decoded."""
 
 
 class _Reader:
-    """Takes the payloads of a stream in order: hashes all, and checks each by what its sensor says."""
+    """Hashes the payloads of a stream in order, and runs its sensor's check on each."""
 
     def __init__(self, check: Check, form: Format, tracking: Tracking) -> None:
         self.tracking = tracking
@@ -70,12 +70,12 @@ class _Reader:
         self._row = 0
 
     def begin(self) -> None:
-        """Count rows anew: another file begins."""
+        """Begin another file: reset the row count."""
         self.odd_rows, self._row = [], 0
         self.tracking.begin()
 
     def take(self, payload: bytes) -> None:
-        """Take the next payload."""
+        """Process the next payload."""
         self.digest.update(payload)
         if self.tracking.is_inertial:
             self.tracking.take_still(self._still.repeats(payload))
@@ -90,7 +90,7 @@ class _Reader:
 
 
 def differs(path: Path, facts: FileFactsForm) -> bool:
-    """Return whether a file is another one than was sealed; one of another size is not read."""
+    """Return whether a file differs from its sealed hash; a file of another size is not read."""
     size = path.stat().st_size
     return size != facts.get("bytes", size) or file_sha256(path) != facts["sha256"]
 
@@ -110,8 +110,8 @@ class SealedFiles:
         reader = _Reader(check, form or {}, Tracking(headset_sensor(self._manifest, stream)))
         parts, sound, undecodable, damaged = [np.empty(0, INDEX)], [], [], list[int]()
         folder = stream_folder(self._recording, stream)
-        found = chunk_paths(folder)
-        for path in found:
+        paths = chunk_paths(folder)
+        for path in paths:
             reader.begin()
             index, damage = self._check(path, reader)
             for block in damage:
@@ -126,9 +126,9 @@ class SealedFiles:
                 damaged += packets
             if not damage:
                 sound.append(path)
-            if index is not None and not damage:  # else rows cannot be told
+            if index is not None and not damage:  # else odd_rows has unknown offsets
                 undecodable += index["seq"][reader.odd_rows].tolist()
-        self._name_missing(folder, found, sound)
+        self._name_missing(folder, paths, sound)
         index = np.concatenate(parts)
         size = int(index["size"].sum(dtype=np.uint64))
         tracking = reader.tracking
@@ -148,7 +148,7 @@ class SealedFiles:
         return path.relative_to(self._recording).as_posix()
 
     def _check(self, path: Path, reader: _Reader) -> tuple[npt.NDArray[np.void] | None, list[str]]:
-        """Return the index of a file, None where it is no good, and what is damaged; hash sound payloads."""
+        """Return the index of a file, or None, and its damaged blocks; pass undamaged payloads to `reader`."""
         facts = self._facts.get(self._relative(path))
         try:
             check_plain(path)
@@ -167,16 +167,16 @@ class SealedFiles:
                 rows = 0 if index is None else len(index)
                 reader.tracking.finish(rows, None if damage else chunk.poses, is_sound=not damage)
                 return index, damage
-        except BadChunk as error:  # it was sealed so
+        except BadChunk as error:  # its hash matches: it was written like this
             return None, [f"structure: {error.why}"]
 
-    def _name_missing(self, folder: Path, found: list[Path], sound: list[Path]) -> None:
+    def _name_missing(self, folder: Path, paths: list[Path], sound: list[Path]) -> None:
         prefix = folder.relative_to(self._recording).as_posix() + "/"
         promised = {
             file.removeprefix(prefix) for file in self._facts if file.rpartition("/")[0] + "/" == prefix
         }
         archives = (path for path in sound if is_archive(path))
-        # names of promised chunks that an archive holds, block by block as they were sealed
+        # Promised chunks that are in an archive, with the hashes of their seals.
         packed = set()
         for path in archives:
             with Chunk(path) as chunk:
@@ -186,5 +186,5 @@ class SealedFiles:
                 facts = self._facts.get(self._relative(path.with_name(name)))
                 if facts is not None and facts["sha256"] == block["file_sha256"].decode():
                     packed.add(name)
-        for name in sorted(promised - {path.name for path in found} - packed):
+        for name in sorted(promised - {path.name for path in paths} - packed):
             self._findings.add(FAIL, f"{prefix}{name} is missing: restore it from a copy")

@@ -1,4 +1,4 @@
-"""The session of a recording: from the moment every armed stream has delivered until the stop."""
+"""The session of a recording: from the first packets of all armed streams until the stop."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class SessionTimes:
     """Times of arrival on the capture clock, host ns."""
 
     zero_host_ns: int
-    "The first packet of all: 0:00 of what people are told."
+    "The first packet of all streams: 0:00 in messages."
     start_host_ns: int
     stop_host_ns: int
 
     def seconds(self, host_ns: int) -> float:
-        """Put a time on the axis that people are told."""
+        """Return seconds since the first packet."""
         return (host_ns - self.zero_host_ns) / 1e9
 
     @property
     def start_s(self) -> float:
-        """When every armed stream had delivered."""
+        """When every armed stream had sent a packet."""
         return self.seconds(self.start_host_ns)
 
     @property
@@ -43,18 +43,18 @@ class SessionTimes:
 def session_of(
     indexes: Mapping[str, npt.NDArray[np.void]], notes: Mapping[str, list[Note]], manifest: Manifest
 ) -> SessionTimes | None:
-    """Return the session; None where no packet came.
+    """Return the session; None without packets.
 
-    The end is the recording's, not that of a stream: a stream that died early must not shorten it. A part of a
-    recording begins and ends where it was cut, however late its packets came; its 0:00 is that of the whole.
+    Its end is that of the recording, not of a stream that died early. A part of a recording begins and ends where it
+    was cut, even if its packets arrived late; its 0:00 is that of the whole recording.
     """
     filled = [index for index in indexes.values() if len(index)]
     if not filled:
         return None
     firsts = [int(index["host_ns"][0]) for index in filled]
-    # nothing later was to be expected
+    # If the devices ended all streams, no later packets were expected.
     ends = [of_kind(notes.get(name, []), EndNote) for name in indexes]
-    if all(said and said[-1].reason == BY_DEVICE for said in ends):
+    if all(stream_ends and stream_ends[-1].reason == BY_DEVICE for stream_ends in ends):
         stop_ns = max(map(_last_sent_ns, filled))
     else:
         stop_ns = _stop(notes, manifest, max(int(index["host_ns"][-1]) for index in filled))
@@ -66,7 +66,7 @@ def session_of(
 
 
 def _last_sent_ns(index: npt.NDArray[np.void]) -> int:
-    """When the last packet would have come by the quickest way of its connection: it may have waited for long."""
+    """Return when the last packet would have arrived with the least delay of its connection."""
     run = index[
         (index["epoch_ms"] == index["epoch_ms"][-1]) & (index["connection"] == index["connection"][-1])
     ]
@@ -75,19 +75,19 @@ def _last_sent_ns(index: npt.NDArray[np.void]) -> int:
 
 
 def _stop(notes: Mapping[str, list[Note]], manifest: Manifest, last_host_ns: int) -> int:
-    """When the end was asked: streams note it at once. Where nobody noted it: with the last packet.
+    """Return when the stop was requested, by the notes of the streams; without notes, the last packet.
 
-    The earliest of its streams tells when a device heard of the stop: others still bring home what they have. Where
-    all its streams were lost, the last that was missed tells: until the stop, or until the device ended others.
+    For a device the earliest of its streams counts, because others still send queued packets. If all its streams were
+    lost, the last of them counts.
     """
-    heard: dict[str, list[int]] = defaultdict(list)
+    stopped_ns: dict[str, list[int]] = defaultdict(list)
     lost: dict[str, list[int]] = defaultdict(list)
-    for stream, said in notes.items():
-        ends = of_kind(said, EndNote)
+    for stream, stream_notes in notes.items():
+        ends = of_kind(stream_notes, EndNote)
         if ends and ends[-1].reason in (STOPPED, LOST):
-            times = heard if ends[-1].reason == STOPPED else lost
+            times = stopped_ns if ends[-1].reason == STOPPED else lost
             times[stream.rpartition("/")[0]].append(ends[-1].closed_host_ns or ends[-1].host_ns)
-    if stops := [*map(min, heard.values()), *map(max, lost.values())]:
+    if stops := [*map(min, stopped_ns.values()), *map(max, lost.values())]:
         return max(stops)
     stopped = manifest.get("stopped") or {}
     if stopped.get("reason") == RECOVERED and stopped.get("host_ns"):

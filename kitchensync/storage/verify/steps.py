@@ -1,4 +1,4 @@
-"""When each step of the recipe was, by the tablet's events: between its begin, or the step before, and its Done."""
+"""Times of recipe steps by the tablet's events: from the start, or the end of the step before, to Done."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kitchensync.storage.verify.session_span import SessionTimes
 
 @dataclass(frozen=True)
 class StepTime:
-    """One step that was done: its place in the order shown, and its time on the session's axis."""
+    """One finished step: its place in the shown order, and its time on the session's axis."""
 
     position: int
     start_s: float
@@ -22,18 +22,18 @@ class StepTime:
 
 
 def read_steps(recording: Path, session: SessionTimes) -> list[StepTime]:
-    """Return the steps that were done, by time: none without a tablet, those before the damage of a damaged log."""
-    found: list[LogEvent] = []
+    """Return the finished steps by time; of a damaged log those before the damage."""
+    events_read: list[LogEvent] = []
     for path in event_logs(recording):
         try:
             for event, _ in read_lines(path):
                 if isinstance(event.get("body"), dict) and isinstance(event.get("host_ns"), int):
-                    found.append(event)
+                    events_read.append(event)
         except (BadEventLog, OSError):
-            continue  # named where the logs are checked
-    events = sorted(found, key=lambda event: int(event["host_ns"]))
+            continue  # reported by the check of the logs
+    events = sorted(events_read, key=lambda event: int(event["host_ns"]))
     undone = taken_back(events)
-    begun: dict[int, float] = {}
+    starts_s: dict[int, float] = {}
     done: dict[int, StepTime] = {}
     before_s = session.start_s
     for event in events:
@@ -46,15 +46,15 @@ def read_steps(recording: Path, session: SessionTimes) -> list[StepTime]:
             continue
         at_s = session.seconds(int(event["host_ns"]))
         if event["kind"] == "start":
-            begun.setdefault(position, at_s)
+            starts_s.setdefault(position, at_s)
         elif position not in done:
-            done[position] = StepTime(position, min(begun.get(position, before_s), at_s), at_s)
+            done[position] = StepTime(position, min(starts_s.get(position, before_s), at_s), at_s)
             before_s = at_s
     return sorted(done.values(), key=lambda step: step.end_s)
 
 
 def touched(steps: Sequence[StepTime], holes: Sequence[Span]) -> list[int]:
-    """Return the positions of the steps whose time lies in one of the holes, if only in part."""
+    """Return the positions of the steps that overlap one of the holes."""
     return sorted({s.position for s in steps for a, b in holes if s.start_s < b and a < s.end_s})
 
 

@@ -38,10 +38,10 @@ from kitchensync.storage.verify.thresholds import ADAPTIVE_S
 MOST_NUMBERS = 10
 KILLED = "killed"
 EARLY_ENDS = {"no_space": "no_space", "recovered": "restart", KILLED: "restart", LOST: "network"}
-"""Reasons why a recording or one of its streams ended that put an early end to it -> the cause that this gap has."""
+"""Reason of an early end of a recording or stream -> cause of its gap."""
 
 AFTER_LAST_SIGN_NS = 1_000_000_000
-"""A killed recorder lived for a quarter second after its last sign, and what its sockets held went with it."""
+"""Time after the last sign of a killed recorder: up to a quarter second, and the data in its sockets."""
 
 
 def balance(
@@ -52,23 +52,23 @@ def balance(
     findings: Findings,
     swaps: list[tuple[int, int]],
 ) -> dict[str, Any]:
-    """Return what `verify/1` says of a stream; note what is wrong with it. `swaps` see `swaps_of`."""
+    """Return the facts of a stream in `verify/1`, and add its findings; for `swaps` see `swaps_of`."""
     index, ends = contents.index, of_kind(notes, EndNote)
     seqs = np.unique(index["seq"])
     destroyed = redacted_chunks(manifest, name)
-    redacted = [(one["seq"][0], one["seq"][1]) for one in destroyed]
+    redacted = [(chunk["seq"][0], chunk["seq"][1]) for chunk in destroyed]
     named = [(note.first_seq, note.last_seq) for note in of_kind(notes, LossNote)] + redacted
-    left = [loss for loss in manifest.get("declared_losses", []) if loss["stream"] == name]
-    named += [(int(loss["first_seq"]), int(loss["last_seq"])) for loss in left]
-    waiting = manifest.get("waiting", {}).get(name)  # in the queue still: no loss, and not here
+    declared = [loss for loss in manifest.get("declared_losses", []) if loss["stream"] == name]
+    named += [(int(loss["first_seq"]), int(loss["last_seq"])) for loss in declared]
+    waiting = manifest.get("waiting", {}).get(name)  # still in the queue: neither stored nor lost
     queued = [(int(waiting["first_seq"]), int(waiting["last_seq"]))] if waiting else []
     beyond = [note.received for note in ends] + [last + 1 for _, last in [*named, *queued]]
     received = max([int(seqs[-1]) + 1 if len(seqs) else 0, *beyond])
     missing = missing_ranges(seqs, received)
     gaps = _gaps(name, index, manifest, notes, swaps)
-    for cause, words in ((PRIVACY, "not stored"), (REDACTED, f"{REDACTED}, in whole chunks")):
-        if count := sum(one["packets"] for one in destroyed if one.get("cause", REDACTED) == cause):
-            findings.add(WARN, f"{name}: {count} packets of a privacy pause were {words}")
+    for cause, wording in ((PRIVACY, "not stored"), (REDACTED, f"{REDACTED}, in whole chunks")):
+        if count := sum(chunk["packets"] for chunk in destroyed if chunk.get("cause", REDACTED) == cause):
+            findings.add(WARN, f"{name}: {count} packets of a privacy pause were {wording}")
     if not len(index) and not destroyed:
         findings.add(FAIL, f"{name} was armed and holds no packet")
     if duplicates := len(index) - len(seqs):
@@ -96,18 +96,18 @@ def balance(
 def _gaps(
     name: str, index: Any, manifest: Manifest, notes: list[Note], swaps: list[tuple[int, int]]
 ) -> list[Gap]:
-    """Return the holes of a stream, up to the end that a fault, a full disk or a killed recorder put to it."""
+    """Return the gaps of a stream, including its end after a fault, a full disk or a killed recorder."""
     description, destroyed = manifest["streams"][name], redacted_chunks(manifest, name)
-    # a recorder before this one noted all holds as `suspend`
-    held = [(note.start_host_ns, note.end_host_ns, note.cause) for note in of_kind(notes, HeldNote)]
-    # losses of the queue last: their ranges begin where nobody knows better
+    # earlier versions logged all holds as `suspend`
+    holds = [(note.start_host_ns, note.end_host_ns, note.cause) for note in of_kind(notes, HeldNote)]
+    # losses of the queue last, as the start of their ranges is imprecise
     losses = sorted(of_kind(notes, LossNote), key=lambda note: isinstance(note, QueueLossNote))
     gaps = find_gaps(
         index,
         [(note.next_seq, note.cause) for note in of_kind(notes, ClosedNote)],
-        held + [(*swap, DEVICE_SWAP) for swap in swaps],
+        holds + [(*swap, DEVICE_SWAP) for swap in swaps],
         round(ADAPTIVE_S * 1e7) if is_irregular(name, description, index) else 0,
-        [(one["seq"][0], one["seq"][1], one.get("cause", REDACTED)) for one in destroyed],
+        [(chunk["seq"][0], chunk["seq"][1], chunk.get("cause", REDACTED)) for chunk in destroyed],
         [(note.first_seq, note.last_seq, note.kind) for note in losses],
     )
     gaps += redacted_ends(index, destroyed)
@@ -123,7 +123,7 @@ def _gaps(
 def _name_oddities(
     name: str, contents: Contents, notes: list[Note], gaps: list[Gap], findings: Findings
 ) -> list[int]:
-    """Name gaps, stamps and payloads that are odd; return the rows at which a new world frame begins."""
+    """Add findings about gaps, stamps and payloads; return the rows at which a new world frame begins."""
     for cause in dict.fromkeys(gap["cause"] for gap in gaps if gap["cause"] not in (REDACTED, PRIVACY, CUT)):
         count = sum(gap["cause"] == cause for gap in gaps)
         findings.add(WARN, f"{name}: {count} gap{'s' if count > 1 else ''} ({cause})")

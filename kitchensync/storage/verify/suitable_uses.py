@@ -1,4 +1,4 @@
-"""Suitable uses of a recording, in sentences a researcher can act on. Pure."""
+"""Describe suitable uses of a recording in sentences. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kitchensync.storage.verify.steps import StepTime, in_words, touched
 
 MOST_HOLES = 4
 END_S = 0.05
-"""A hole that ends so close to the session's end is its end."""
+"""Tolerance at the ends of the session, seconds."""
 
 
 def clock(seconds: float) -> str:
@@ -34,13 +34,13 @@ def good_for(
     steps: Sequence[StepTime],
     paused: Sequence[Span] = (),
 ) -> list[str]:
-    """Say for each stream or camera with holes where not to use it; in one sentence where all is there.
+    """Return a sentence for each stream or camera with holes, about where not to use it; or one for all streams.
 
-    Nothing of what was `paused` for privacy is to be used, whatever is there.
+    Data within `paused` spans must not be used, even if it exists.
     """
     shorts = Counter(name.rpartition("/")[2] for name in holes)
-    found = touched(steps, paused)
-    of_what = f"for {in_words(found)}" if found else "what lies there"
+    steps_in_pauses = touched(steps, paused)
+    of_what = f"for {in_words(steps_in_pauses)}" if steps_in_pauses else "what lies there"
     sentences = [f"paused for privacy {spans_in_words(paused)}: do not use {of_what}"] if paused else []
     for name, spans in holes.items():
         short = name.rpartition("/")[2]
@@ -57,25 +57,25 @@ def sentence(
     holes: Sequence[Span],
     session: SessionTimes,
     steps: Sequence[StepTime],
-    told: Callable[[float], str] = clock,
+    write: Callable[[float], str] = clock,
 ) -> str:
-    """Report where not to use a stream with holes; `told` writes the seconds that are named."""
+    """Return a sentence about where not to use a stream with holes; `write` formats seconds."""
     (first_s, until_s), (last_s, end_s) = holes[0], holes[-1]
     begins, is_one, where = first_s <= session.start_s + END_S, len(holes) == 1, "there"
     if begins and until_s >= session.stop_s - END_S:
         what, where = f"{name} holds nothing of the session", "at all" if is_one else "there"
     elif is_one and end_s >= session.stop_s - END_S:
-        what, where = f"{name} ends at {told(last_s)}", "after that"
+        what, where = f"{name} ends at {write(last_s)}", "after that"
     elif is_one and begins:
-        what, where = f"{name} begins at {told(until_s)}", "before that"
+        what, where = f"{name} begins at {write(until_s)}", "before that"
     elif len(holes) <= MOST_HOLES:
-        what = f"{name} has nothing from {' and '.join(f'{told(a)} to {told(b)}' for a, b in holes)}"
+        what = f"{name} has nothing from {' and '.join(f'{write(a)} to {write(b)}' for a, b in holes)}"
     else:
         longest = max(holes, key=lambda hole: hole[1] - hole[0])
         what = (
             f"{name} has {len(holes)} holes of {length_of(holes):.1f} s together,"
-            f" the longest from {told(longest[0])} to {told(longest[1])}"
+            f" the longest from {write(longest[0])} to {write(longest[1])}"
         )
-    if found := touched(steps, holes):
-        return f"{what}: do not use for {in_words(found)}"
+    if steps_in_holes := touched(steps, holes):
+        return f"{what}: do not use for {in_words(steps_in_holes)}"
     return f"{what}: {'no step lies there' if steps else 'do not use it ' + where}"

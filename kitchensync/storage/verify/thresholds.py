@@ -1,51 +1,51 @@
-"""Every limit by which `verify` judges, in one place; `docs/reference/faults-and-verdicts.md` says the same.
+"""All limits of `verify`; they are also in `docs/reference/faults-and-verdicts.md`.
 
-A share is of the session: from the moment every armed stream has delivered until the stop.
+Shares refer to the session: from the first packets of all armed streams until the stop.
 """
 
 from __future__ import annotations
 
 PERIODS = 3.0
-"""Packets no further apart than this many nominal periods cover the time between them."""
+"""Maximum covered time between packets, in nominal periods."""
 ADAPTIVE_S = 0.5
-"""The same for a stream that changes its rate by itself, or whose sensor is stamped on arrival, seconds."""
+"""The same for a stream with a variable rate, or stamped on arrival, seconds."""
 
 COVERAGE_WARN, COVERAGE_FAIL = 0.95, 0.5
 """Below the first a stream or a camera is WARN, below the second FAIL."""
 
 RATE_WARN = 0.8
-"""Below this share of a promised rate a stream is WARN; one that adapts its rate promises none."""
+"""Below this share of the nominal rate a stream is WARN; streams with a variable rate have none."""
 
 SILENCE_WARN_S = 2.0
-"""A stream of which nothing arrived for longer is WARN, also where what it sent came afterwards."""
+"""A stream without arrivals for longer is WARN, even if its packets arrived afterwards."""
 
 LATE_NOTE_S, LATE_WARN_S = 0.5, 5.0
-"""A packet that arrived later than this, beyond the shortest way, is noted; WARN beyond the second: a device that is
-behind by seconds lacks as much at the stop, and the operator sees what was."""
+"""Delay above the shortest one from which a packet is noted, and WARN: a device that is late by seconds lacks as much
+at the stop, and the operator sees old data."""
 
 TAIL_S = 0.5
-"""So much may lack at the end: the stop finds packets on their way."""
+"""Maximum gap at the end that is not counted, as packets are on their way at the stop."""
 TAIL_LATE_S = 0.5
-"""A stream that still came at the stop, late, is judged up to what had come; but at most so much earlier."""
+"""Maximum delay by which the end of a late stream is moved before the stop."""
 
 HOLE_NAMED_S = 1.0
-"""A hole of this length is named in what the recording is good for, even where coverage stays above its limit."""
+"""Minimum length of a gap that is reported with the suitable uses, even if coverage is above its limit."""
 
 LOST_S = 1.0
-"""A headset that did not know where its head was for longer is WARN, and so are a gaze or a sensor that repeat one
-value for so long: a live one never does."""
+"""Maximum time without tracking of the head, and of constant values of a gaze or sensor, which never happens in a
+live one; above it they are WARN."""
 STILL_SLOW_S = 5.0
-"""The same for a sensor of few coarse samples a second, such as a magnetometer."""
+"""The same for a sensor with few coarse samples per second, such as a magnetometer."""
 
 HEAD_TRACKED_WARN = 0.5
-"""Below this share of packets with a head position the poses are WARN. Hands and gaze leave the view: noted only."""
+"""Below this share of packets with a head position the poses are WARN. Hands and gaze leave the view: only noted."""
 
 CAMERA_SLOW_BYTES_PER_S = 1_000_000
-"""Camera files that were fetched slower than this are noted."""
+"""Below this rate the download of camera files is noted."""
 
 DECODED_WARN = 1.0
-"""Below this share of pictures that decode (`verify --deep`) a stream is WARN."""
+"""Below this share of decodable pictures (`verify --deep`) a stream is WARN."""
 BLACK_LUMA = 24
-"""A picture without a brighter point (`verify --deep`) is black: limited range begins at 16."""
+"""Maximum brightness of a black picture (`verify --deep`); limited range begins at 16."""
 SILENT_DBFS = -70.0
-"""Sound whose loudest second stays below this level (`verify --deep`) is WARN: the microphone hears nothing."""
+"""Below this level of the loudest second (`verify --deep`) sound is WARN, as of a dead microphone."""

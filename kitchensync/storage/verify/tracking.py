@@ -1,7 +1,7 @@
-"""What a headset knew of itself, packet by packet: flags, poses, and sensors that repeat one value.
+"""Tracking of a headset, packet by packet: flags, poses, and sensors that repeat one value.
 
-A headset that loses itself sends on, in time and whole: its poses are zero, and what else it says of the head is
-stale. Nothing of that is a loss in the ledger.
+A headset that loses tracking continues to send packets: its poses are zero, and its other values of the head are
+stale. The ledger does not count this as a loss.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from kitchensync.storage.verify.thresholds import LOST_S, STILL_SLOW_S
 POSE, HEAD, GAZE, STILL = "pose", "head", "gaze", "still"
 SLOW_HZ = 10.0
 HOLE_S = 2.0
-"""Packets further apart are no longer one run: what lay between them nobody knows."""
+"""Largest interval of packets in one run, seconds: tracking between them is not known."""
 
 
 class Tracking:
-    """Takes the packets of one stream, file by file."""
+    """Collects the tracking of one stream, file by file."""
 
     def __init__(self, stream: HeadsetStream | None) -> None:
-        """Expect the packets of a stream of the headset, or of another sensor (None)."""
+        """Take the stream of the headset, or None for another sensor."""
         flags, record = (stream.flags, stream.record) if stream is not None else (None, None)
         self.parts = flags.parts if flags is not None else {}
-        """The parts that its payloads tell of; empty where only poses tell."""
+        """The parts with flags in its payloads; empty if only poses show tracking."""
         self._at = flags.at if flags is not None else 0
         self._size = record.itemsize if record is not None else 0
         self._gaze = flags.gaze if flags is not None else slice(0, 0)
@@ -45,59 +45,59 @@ class Tracking:
         self._rows: dict[str, list[Mask]] = {HEAD: [], GAZE: [], STILL: []}
 
     def begin(self) -> None:
-        """Another file begins."""
+        """Begin another file."""
         self._here = []
 
     def take_still(self, repeats: bool) -> None:
-        """Take whether the samples of the next packet of an inertial sensor repeat those before."""
+        """Add the next packet of an inertial sensor: whether its samples repeat the previous ones."""
         self._here.append(frozenset({STILL} if repeats else ()))
 
     def take(self, payload: bytes) -> None:
-        """Take the next payload; one of another size says nothing."""
-        said: set[str] = set()
+        """Add the next payload; a payload of another size has no flags."""
+        kinds: set[str] = set()
         if len(payload) == self._size:
             self._packets += 1
             flags = int.from_bytes(payload[self._at : self._at + 4], "little")
-            seen = {part for part, bit in self.parts.items() if flags & bit}
-            self._seen.update(seen)
-            if HEAD in self.parts and HEAD not in seen:
-                said.add(HEAD)
-            if GAZE in seen and payload[self._gaze] == self._before[self._gaze]:
-                said.add(GAZE)
-        self._here.append(frozenset(said))
+            tracked = {part for part, bit in self.parts.items() if flags & bit}
+            self._seen.update(tracked)
+            if HEAD in self.parts and HEAD not in tracked:
+                kinds.add(HEAD)
+            if GAZE in tracked and payload[self._gaze] == self._before[self._gaze]:
+                kinds.add(GAZE)
+        self._here.append(frozenset(kinds))
         self._before = payload
 
     def finish(self, rows: int, poses: npt.NDArray[np.float32] | None, *, is_sound: bool) -> None:
-        """End a file of so many rows with its poses, (n, 4, 4), or None; one that is damaged tells nothing."""
-        found = {kind: np.zeros(rows, bool) for kind in self._rows}
+        """End a file with its number of rows, and poses (n, 4, 4) or None; a damaged file is ignored."""
+        marks = {kind: np.zeros(rows, bool) for kind in self._rows}
         if is_sound and len(self._here) == rows:
-            for kind in found:
-                found[kind] |= np.array([kind in said for said in self._here], bool)
+            for kind in marks:
+                marks[kind] |= np.array([kind in kinds for kinds in self._here], bool)
         if is_sound and poses is not None:
-            lost = poses[:, 3, 3] == 0  # an untracked one is all zero
+            lost = poses[:, 3, 3] == 0  # an untracked pose is all zero
             self._poses += len(poses)
             self._seen[POSE] += int(np.count_nonzero(~lost))
-            found[HEAD] |= lost
-        for kind, rows_here in found.items():
+            marks[HEAD] |= lost
+        for kind, rows_here in marks.items():
             self._rows[kind].append(rows_here)
 
     def shares(self) -> dict[str, float]:
-        """Return part -> share of the packets, 0 to 1; empty for a stream that tells nothing."""
-        found = {part: self._seen[part] / self._packets for part in self.parts if self._packets}
-        return found | ({POSE: self._seen[POSE] / self._poses} if self._poses else {})
+        """Return part -> share of the packets, 0 to 1; empty for a stream without tracking."""
+        shares_ = {part: self._seen[part] / self._packets for part in self.parts if self._packets}
+        return shares_ | ({POSE: self._seen[POSE] / self._poses} if self._poses else {})
 
     def rows(self) -> dict[str, Mask]:
-        """Return for each kind which packets tell it, (n,): head lost, gaze repeated, samples repeated."""
+        """Return the marked packets by kind, (n,): head lost, gaze repeated, samples repeated."""
         return {
             kind: np.concatenate(parts) if parts else np.zeros(0, bool) for kind, parts in self._rows.items()
         }
 
 
 def spans_of(rows: Mask, at_s: Floats, least_s: float = LOST_S) -> list[Span]:
-    """Return (from, to) session seconds of each run of marked packets, each up to the next good one.
+    """Return (from, to) session seconds of each run of marked packets, up to the next unmarked packet.
 
-    `rows` (n,) and `at_s` (n,) in the order of arrival; runs shorter than `least_s` are left out. A hole in the
-    packets, or a pause, ends a run at its last packet.
+    `rows` (n,) and `at_s` (n,) in order of arrival; runs shorter than `least_s` are left out. A gap in the packets,
+    or a pause, ends a run at its last packet.
     """
     if not len(rows) or len(rows) != len(at_s):
         return []
@@ -111,11 +111,11 @@ def spans_of(rows: Mask, at_s: Floats, least_s: float = LOST_S) -> list[Span]:
 
 
 def united(spans: Sequence[Span]) -> list[Span]:
-    """Return spans of several streams as one list, those that touch joined."""
-    made: list[Span] = []
+    """Return the union of the spans of several streams."""
+    joined: list[Span] = []
     for first, last in sorted(spans):
-        if made and first <= made[-1][1]:
-            made[-1] = made[-1][0], max(made[-1][1], last)
+        if joined and first <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], last)
         else:
-            made.append((first, last))
-    return made
+            joined.append((first, last))
+    return joined

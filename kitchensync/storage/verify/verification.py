@@ -1,4 +1,4 @@
-"""The balance sheet of a recording, made anew from its files alone: received = stored + named losses."""
+"""Compute the balance of a recording from its files alone: received = stored + reported losses."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ from kitchensync.storage.verify.suitable_uses import clock, good_for
 
 Progress = Callable[[str], None]
 FILMS = ("gopro", "video")
-"""Kinds of devices whose files `media.json` promises."""
+"""Kinds of devices with files in `media.json`."""
 MOST_LINES = 100
-"""Damaged lines of a file that are named."""
+"""Limit of reported damaged lines per file."""
 
 
 def verify(
     recording: Path, progress: Progress = lambda _: None, *, deep: bool = False, most_parts: int | None = None
 ) -> dict[str, Any]:
-    """Check one recording; return the object `verify/1`. Never raises for what is wrong inside a recording.
+    """Check one recording; return the object `verify/1`. Never raises for damage inside a recording.
 
-    Files that were freed are read in a copy; where none can be reached, the last answer stands, `checked` false.
-    `deep` decodes too, all pictures or `most_parts` parts of each stream.
+    Freed files are read in a copy; without a reachable copy the last answer is returned, with `checked` false. `deep`
+    also decodes all frames, or `most_parts` parts of each stream.
     """
     findings = Findings()
     try:
@@ -81,18 +81,18 @@ def verify(
         _add_decoded(folder, manifest, streams, use["cameras"], findings, most_parts)
     if life == Life.WITHDRAWN:
         use["good_for"] = []
-    said = answer(str(manifest["recording"]), findings, streams, life) | use
-    return said if folder == recording else said | {"read_from": str(folder)}
+    result = answer(str(manifest["recording"]), findings, streams, life) | use
+    return result if folder == recording else result | {"read_from": str(folder)}
 
 
 def _check_redactions(manifest: Manifest, findings: Findings) -> None:
-    """Report what was destroyed of films (of streams their balance says it), and what is not done yet."""
-    for one in manifest.get("redactions", []):
-        if one["state"] == BEGUN:
-            findings.add(FAIL, "a redaction was interrupted: `kitchensync redact` takes it up")
-        for why in one["open"]:
+    """Report redacted parts of videos (those of streams are in their balance), and unfinished redactions."""
+    for redaction in manifest.get("redactions", []):
+        if redaction["state"] == BEGUN:
+            findings.add(FAIL, "a redaction was interrupted: `kitchensync redact` continues it")
+        for why in redaction["open"]:
             findings.add(WARN, f"{REDACTED} here, not yet elsewhere: {why}")
-        for film, what in one["films"].items() if one["id"] != CUT else ():
+        for film, what in redaction["films"].items() if redaction["id"] != CUT else ():
             count = sum(last + 1 - first for first, last in what["samples"].get(PICTURES, []))
             findings.add(WARN, f"{film}: {count} pictures and the sound beside them were {REDACTED}")
 
@@ -100,10 +100,10 @@ def _check_redactions(manifest: Manifest, findings: Findings) -> None:
 def _check_files(
     folder: Path, manifest: Manifest, findings: Findings, progress: Progress
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Check the sealed files and films of a recording where they are; return `streams`, and what it is good for."""
+    """Check the sealed files and videos in a folder; return `streams`, and the keys about suitable uses."""
     with ReaderApart() as apart:
         streams, session, judged = _check_streams(folder, manifest, findings, progress, apart)
-    # where the computer's clock was set UTC jumps, host times and session time do not
+    # Setting the computer's clock makes UTC jump, but not host times and session time.
     times = utc_times(manifest)
     if times is not None and session is not None:
         for step in times.steps():
@@ -124,14 +124,14 @@ def _add_decoded(
     findings: Findings,
     most_parts: int | None,
 ) -> None:
-    """Decode what is sound: HDF5 and decoders are not let near damaged files, which are named already."""
+    """Decode undamaged streams; damaged files, already reported, could crash HDF5 and decoders."""
     if manifest["state"] != "complete":
         findings.note("nothing was decoded: the recording was never closed")
         return
     damaged = {place["stream"] for place in findings.corrupt}
     names = [name for name in streams if name not in damaged]
-    seen, filmed = decode(folder, names, findings, most_parts=most_parts)
-    for name, facts in seen.items():
+    decoded, filmed = decode(folder, names, findings, most_parts=most_parts)
+    for name, facts in decoded.items():
         streams[name] |= facts
     for device, facts in filmed.items():
         cameras[device] = cameras.get(device, {}) | facts
@@ -143,16 +143,16 @@ def _use(
     judged: dict[str, StreamQuality],
     cameras: dict[str, CameraCover],
 ) -> dict[str, Any]:
-    """Report how long the session was, how much of it the cameras hold, and what the recording is good for.
+    """Return session length, coverage of the cameras, suitable uses, and lost spans.
 
-    `lost` names the spans in which a headset did not know its head, or its gaze or a sensor repeated one value.
+    `lost` has the spans without head tracking, and those in which gaze or a sensor repeated one value.
     """
     if session is None:
         return {"session_s": 0.0, "cameras": {}, "good_for": [], "lost": {}}
     steps = read_steps(recording, session)
-    holes = {name: one.holes for name, one in judged.items()}
+    holes = {name: quality.holes for name, quality in judged.items()}
     holes |= {device: cover.holes for device, cover in cameras.items()}
-    lost = {name: one.facts["lost"] for name, one in judged.items() if "lost" in one.facts}
+    lost = {name: quality.facts["lost"] for name, quality in judged.items() if "lost" in quality.facts}
     return {
         "session_s": round(max(session.stop_s - session.start_s, 0.0), 3),
         "cameras": {device: cover.facts(steps) for device, cover in cameras.items()},
@@ -162,7 +162,7 @@ def _use(
 
 
 def _paused(recording: Path, session: SessionTimes) -> list[Span]:
-    """Return the privacy pauses within the session; a log that cannot be read is named where the logs are checked."""
+    """Return the privacy pauses within the session; an unreadable log is reported by `_check_lines`."""
     try:
         pauses = pauses_of(recording)
     except BadEventLog:
@@ -177,7 +177,7 @@ def _paused(recording: Path, session: SessionTimes) -> list[Span]:
 def _check_streams(
     recording: Path, manifest: Manifest, findings: Findings, progress: Progress, apart: ReaderApart
 ) -> tuple[dict[str, Any], SessionTimes | None, dict[str, StreamQuality]]:
-    """Check ledger and clock probes first, then every sensor stream by what the ledger says, then all together."""
+    """Check ledger and clock streams first, then each sensor stream with the ledger's notes, then all together."""
     files = SealedFiles(recording, manifest, findings, apart)
     notes: dict[str, list[Note]] = {}
     promised = {Path(file).parent.as_posix() for file in manifest["files"] if chunk_range(Path(file))}
@@ -190,26 +190,28 @@ def _check_streams(
         sound = files.read(stream).sound
         for path in sound if stream.startswith(f"{LEDGER_STREAMS}/") else ():
             try:
-                for about, said in notes_in([path]).items():
-                    notes.setdefault(about, []).extend(said)
-            except BadChunk as error:  # its checksums fit: it was sealed so
+                for about, stream_notes in notes_in([path]).items():
+                    notes.setdefault(about, []).extend(stream_notes)
+            except BadChunk as error:  # its checksums match: it was written like this
                 findings.damage(path.relative_to(recording).as_posix(), stream, error.why)
-    # a newer version may have noted what explains a loss: who reads with this one has to be told
-    unknown = [note for said in notes.values() for note in of_kind(said, UnknownNote)]
+    # A note of a newer version may explain a loss.
+    unknown = [note for stream_notes in notes.values() for note in of_kind(stream_notes, UnknownNote)]
     if unknown:
-        kinds = ", ".join(sorted({note.named for note in unknown}))
+        kinds = ", ".join(sorted({note.kind_name for note in unknown}))
         what = f"{len(unknown)} notes of the ledger are not understood ({kinds})"
         findings.add(WARN, f"{what}: verify with the version that recorded them")
     contents, streams = {}, {}
     swaps: list[tuple[int, int]] = []
-    with suppress(BadEventLog):  # named where the logs are checked
+    with suppress(BadEventLog):  # reported by _check_lines
         swaps = swaps_of(recording)
     for name in manifest["streams"]:
         progress(name)
         check, form = sensor_stream(manifest, name).check, manifest["streams"][name].get("format") or {}
         contents[name] = files.read(name, check, form)
         streams[name] = balance(name, contents[name], manifest, notes.get(name, []), findings, swaps)
-    session = session_of({name: found.index for name, found in contents.items()}, notes, manifest)
+    session = session_of(
+        {name: stream_contents.index for name, stream_contents in contents.items()}, notes, manifest
+    )
     judged = judge(contents, manifest["streams"], streams, session, findings)
     for name, facts in streams.items():
         facts |= {key: value for key, value in judged[name].facts.items() if key != "lost"}
@@ -217,7 +219,7 @@ def _check_streams(
 
 
 def _check_constants(recording: Path, manifest: Manifest, findings: Findings) -> None:
-    """Check the sealed files that are no chunks, by their hashes alone: what a sensor's constants are."""
+    """Check the hashes of sealed files that are not chunks: calibration constants of sensors."""
     for relative, facts in manifest["files"].items():
         path = recording / relative
         if chunk_range(path) is not None:
@@ -230,9 +232,9 @@ def _check_constants(recording: Path, manifest: Manifest, findings: Findings) ->
 
 
 def _check_lines(recording: Path, findings: Findings) -> None:
-    """Check what people did and marked, by the checksums in it, and what is said of copies.
+    """Check event logs, list of copies and annotations by their checksums.
 
-    Of events none may be missing between two; whoever frees files by the list of copies must be able to rely on it.
+    No event may be missing between two others; files are freed by the list of copies, so it must be correct.
     """
     for path in event_logs(recording):
         name = f"events/{path.name}"
@@ -241,7 +243,7 @@ def _check_lines(recording: Path, findings: Findings) -> None:
             for number in damaged:
                 findings.damage(name, "events", f"line {number}")
         elif torn_tail(content) is False:
-            findings.add(WARN, f"{name}: its last line was never finished; nobody was told that it is stored")
+            findings.add(WARN, f"{name}: its last line is incomplete; it was never confirmed as stored")
         try:
             for _ in read_lines(path):
                 pass
@@ -258,14 +260,14 @@ def _check_lines(recording: Path, findings: Findings) -> None:
 
 
 def _damaged_lines(content: bytes) -> list[int]:
-    """Return the numbers of the first lines that are not as they were written; one that is being written is none."""
+    """Return the numbers of the first damaged lines; a line that is being written does not count."""
     bad = (number for number, line in enumerate(each_line(content), start=1) if not is_sound(line))
     damaged = list(islice(bad, MOST_LINES))
     return [*damaged, content.count(b"\n") + 1] if torn_tail(content) else damaged
 
 
 def verify_all(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Put the answers for several recordings into one object `verify-all/1`."""
+    """Combine the answers for several recordings into an object `verify-all/1`."""
     return {
         "schema": "verify-all/1",
         "status": worst(result["status"] for result in results),

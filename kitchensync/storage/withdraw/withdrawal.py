@@ -1,8 +1,8 @@
-"""Destroy a recording whose person took the consent back, in every place that is known, and leave a tombstone.
+"""Destroy a recording after its participant withdrew consent, in every known place, and leave a tombstone.
 
-The manifest says first that the recording is withdrawn, which shuts every way out. Where copies, outputs and films on
-cards are is taken from the installation's own list, never from the recording, which may come from anybody. What
-cannot be reached stays open in that list. Interrupted anywhere, the same command goes on.
+First the manifest is marked as withdrawn, which blocks every other use. The places of copies, outputs and videos on
+memory cards come from the installation's own list, never from the recording, which may be forged. Unreachable places
+stay open in that list. After an interruption the same command continues.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Policy(StrEnum):
-    """Destroyed, or put aside where only the owner of the files can look."""
+    """Destroy the files, or move them to a folder that only their owner can read."""
 
     DESTROY = "destroy"
     QUARANTINE = "quarantine"
@@ -58,56 +58,55 @@ STAYING = ("schema", "recording", "uuid", MADE_FROM, PART_OF)
 """Keys of the manifest that a tombstone keeps."""
 LONGEST_WAIT_S = 30.0
 MOST_HASHED = 1 << 30
-"""Bytes of a file that the recording does not describe: a larger one is destroyed without its hash being kept."""
+"""Largest file, bytes, that is hashed if the manifest has no hash; for larger files no hash is kept."""
 QUARANTINE = ".withdrawn-{}"
-"""What a folder is called in which a recording waits, for nobody to read."""
+"""Name of the quarantine folder of a recording."""
 
 
 @dataclass(frozen=True)
 class WithdrawnPlace:
-    """One place: how many files were found, what was done with them, and why something is still open there."""
+    """One place: number of files, what was done with them, and why something is still open there."""
 
     place: str
-    found: int
+    count: int
     done: str
     open: str = ""
     is_to_repeat: bool = False
     "Whether the same command may find more there later."
 
-    @property
-    def said(self) -> dict[str, Any]:
-        """Return it as an object of JSON."""
-        return {"place": self.place, "found": self.found, "done": self.done, "open": self.open}
+    def as_json(self) -> dict[str, Any]:
+        """Return the place as JSON."""
+        return {"place": self.place, "found": self.count, "done": self.done, "open": self.open}
 
 
 def recordings_of(person: str, data: Path) -> list[Path]:
-    """Return the recordings below a folder whose participant has this pseudonym.
+    """Return the recordings below a folder with this pseudonym.
 
-    A tombstone names nobody: each withdrawal of this installation that was interrupted, or is open somewhere, is
-    among them and goes on. Raises StorageError for one that cannot be read: it could be theirs.
+    A tombstone has no pseudonym: every unfinished withdrawal of this installation is included and continued. Raises
+    StorageError for an unreadable recording, because it could be this person's.
     """
-    found, listed = [], list_in(data).all_outside()
+    recordings, listed = [], list_in(data).all_outside()
     for recording in recordings_below(data):
         manifest = read_manifest(recording)
-        known = listed.get(uuid_of(recording, manifest))
-        if manifest.get("pseudonym") == person or (known is not None and known.is_unfinished):
-            found.append(recording)
-    return found
+        outside = listed.get(uuid_of(recording, manifest))
+        if manifest.get("pseudonym") == person or (outside is not None and outside.is_unfinished):
+            recordings.append(recording)
+    return recordings
 
 
 def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
-    """Destroy a recording and its copies, or put it aside; return every place. Doing it again tries what is open.
+    """Destroy a recording and its copies, or quarantine it; return every place. A repetition retries open places.
 
     Raises NotARecording, NotWithdrawable while it is being recorded, MoverBusy while a copy does not end,
     BadInstallation, OSError.
     """
     manifest = require_closed(recording)
-    known, own, uuid = manifest.get(KEY) or {}, own_list(recording), uuid_of(recording, manifest)
-    if "utc_ns" not in known:  # the tablet's withdrawal has no such time: it could be taken back until now
+    withdrawn, own, uuid = manifest.get(KEY) or {}, own_list(recording), uuid_of(recording, manifest)
+    if "utc_ns" not in withdrawn:  # a withdrawal at the tablet has no time: it could be undone until now
         with edit_manifest(recording) as changed:
-            changed[KEY] = {**known, "utc_ns": time.time_ns()}
+            changed[KEY] = {**withdrawn, "utc_ns": time.time_ns()}
         manifest = changed
-    if "files" not in known:
+    if "files" not in withdrawn:
         _wait_for_movers(recording)
     facts = {"recording": recording.name, "policy": policy.value}
     if not own.outside(uuid).is_unfinished:
@@ -124,56 +123,56 @@ def withdraw(recording: Path, policy: Policy) -> list[WithdrawnPlace]:
 def _outside(
     recording: Path, manifest: Manifest, uuid: str
 ) -> tuple[list[WithdrawnPlace], Outside, dict[str, list[ListLine]]]:
-    """Destroy what the list names outside; return the places, what the list held, and which of it is open."""
+    """Destroy copies, outputs and card files in the list; return the places, the list, and its open lines."""
     own = own_list(recording)
     cards = [] if manifest.get("virtual") is True else list(own.outside(uuid).cameras.values())
     erased = []
-    for card in cards:  # which may take minutes, in which commands end
-        found, why = erase(card)
+    for card in cards:  # may take minutes, in which other commands end and add lines to the list
+        count, why = erase(card)
         place = f"card of camera {card['serial']}"
-        erased.append(WithdrawnPlace(place, found, "destroyed" if found else "nothing", why))
+        erased.append(WithdrawnPlace(place, count, "destroyed" if count else "nothing", why))
     outside = own.outside(uuid)
     stores, lines = list(outside.stores.values()), by_place(outside.derived)
     copies = [_in_store(recording, store, outside) for store in stores]
     derived = [_derived(line, recording) for line in lines]
     strangers = _not_made_here(recording, manifest, outside)
-    left = {
-        "stores": [one for one, place in zip(stores, copies, strict=True) if place.is_to_repeat],
-        "derived": [one for one, place in zip(lines, derived, strict=True) if place.open],
-        "cameras": [one for one, place in zip(cards, erased, strict=True) if place.open],
+    remaining = {
+        "stores": [line for line, place in zip(stores, copies, strict=True) if place.is_to_repeat],
+        "derived": [line for line, place in zip(lines, derived, strict=True) if place.open],
+        "cameras": [line for line, place in zip(cards, erased, strict=True) if place.open],
     }
-    return [*copies, *derived, *erased, *strangers], outside, left
+    return [*copies, *derived, *erased, *strangers], outside, remaining
 
 
 def _not_made_here(recording: Path, manifest: Manifest, outside: Outside) -> Iterator[WithdrawnPlace]:
-    """Name the places that only the recording itself gives: nothing is done there."""
+    """Yield places that only the recording itself names: nothing is destroyed there."""
     lines: list[CopyRecord] = []
-    with suppress(StorageError):  # `verify` names it; it decides nothing here
+    with suppress(StorageError):  # reported by `verify`
         lines = stores_of(recording)
-    stores = {(one.target, one.where) for one in lines} - outside.known_stores
-    named = [f"{where.rstrip('/')}/{recording.name}" for _, where in sorted(stores)]
-    notes = [one for one in read_sound_lines(recording / DERIVED) if isinstance(one, dict)]
-    named += sorted({str(one.get("path") or one.get("server")) for one in notes})
-    known = manifest.get(KEY) or {}
-    named += [
-        str(one.get("where") or one.get("path") or one.get("address") or one)
-        for one in (*known.get("open", ()), *known.get("derived", ()), *known.get("cards", ()))
+    stores = {(row.target, row.where) for row in lines} - outside.known_stores
+    places = [f"{where.rstrip('/')}/{recording.name}" for _, where in sorted(stores)]
+    notes = [row for row in read_sound_lines(recording / DERIVED) if isinstance(row, dict)]
+    places += sorted({str(row.get("path") or row.get("server")) for row in notes})
+    withdrawn = manifest.get(KEY) or {}
+    places += [
+        str(row.get("where") or row.get("path") or row.get("address") or row)
+        for row in (*withdrawn.get("open", ()), *withdrawn.get("derived", ()), *withdrawn.get("cards", ()))
     ]
-    # nobody is in a virtual kitchen's films; where media.json is damaged, `verify` names it
+    # A virtual kitchen's videos show no person; a damaged media.json is reported by `verify`.
     for path in sorted(recording.glob(f"*/{MEDIA}")) if manifest.get("virtual") is not True else ():
         with suppress(BadJson, OSError):
             media = load_media(path)
             if media.get("address") and path.parent.name not in outside.cameras:
-                films = ", ".join(str(one.get("file")) for one in media.get("files") or ())
-                named.append(f"card of camera {media.get('serial') or ''} ({films or 'its film'})")
-    for place in named:
+                films = ", ".join(str(row.get("file")) for row in media.get("files") or ())
+                places.append(f"card of camera {media.get('serial') or ''} ({films or 'its film'})")
+    for place in places:
         yield WithdrawnPlace(
-            place, 0, NOT_MADE_HERE, "only the recording names it; look at it, and remove what is of it"
+            place, 0, NOT_MADE_HERE, "only the recording names it; check it, and remove its files there"
         )
 
 
 def _wait_for_movers(recording: Path) -> None:
-    """Wait until nobody copies the recording: whoever does looks at the manifest, which says it is withdrawn."""
+    """Wait until movers of the recording have stopped: they check the manifest, which is marked as withdrawn."""
     is_new = not (recording / COPY_LOG).exists()
     until = time.monotonic() + LONGEST_WAIT_S
     while True:
@@ -189,37 +188,38 @@ def _wait_for_movers(recording: Path) -> None:
 
 
 def with_made_of(recordings: Iterable[Path]) -> tuple[list[Path], list[WithdrawnPlace]]:
-    """Return recordings and those that this installation made of them, and open places: others that seem to be.
+    """Return recordings and those that this installation made from them; other related recordings as open places.
 
-    Those stay until they are given too, for anybody can give a recording the uuid or a film of another. So do those
-    with another person's pseudonym. Raises NotARecording.
+    Related recordings that were not made here, or have another pseudonym, stay until they are named too: a uuid or a
+    video can be copied into any recording. Raises NotARecording.
     """
-    found, others = dict.fromkeys(recordings), dict[Path, str]()
-    to_ask = list(found)
-    while to_ask:
-        recording = to_ask.pop()
+    recordings_to_destroy, others = dict.fromkeys(recordings), dict[Path, str]()
+    to_check = list(recordings_to_destroy)
+    while to_check:
+        recording = to_check.pop()
         manifest = read_manifest(recording)
-        for one in related(recording, manifest):
-            if one.is_same:
-                others[one.path] = SAME_UUID
-            elif _is_of_another(one.path, manifest):
-                others[one.path] = OF_ANOTHER
-            elif not one.is_made_here:
-                others[one.path] = SAME_FILM
-            elif one.path not in found:
-                found[one.path] = None
-                to_ask += [one.path] if made_from(one.path) else []
-    parts_first = sorted(found, key=lambda one: -len(made_from(one)))  # since notes of the whole name them
-    given = {one.resolve() for one in found}
+        for other in related(recording, manifest):
+            if other.is_same:
+                others[other.path] = SAME_UUID
+            elif _is_of_another(other.path, manifest):
+                others[other.path] = OF_ANOTHER
+            elif not other.is_made_here:
+                others[other.path] = SAME_FILM
+            elif other.path not in recordings_to_destroy:
+                recordings_to_destroy[other.path] = None
+                to_check += [other.path] if made_from(other.path) else []
+    # Parts first: the notes of the whole recording name them.
+    parts_first = sorted(recordings_to_destroy, key=lambda path: -len(made_from(path)))
+    resolved = {other.resolve() for other in recordings_to_destroy}
     return parts_first, [
-        WithdrawnPlace(str(one), 0, "nothing", why)
-        for one, why in others.items()
-        if one.resolve() not in given and not _is_settled(one)
+        WithdrawnPlace(str(other), 0, "nothing", why)
+        for other, why in others.items()
+        if other.resolve() not in resolved and not _is_settled(other)
     ]
 
 
 def _is_settled(recording: Path) -> bool:
-    """Return whether nobody is in a recording, or nothing is left of it."""
+    """Return whether a recording is virtual, or only its tombstone is left."""
     try:
         manifest = read_manifest(recording)
     except StorageError:
@@ -237,7 +237,7 @@ def _is_of_another(other: Path, manifest: Manifest) -> bool:
 
 
 def _left_beside(recording: Path, policy: Policy) -> Iterator[WithdrawnPlace]:
-    """Destroy what lies beside a recording: queue files of a recorder that died, what was put aside before."""
+    """Destroy queue files of a dead recorder and an earlier quarantine beside a recording."""
     beside = [recording.parent / WORK / recording.name]
     if policy is Policy.DESTROY:
         beside.append(recording.parent / QUARANTINE.format(recording.name))
@@ -245,22 +245,22 @@ def _left_beside(recording: Path, policy: Policy) -> Iterator[WithdrawnPlace]:
         if folder.is_dir() and folder.resolve() == recording.resolve().parent / folder.relative_to(
             recording.parent
         ):
-            found = len(list(_files(folder)))
+            count = len(list(_files(folder)))
             shutil.rmtree(folder)
-            yield WithdrawnPlace(str(folder), found, "destroyed")
+            yield WithdrawnPlace(str(folder), count, "destroyed")
 
 
 def _derived(line: ListLine, recording: Path) -> WithdrawnPlace:
     place = str(line.get("path") or line["server"])
     try:
-        found, left = destroy_derived(line, recording)
+        count, why = destroy_derived(line, recording)
     except OSError as error:
         return WithdrawnPlace(place, 0, "nothing", words_of(error))
-    return WithdrawnPlace(place, found, "nothing" if left else "destroyed" if found else "nothing", left)
+    return WithdrawnPlace(place, count, "nothing" if why else "destroyed" if count else "nothing", why)
 
 
 def require_closed(recording: Path) -> Manifest:
-    """Return the manifest of a recording that nobody makes any more. Raises NotARecording, NotWithdrawable."""
+    """Return the manifest of a recording that is not being recorded. Raises NotARecording, NotWithdrawable."""
     manifest = read_manifest(recording)
     if "state" in manifest and not is_closed(manifest):
         raise NotWithdrawable(recording)
@@ -273,18 +273,18 @@ def _in_store(recording: Path, store: ListLine, outside: Outside) -> WithdrawnPl
         gone = destroy_copy(store, recording, outside)
     except (OSError, StorageError) as error:
         return WithdrawnPlace(place, 0, "nothing", words_of(error), is_to_repeat=True)
-    done = "destroyed" if gone.found else "nothing"
-    return WithdrawnPlace(place, gone.found, done, gone.open, is_to_repeat=gone.kept > 0)
+    done = "destroyed" if gone.count else "nothing"
+    return WithdrawnPlace(place, gone.count, done, gone.open, is_to_repeat=gone.kept > 0)
 
 
 def _here(recording: Path, policy: Policy, manifest: Manifest) -> WithdrawnPlace:
-    """Put a tombstone in place of the manifest, then destroy all else, or put it aside."""
+    """Replace the manifest by a tombstone, then destroy or quarantine all other files."""
     others = [path for path in _files(recording) if path.name != MANIFEST or path.parent != recording]
-    known = manifest[KEY] or {}
-    if (files := known.get("files")) is None:
+    withdrawn = manifest[KEY] or {}
+    if (files := withdrawn.get("files")) is None:
         files = list(_tombstones(recording, manifest, others))
     tombstone = cast(Manifest, {key: value for key, value in manifest.items() if key in STAYING})
-    tombstone[KEY] = {"utc_ns": known["utc_ns"], "policy": policy.value, "files": files}
+    tombstone[KEY] = {"utc_ns": withdrawn["utc_ns"], "policy": policy.value, "files": files}
     if policy is Policy.QUARANTINE and others:
         aside = recording.parent / QUARANTINE.format(recording.name)
         aside.mkdir(mode=0o700, exist_ok=True)
@@ -301,7 +301,7 @@ def _here(recording: Path, policy: Policy, manifest: Manifest) -> WithdrawnPlace
     for path in _files(recording):
         if path != recording / MANIFEST:
             LOCAL.remove(path)
-    for folder in sorted((one for one in recording.rglob("*") if one.is_dir()), reverse=True):
+    for folder in sorted((path for path in recording.rglob("*") if path.is_dir()), reverse=True):
         folder.rmdir()
     LOCAL.sync_folder(recording)
     done = "quarantined" if policy is Policy.QUARANTINE else "destroyed"
@@ -309,36 +309,36 @@ def _here(recording: Path, policy: Policy, manifest: Manifest) -> WithdrawnPlace
 
 
 def _tombstones(recording: Path, manifest: Manifest, files: list[Path]) -> Iterator[GoneFileForm]:
-    known = promised_hashes(recording, manifest) if "files" in manifest else {}
+    hashes = promised_hashes(recording, manifest) if "files" in manifest else {}
     for path in files:
         name, facts = path.relative_to(recording).as_posix(), path.lstat()
         if not S_ISREG(facts.st_mode):
             continue
         is_small = facts.st_size <= MOST_HASHED
-        sha256 = known.get(name) or (file_sha256(path) if is_small else "")
+        sha256 = hashes.get(name) or (file_sha256(path) if is_small else "")
         yield {"file": name, "bytes": facts.st_size, "sha256": sha256}
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield every file below a folder, links among them, which are not followed."""
+    """Yield every file below a folder, and links, which are not followed."""
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.is_symlink() or not path.is_dir():
             yield path
 
 
 def erase(card: ListLine) -> tuple[int, str]:
-    """Erase the files of a card, by the installation's list; return how many were there, and why it is open."""
-    names = ", ".join(str(one["file"]) for one in card["files"]) or "its film, which was never fetched"
+    """Erase the files of a card in the installation's list; return their number, and why it is open."""
+    names = ", ".join(str(file["file"]) for file in card["files"]) or "its film, which was never fetched"
     if not card["files"]:
         return 0, f"{names}, may be on it: erase it there"
     try:
         with open_camera(card["address"]) as camera:
             if camera.info().serial != card["serial"]:
                 return 0, f"another camera answers; {names} may be on the card of {card['serial']}"
-            known = [(one["folder"], one["file"], one["bytes"]) for one in card["files"]]
-            found = [one for one in camera.media() if (one.folder, one.name, one.bytes) in known]
-            for one in found:
-                camera.delete(one)
+            listed = [(file["folder"], file["file"], file["bytes"]) for file in card["files"]]
+            matches = [file for file in camera.media() if (file.folder, file.name, file.bytes) in listed]
+            for file in matches:
+                camera.delete(file)
     except (SensorError, OSError) as error:
         return 0, f"{names} may be on it: {' '.join(str(error).split())}"
-    return len(found), ""
+    return len(matches), ""

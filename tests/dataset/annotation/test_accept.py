@@ -91,8 +91,8 @@ def test_another_choice_keeps_all_versions(data: Path) -> None:
         ({}, region(9, 1, "S01 · Do thing 1"), "end before start: annotation 7 region r9-1-0"),
         ({}, region(1, FRAMES + 1, "S01 · Do thing 1"), "region past the end"),
         ({"fps": 24.0}, GOOD[0], "region at another rate: 24.0"),
-        ({"frames": FRAMES - 1}, GOOD[0], f"its film has {FRAMES - 1} frames"),
-        ({"proxy_sha256": "0" * 64}, GOOD[0], "film of another hash"),
+        ({"frames": FRAMES - 1}, GOOD[0], f"its video has {FRAMES - 1} frames"),
+        ({"proxy_sha256": "0" * 64}, GOOD[0], "video of another hash"),
     ],
 )
 def test_what_cannot_count_is_refused_and_nothing_is_accepted(
@@ -117,7 +117,7 @@ def test_cancelled_unknown_and_foreign_work_is_refused(data: Path) -> None:
         assert done.exit_code == 1
         assert said in done.stderr
     other = exported(data.parent, annotation(7, 3, *GOOD), recording="take2")
-    assert "has nothing of the recording take1" in accept(data, 7, "--file", other).stderr
+    assert "has no annotation of the recording take1" in accept(data, 7, "--file", other).stderr
 
 
 def spoken(number: int, start_s: float, end_s: float, label: str, text: str) -> tuple[dict[str, Any], ...]:

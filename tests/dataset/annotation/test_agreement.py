@@ -88,4 +88,4 @@ def test_two_exports_are_compared_and_one_person_alone_is_refused(tmp_path: Path
     assert pair["kappa"] == pytest.approx((40 / 50 - 0.5) / 0.5)
     alone = CliRunner().invoke(main, ["annotate", "agree", files[0]])
     assert alone.exit_code == 1
-    assert "1.json: no film was marked by two people" in alone.stderr
+    assert "1.json: no video was marked by two people" in alone.stderr

@@ -168,13 +168,13 @@ def test_an_annotation_without_a_time_is_named_and_the_others_are_read(tmp_path:
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
-        ("a.eaf", lambda text: text.replace("ANNOTATION_DOCUMENT", "HTML"), "is no ELAN file"),
+        ("a.eaf", lambda text: text.replace("ANNOTATION_DOCUMENT", "HTML"), "is not an ELAN file"),
         (
             "a.eaf",
             lambda text: text.replace("MIME_TYPE", 'TIME_ORIGIN="x" MIME_TYPE'),
             "TIME_ORIGIN: 'x' is no",
         ),
-        ("a.eaf", lambda text: text.replace('"1000"', '"-1"'), "no number of milliseconds"),
+        ("a.eaf", lambda text: text.replace('"1000"', '"-1"'), "not a number of milliseconds"),
         ("a.eaf", lambda _: '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "declares entities"),
     ],
 )

@@ -196,7 +196,7 @@ def test_what_people_change_at_the_server_is_named_and_nothing_is_kept(
     gone = ask("pull", data, server)
     for ran, said in (
         (renamed, "label renamed: 'S01 · Do thing 1' is not in it, there is 'S01 · Make thing 1'"),
-        (other, f"task 100: film of another hash: {'0' * 64} was never written of take1"),
+        (other, f"task 100: video of another hash: {'0' * 64} was never written for take1"),
         (gone, "deleted task: it was pushed and is gone"),
     ):
         assert ran.exit_code == 1
@@ -227,7 +227,7 @@ def test_what_cannot_be_read_is_named_and_kept_as_it_came(data: Path, server: Ke
     server.mark("take1", annotation(7, 3, *result))
     pulled = ask("pull", data, server, "--form", "audio")
     assert pulled.exit_code == 1
-    assert "no number of seconds" in pulled.stderr
+    assert "not a number of seconds" in pulled.stderr
     assert json.loads(kept_in(data / "take1")["steps-1.json"])["raw"]["result"] == result
 
 
@@ -280,8 +280,8 @@ def test_a_task_that_leaves_this_computer_is_noted_before(
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("http://example.org", "in the clear"),
-        ("ftp://127.0.0.1", "is no address of a server"),
+        ("http://example.org", "unencrypted"),
+        ("ftp://127.0.0.1", "is not an address of a server"),
         ("http://127.0.0.1:1", "cannot be reached"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kitchensync.dataset.narration.narrations import NARRATED, drawn, fine_grained, narrations_of
+from kitchensync.dataset.narration.narrations import NARRATED, draw_recordings, fine_grained, narrations_of
 from kitchensync.dataset.narration.sounds import add_part, finish, sound_file
 from kitchensync.dataset.narration.spoken import grammar_of, number_in_words, parse, spoken_words
 from kitchensync.operations.errors import NotNow
@@ -103,8 +103,8 @@ def test_each_narration_lies_in_its_step() -> None:
 
 @given(st.dictionaries(st.text("abc", min_size=1), st.sampled_from("xyz"), max_size=40), st.integers())
 def test_a_fifth_of_each_recipe_is_drawn(recordings: dict[str, str], seed: int) -> None:
-    found = drawn(recordings, seed)
-    assert found == drawn(dict(reversed(recordings.items())), seed)
+    found = draw_recordings(recordings, seed)
+    assert found == draw_recordings(dict(reversed(recordings.items())), seed)
     for recipe in set(recordings.values()):
         its = [name for name, one in recordings.items() if one == recipe]
         assert len(found & set(its)) == -(-len(its) // 5)
@@ -114,7 +114,7 @@ def test_a_fifth_of_each_recipe_is_drawn(recordings: dict[str, str], seed: int) 
 def test_a_recording_that_arrives_displaces_one_at_most(names: list[str], seed: int) -> None:
     before: frozenset[str] = frozenset()
     for count, name in enumerate(names, 1):
-        found = drawn(dict.fromkeys(names[:count], "tea"), seed)
+        found = draw_recordings(dict.fromkeys(names[:count], "tea"), seed)
         displaced = before - found
         assert len(displaced) <= 1
         assert not displaced or name in found

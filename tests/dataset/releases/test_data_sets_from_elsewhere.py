@@ -22,7 +22,7 @@ from kitchensync.dataset.checks.release_faults import ReleaseFaults
 from kitchensync.dataset.data_set_cards import download_data_set
 from kitchensync.dataset.films.film_lanes import sound_levels
 from kitchensync.dataset.source.data_set import BESIDE, LINKS
-from kitchensync.dataset.source.given_films import TIMES
+from kitchensync.dataset.source.source_films import TIMES
 from kitchensync.dataset.source.sums import read_sums
 from kitchensync.sensors.stream import record_of
 from kitchensync.storage.exports import arrays_file
@@ -171,7 +171,7 @@ def test_a_table_of_pictures_of_another_form_is_refused(data_set, tmp_path, chan
     film_table(data_set, **changed)
     answered = ran(*words, "--force")
     assert answered.exit_code == 1
-    assert "is no table of pictures" in answered.stderr
+    assert "is not a table of frames" in answered.stderr
     checked = ran("release", "check", data_set, "--json")
     differences = json.loads(checked.stdout)["differences"]
     if "capture_ns" in changed:
@@ -188,7 +188,7 @@ def test_a_table_that_cannot_be_unpacked_is_refused(data_set, tmp_path, compress
     path.write_bytes(content)
     link_table(data_set)
     answered = ran("export", "frames", data_set, "--out", tmp_path / "out")
-    assert (answered.exit_code, "is no table of pictures" in answered.stderr) == (1, True)
+    assert (answered.exit_code, "is not a table of frames" in answered.stderr) == (1, True)
     assert "plain arrays" in ran("release", "check", data_set).output
 
 

@@ -146,7 +146,7 @@ def test_fine_actions_say_what_was_screwed(graphs: Path) -> None:
     assert [(row["is_screwed"], row["label"]) for row in rows] == [(False, "correct"), (True, "correct")]
     fine.write_text("video,start\na,1\n")
     done = run(graphs, graphs.parent / "annots", "--fine", fine, "--out", graphs.parent / "x")
-    assert (done.exit_code, "no table of fine actions" in done.stderr) == (1, True)
+    assert (done.exit_code, "not a table of fine actions" in done.stderr) == (1, True)
 
 
 def test_a_sample_keeps_to_its_limits_and_is_the_same_again(graphs: Path) -> None:

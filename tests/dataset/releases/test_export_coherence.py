@@ -22,7 +22,7 @@ from numbered_pictures import number_in
 from typed_commands import typed
 
 from kitchensync.dataset.examples.coherence_frames import IS_ALIKE, IS_DARK, BoundaryFrames
-from kitchensync.dataset.source.given_films import OpenFilm
+from kitchensync.dataset.source.source_films import OpenFilm
 from kitchensync.dataset.tables.boundary_examples import actions_of, boundary_examples
 from kitchensync.dataset.tables.coherence_examples import examples
 from kitchensync.sensors.gopro.files.clip import Clip
@@ -121,7 +121,7 @@ def test_of_each_half_second_the_sharpest_picture_is_written(tmp_path: Path) -> 
     assert run(tmp_path / "set", "--frames", "--out", tmp_path / "c.json", "--force").exit_code == 0
     film.unlink()
     again = run(tmp_path / "set", "--frames", "--out", tmp_path / "d.json", "--strict")
-    assert (again.exit_code, "1 films are not here: 1_1" in again.stderr) == (1, True)
+    assert (again.exit_code, "1 videos are missing: 1_1" in again.stderr) == (1, True)
 
 
 EGG, SALT, WHISK = "Crack-Crack one egg", "Add-Add salt", "Whisk-Whisk the eggs"
@@ -276,7 +276,7 @@ def test_dark_and_unchanged_steps_have_no_boundary_pictures(tmp_path: Path) -> N
     assert {name.partition("/")[0] for name in rows} == {"1_1_0"}, "a mean of 20 of 255 is dark"
     films[1].unlink()
     said, rows = of_boundaries(tmp_path, "--frames")
-    assert any("1 films are not here: 1_2" in one for one in said["warnings"])
+    assert any("1 videos are missing: 1_2" in one for one in said["warnings"])
     assert {len(row["frames"]) for row in rows.values() if row["recording"] == "1_2"} == {0}
 
 
@@ -303,7 +303,7 @@ def test_thresholds_of_boundary_pictures(
     for is_corrected, why in ((False, published), (True, corrected)):
         rows, *_ = boundary_examples(KITCHENS[:1], actions_of(KITCHENS), {}, 1, corrected=is_corrected)
         look = BoundaryFrames(rows, corrected=is_corrected)
-        list(look.look(OpenFilm(Clip([open_media(tmp_path / "film.mp4")]), None), "1_1"))
+        list(look.extract(OpenFilm(Clip([open_media(tmp_path / "film.mp4")]), None), "1_1"))
         (egg,) = (row for row in rows if row["example_id"] == "1_1_0/pos")
         assert look.why_left_out(egg) == why, is_corrected
 
@@ -442,7 +442,9 @@ def test_what_was_hidden_in_a_pause_is_no_picture_at_a_boundary(tmp_path: Path) 
     hidden = np.zeros(200, bool)
     hidden[60:70] = True  # the end of the first step
     look = BoundaryFrames(rows, corrected=False)
-    seen = [name for name, _ in look.look(OpenFilm(Clip([open_media(tmp_path / "film.mp4")]), hidden), "1_1")]
+    seen = [
+        name for name, _ in look.extract(OpenFilm(Clip([open_media(tmp_path / "film.mp4")]), hidden), "1_1")
+    ]
     assert "1_1/000060.jpg" not in seen
     assert {"1_1/000020.jpg", "1_1/000080.jpg"} <= set(seen)
     whys = {row["example_id"]: look.why_left_out(row) for row in rows}

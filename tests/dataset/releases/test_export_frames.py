@@ -277,5 +277,5 @@ def test_films_that_are_not_here_are_named(tmp_path: Path) -> None:
     made_data_sets.write(tmp_path / "set", made)
     done = run("features", tmp_path / "set", "--out", tmp_path / "out")
     assert done.exit_code == 0
-    assert f"2 films are not here: {made[0].recording_id}, {made[1].recording_id}" in done.stderr
+    assert f"2 videos are missing: {made[0].recording_id}, {made[1].recording_id}" in done.stderr
     assert run("features", tmp_path / "set", "--out", tmp_path / "out", "--strict").exit_code == 1

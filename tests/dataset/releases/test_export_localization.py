@@ -55,8 +55,8 @@ def test_the_published_files_come_out_byte_for_byte(
     expected = json.loads((published.parent / "expected.json").read_text())["actionformer"]
     wanted = {f"{name}.json": found["negative_segments"] for name, found in expected.items()}
     assert {name: said["not_done"][name] for name in wanted} == wanted
-    assert "combined/recordings: 200 steps that were not done stand at -1 s" in done.stderr
-    assert "152 recordings with errors are said to have none" in done.stderr
+    assert "combined/recordings: 200 steps that were not done are at -1 s" in done.stderr
+    assert "152 recordings with errors are marked as having none" in done.stderr
     assert not [name for name in said["files"] if "recipes" in name], "the published lists are empty"
 
 
@@ -89,7 +89,12 @@ def test_faults_are_warned_of_and_strict_lets_them_fail(
     given = (tmp_path / "set", "--splits", splits, "--out", tmp_path / "out")
     done = run(*given)
     assert done.exit_code == 0
-    for words in ("1 steps that were not done", "holds no recording", "divides steps", "said to have none"):
+    for words in (
+        "1 steps that were not done",
+        "holds no recording",
+        "divides steps",
+        "marked as having none",
+    ):
         assert words in done.stderr
     database = json.loads((tmp_path / "out/combined/recordings.json").read_text())["database"]
     assert not any(body["has_error"] for body in database.values()), "as published"
@@ -119,14 +124,14 @@ def test_a_step_after_the_end_of_its_film_is_named(made: list[AnnotatedRecording
     made[2] = replace(made[2], entries=(*made[2].entries, late))
     made_data_sets.write(tmp_path / "set", made)
     done = run(tmp_path / "set", "--splits", split_of(tmp_path / "s", made), "--out", tmp_path / "out")
-    assert f"1 steps end after their film: {made[2].recording_id} step 5" in done.stderr
+    assert f"1 steps end after their video: {made[2].recording_id} step 5" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("parts", "words"),
     [
         ({"train": ["9_99"], "val": [], "test": []}, "9_99 is not in the data set"),
-        ({"train": ["ID", "ID"], "val": [], "test": []}, "stands in it twice"),
+        ({"train": ["ID", "ID"], "val": [], "test": []}, "is in it twice"),
         ({"train": ["ID"], "tset": []}, "unknown key 'tset'"),
         ({"train": "all"}, "not a list"),
         ({}, "no <kind>_data_split_<type>.json that holds a recording"),
@@ -150,7 +155,7 @@ def test_a_film_of_unknown_length_is_refused(made: list[AnnotatedRecording], tmp
     (tmp_path / "set/metadata/video_information.csv").unlink()
     done = run(tmp_path / "set", "--splits", split_of(tmp_path / "s", made), "--out", tmp_path / "out")
     assert done.exit_code == 1
-    assert "the length of its film is not known" in done.stderr
+    assert "the length of its video is not known" in done.stderr
 
 
 def test_a_file_that_differs_needs_force_and_a_full_disk_leaves_nothing(

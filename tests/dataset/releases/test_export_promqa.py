@@ -52,7 +52,7 @@ def test_candidates_are_those_of_another_program(
         assert said[key] == expected[key], key
     assert len(made) == said["written"] == sum(expected["candidates"].values())
     assert said["status"] == "WARN"
-    assert "1 steps have a text that the graph lacks: 2_26" in said["warnings"]
+    assert "1 steps have a text that is not in the graph: 2_26" in said["warnings"]
 
 
 def test_published_examples_come_out_but_those_that_were_edited_by_hand(
@@ -242,7 +242,7 @@ def test_an_own_recording_gives_examples_by_the_graph_it_was_cooked_by(tmp_path:
     write_cooked(tmp_path)
     done = run(tmp_path / "take1", "--out", tmp_path / "p.json")
     assert done.exit_code == 0, done.output
-    assert "WARN: 1 steps end in the first 5 s and vanish" in done.stderr
+    assert "WARN: 1 steps end in the first 5 s and are dropped" in done.stderr
     made = {one["question_id"]: one for one in json.loads((tmp_path / "p.json").read_text())}
     assert [step["step_id"] for step in made["take1_3_next"]["next_steps"]] == [4]
     assert made["take1_2_technique"]["error_description"] == "spilt"
@@ -270,7 +270,9 @@ def test_published_examples_are_compared_by_the_command_and_each_difference_has_
     assert found == sorted([one[0], one[1], "recording edited by hand"] for one in wanted["differences"])
     assert len(EDITED_BY_HAND) == 38
     done = run(*given, "--against", folder / "targets.json", "--out", tmp_path / "p.json", "--force")
-    assert f"; {said['equal']} of {said['equal'] + len(found)} published ones come out again" in done.stdout
+    assert (
+        f"; {said['equal']} of {said['equal'] + len(found)} published examples are reproduced" in done.stdout
+    )
     assert all(question in done.stdout for question, *_ in found)
     (tmp_path / "bad.json").write_text('[{"question_id": 7}]')
     done = run(*given, "--against", tmp_path / "bad.json", "--out", tmp_path / "q.json")

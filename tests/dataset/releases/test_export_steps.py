@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typed_commands import typed
 
-from kitchensync.dataset.grounding.object_questions import drawn, questions
+from kitchensync.dataset.grounding.object_questions import draw_questions, questions
 from kitchensync.dataset.tables.step_rows import windows
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording, Entry, TaggedError
 
@@ -204,7 +204,7 @@ def test_published_faults_do_not_fail_and_a_late_step_is_named(tmp_path: Path) -
     for form in ("steps", "keysteps", "prompts", "windows"):
         done = run(form, tmp_path / "set", "--out", tmp_path / form)
         assert done.exit_code == 0
-        assert "1 steps end after their film: 1_1 step 1" in done.stderr
+        assert "1 steps end after their video: 1_1 step 1" in done.stderr
         assert run(form, tmp_path / "set", "--out", tmp_path / form, "--force", "--strict").exit_code == 1
 
 
@@ -231,9 +231,9 @@ def test_questions_about_objects_in_five_forms(tmp_path: Path) -> None:
     assert ready == f'No: in "{early}" something went wrong: so.'
     assert {(row["clip_start"], row["clip_end"], row["task"]) for row in found} == {(1.0, 12.0, "Hot Tea")}
     for wanted in range(1, len(found) + 2):
-        some = drawn(found, wanted, 5)
+        some = draw_questions(found, wanted, 5)
         assert len(some) == min(wanted, len(found))
-        assert some == drawn(found[::1], wanted, 5) == [row for row in found if row in some]
+        assert some == draw_questions(found[::1], wanted, 5) == [row for row in found if row in some]
         counts = Counter(row["qa_type"] for row in some)
         assert wanted > 5 or max(counts.values()) == 1, "one of each form before two of one"
 

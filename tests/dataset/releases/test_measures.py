@@ -190,7 +190,7 @@ def test_what_published_code_does_against_its_paper_is_named_and_can_be_put_righ
     twice = [{"truth": [[0, 4], [2, 6]], "predictions": {"a": {"spans": [[0, 6]]}}}]
     (tmp_path / "s.json").write_text(json.dumps(twice))
     done = run("spans", tmp_path / "s.json")
-    assert "1 lists have spans that overlap" in done.stderr
+    assert "1 lists have overlapping spans" in done.stderr
     assert json.loads(done.stdout)[0]["predictions"]["a"]["answer"]["iou"] == 1
 
 

@@ -13,7 +13,7 @@ from cooked_recording import STEPS, write_cooked
 from model_server import ModelServer, Say, message, model_servers
 from typed_commands import typed as run
 
-from kitchensync.dataset.promqa.answer_judge import SCALES, verdict_of
+from kitchensync.dataset.promqa.answer_judge import SCALES, judged
 from kitchensync.dataset.promqa.generation import candidates_of
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.storage.options.endpoint import MAX_ANSWER_BYTES
@@ -329,11 +329,11 @@ def test_a_verdict_is_one_number_in_its_place_or_none(
     said: str, binary: int | None, ternary: int | None
 ) -> None:
     for scale, wanted in zip(SCALES, (binary, ternary), strict=True):
-        if wanted is None:
-            with pytest.raises(ValueError, match="has not one"):
-                verdict_of(said, scale)
-        else:
-            assert verdict_of(said, scale) == wanted
+        judge = judged({}, said, scale)["judge"]
+        assert (judge["verdict"], "does not end with one" in judge.get("refused", "")) == (
+            wanted,
+            wanted is None,
+        )
 
 
 def test_answers_are_judged_by_the_command_and_scores_are_over_what_could_be_read(

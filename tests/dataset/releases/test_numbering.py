@@ -40,5 +40,5 @@ def test_the_number_tells_whether_errors_were_planned_as_in_the_published_set() 
     ],
 )
 def test_a_table_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(BadGraph, match="no table of published ids"):
+    with pytest.raises(BadGraph, match="not a table of published ids"):
         parse_numbering(text, "table.json")

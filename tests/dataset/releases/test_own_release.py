@@ -201,9 +201,9 @@ def test_what_cannot_be_released_is_left_out_and_said_and_the_others_are_there(d
     assert [one["recording"] for one in said["recordings"]] == ["take1"]
     why = {one["recording"]: one["why"] for one in said["left_out"]}
     words = {
-        "unsynced": "kitchensync sync", "unwilling": "release_raw", "withdrawn": "withdr", "unfilmed": "no camera",
-        "silent": "log is empty", "unaligned": "not_aligned", "live": "",
-        "regretted": "withdrew", "elsewhere": "made elsewhere", "aborted": "the pan burnt",
+        "unsynced": "kitchensync sync", "unwilling": "release_raw", "withdrawn": "withdr",
+        "unfilmed": "it has no video", "silent": "log is empty", "unaligned": "not_aligned", "live": "",
+        "regretted": "withdrew", "elsewhere": "was imported", "aborted": "the pan burnt",
     }  # fmt: skip
     assert why.keys() == words.keys()
     assert all(word in why[name] for name, word in words.items())

@@ -94,7 +94,7 @@ def test_films_that_are_not_here_are_named(released: tuple[Path, Path], tmp_path
         done = run("export", "promqa", folder, "--out", tmp_path / "a.json", "--clips", "--json")
     finally:
         away.rename(film)
-    assert any("1 films are not here: 1_1" in one for one in json.loads(done.stdout)["warnings"])
+    assert any("1 videos are missing: 1_1" in one for one in json.loads(done.stdout)["warnings"])
     assert "clip" not in json.loads((tmp_path / "a.json").read_text())[0]
 
 

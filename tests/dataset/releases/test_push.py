@@ -153,9 +153,9 @@ def test_a_withdrawal_names_where_a_data_set_with_the_recording_was_pushed(
     (named,) = made_before(take, time.time_ns())  # by a redaction
     left = withdrawn_places(take)
     assert left.keys() == {place}
-    assert f"the data set {data_set} with this recording was pushed there; make it anew" in left[place]
+    assert f"the data set {data_set} with this recording was pushed there; make it again" in left[place]
     assert "release push" in left[place]
-    assert named == f"{place}: {left[place].replace('anew without it', 'anew')}"
+    assert named == f"{place}: {left[place].replace('again without it', 'again')}"
     shutil.rmtree(data_set)
     (tmp_path / "one").mkdir()
     made_data_sets.own_data_set(tmp_path / "one" / "set", count=1)  # without the recording

@@ -428,7 +428,7 @@ def test_a_small_film_is_never_higher_than_what_was_filmed(
 ) -> None:
     media = write(made[0], tmp_path, ("720p",))
     assert media.links == {}
-    assert {"kind": "gopro_720p", "why": "the camera filmed no 720 lines"} in media.absent
+    assert {"kind": "gopro_720p", "why": "the camera's video has fewer than 720 lines"} in media.absent
 
 
 def test_frames_of_the_camera_carry_the_bound_of_its_alignment(

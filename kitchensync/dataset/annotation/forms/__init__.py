@@ -1,1 +1,1 @@
-"""What annotation tools read and write, and how two annotations agree: pure, without files and network."""
+"""Formats of annotation tools, and agreement of two annotations: pure, without files and network."""

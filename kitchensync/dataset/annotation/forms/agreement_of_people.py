@@ -1,4 +1,4 @@
-"""How well two people agree about when steps were: boundaries, overlap, and the label at each moment."""
+"""Agreement of two people about step times: boundaries, overlap, and labels at each moment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Spans = Mapping[str, Sequence[Span]]
 
 
 class BoundaryError(TypedDict):
-    """How far two people are apart at the start or end of a step."""
+    """Difference of two people at the start or end of a step, seconds."""
 
     label: str
     boundary: str
@@ -20,7 +20,7 @@ class BoundaryError(TypedDict):
 
 
 class SpanErrors(TypedDict):
-    """How well two annotations agree, times in seconds; None where there is nothing to compare."""
+    """Agreement of two annotations, times in seconds; None if there is nothing to compare."""
 
     labels: int
     labels_on_both_sides: int
@@ -34,10 +34,10 @@ class SpanErrors(TypedDict):
 
 
 def agreement(first: Spans, second: Spans, duration_s: float | None = None) -> SpanErrors:
-    """Compare two annotations, label -> spans [from, to) in seconds, of a film of `duration_s`.
+    """Compare two annotations, label -> spans [from, to) in seconds, of a video of `duration_s`.
 
-    Boundaries are compared where both have one span of a label: median, 95th percentile (nearest rank), largest.
-    The overlap is the mean over all labels of either side. `kappa` is Cohen's, of the set of labels at each moment.
+    Boundaries are compared if both have one span of a label: median, 95th percentile (nearest rank), largest. The
+    overlap is the mean over all labels of either side. `kappa` is Cohen's kappa of the set of labels at each moment.
     """
     labels = sorted({*first, *second})
     shared = [label for label in labels if first.get(label) and second.get(label)]
@@ -47,7 +47,7 @@ def agreement(first: Spans, second: Spans, duration_s: float | None = None) -> S
         if len(first[label]) == len(second[label]) == 1
         for name, x, y in zip(("start", "end"), first[label][0], second[label][0], strict=True)
     ]
-    errors = sorted(one["error_s"] for one in boundaries)
+    errors = sorted(boundary["error_s"] for boundary in boundaries)
     overlaps = [_overlap(first.get(label, ()), second.get(label, ())) for label in labels]
     return {
         "labels": len(labels),
@@ -63,7 +63,7 @@ def agreement(first: Spans, second: Spans, duration_s: float | None = None) -> S
 
 
 def _overlap(first: Sequence[Span], second: Sequence[Span]) -> float:
-    """Return what is in both divided by what is in either; spans of one side that overlap count once."""
+    """Return intersection divided by union; overlapping spans of one side count once."""
     both = either = 0.0
     for start, end, here in _moments([first, second]):
         both += (end - start) * (len(here) == 2)
@@ -72,9 +72,9 @@ def _overlap(first: Sequence[Span], second: Sequence[Span]) -> float:
 
 
 def kappa(first: Spans, second: Spans, duration_s: float | None) -> float | None:
-    """Return Cohen's kappa of the labels at each moment from 0 to the end; None where chance explains all.
+    """Return Cohen's kappa of the labels at each moment from 0 to the end; None if chance agreement is 1.
 
-    No step at all, and two steps at once, are labels of their own. Without a duration the last span ends it.
+    No step, and each combination of simultaneous steps, are labels too. Without a duration the last span is the end.
     """
     names = [(0, label) for label in first] + [(1, label) for label in second]
     lists = [(first, second)[side][label] for side, label in names]
@@ -88,25 +88,25 @@ def kappa(first: Spans, second: Spans, duration_s: float | None) -> float | None
             continue
         sides = [frozenset(names[k][1] for k in here if k < len(names) and names[k][0] == s) for s in (0, 1)]
         same += (end - start) * (sides[0] == sides[1])
-        for side, seen in zip(sides, share, strict=True):
-            seen[side] += end - start
+        for side, times in zip(sides, share, strict=True):
+            times[side] += end - start
     if not whole:
         return None
-    chance = sum(share[0][one] * share[1].get(one, 0.0) for one in share[0]) / whole**2
+    chance = sum(share[0][labels] * share[1].get(labels, 0.0) for labels in share[0]) / whole**2
     return (same / whole - chance) / (1 - chance) if chance < 1 - 1e-12 else None
 
 
 def _moments(lists: Sequence[Iterable[Span]]) -> Iterator[tuple[float, float, frozenset[int]]]:
-    """Cut time where any span begins or ends; say of each piece which of the lists hold it."""
+    """Cut time at the ends of all spans; yield each piece with the numbers of the lists that cover it."""
     changes = [
         (at, step, number)
-        for number, one in enumerate(lists)
-        for span in one
+        for number, spans in enumerate(lists)
+        for span in spans
         for at, step in ((span[0], 1), (span[1], -1))
     ]
     inside, before = Counter[int](), 0.0
     for at, step, number in sorted(changes):
-        if at > before and (here := frozenset(one for one, count in inside.items() if count > 0)):
+        if at > before and (here := frozenset(n for n, count in inside.items() if count > 0)):
             yield before, at, here
         inside[number] += step
         before = at

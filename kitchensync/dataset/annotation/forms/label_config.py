@@ -1,4 +1,4 @@
-"""The labelling configuration of a project: XML that says which labels there are."""
+"""The labelling configuration of a project, XML: read its labels, or write one."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _MOST_ELEMENTS = 20_000
 
 def parse_labels(content: bytes, name: str) -> frozenset[str]:
     """Return the labels of a configuration. Raises BadGraph."""
-    found = frozenset(
+    labels = frozenset(
         text
         for element in parse_xml(content, name).iter("Label")
         for text in (element.get("value"), element.get("alias"))
         if text
     )
-    if not found:
+    if not labels:
         raise BadGraph(name, "", "has no labels; give the labelling configuration of the project")
-    return found
+    return labels
 
 
 def parse_xml(content: bytes, name: str) -> Element:
-    """Parse a bounded document without declarations of its own. Raises BadGraph."""
+    """Parse a document of limited size without DTD. Raises BadGraph."""
     if len(content) > MOST_BYTES:
         raise BadGraph(name, "", f"{len(content)} bytes, at most {MOST_BYTES} are read")
     try:
@@ -36,14 +36,14 @@ def parse_xml(content: bytes, name: str) -> Element:
     except DefusedXmlException as error:
         raise BadGraph(name, "", "declares entities or a document type, which are not read") from error
     except (ParseError, ValueError, LookupError) as error:
-        raise BadGraph(name, "", f"is no XML ({error})") from error
+        raise BadGraph(name, "", f"is not XML ({error})") from error
     if sum(1 for _ in root.iter()) > _MOST_ELEMENTS:
         raise BadGraph(name, "", f"has more than {_MOST_ELEMENTS} elements")
     return root
 
 
 def timeline_config(labels: Iterable[str], *, shows_errors: bool) -> bytes:
-    """Write the configuration for marking steps on a timeline of frames; texts may hold any letters."""
+    """Return the configuration for marking steps on a timeline of frames."""
     view = _view(shows_errors=shows_errors)
     SubElement(view, "Video", name="video", value="$video", frameRate="$fps", timelineHeight="180")
     steps = SubElement(view, "TimelineLabels", name="step", toName="video")
@@ -56,7 +56,7 @@ def timeline_config(labels: Iterable[str], *, shows_errors: bool) -> bytes:
 
 
 def audio_config(labels: Iterable[str], *, shows_errors: bool) -> bytes:
-    """Write the configuration for writing down what is said, in seconds, by step."""
+    """Return the configuration for transcribing speech, in seconds, by step."""
     view = _view(shows_errors=shows_errors)
     steps = SubElement(view, "Labels", name="action", toName="audio")
     for label in labels:

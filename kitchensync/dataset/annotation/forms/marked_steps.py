@@ -1,4 +1,4 @@
-"""The regions of an export, or marks in seconds, as spans of steps; what cannot count is named, with its place."""
+"""Convert the regions of an export, or marks in seconds, to spans of steps; report invalid regions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Spans = dict[str, list[tuple[float, float]]]
 """label -> [from, to) in seconds, in time order."""
 TIMELINE = "timelinelabels"
 BOX = "box on the timeline"
-"""The finding of a region that the server lists a second time, as a label of the timeline: it marks no time."""
+"""Finding for an entry that the server adds for a label of the timeline: it marks no time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uncounted:
-    """What does not count in an annotation, or what one lacks: a word, and where."""
+    """A finding in an annotation: an invalid or missing region, and its place."""
 
     word: str
     where: str
@@ -29,27 +29,27 @@ class Uncounted:
 
 @dataclass(frozen=True, slots=True)
 class MarkedFilm:
-    """What regions are held to: pictures a second, how many, and the labels there are (None: not known)."""
+    """Limits of regions: frame rate, frame count, and the existing labels (None: not known)."""
 
     fps: Fraction
     frames: int | None
     labels: frozenset[str] | None
 
 
-class SaidFinding(TypedDict):
-    """What does not count, as JSON."""
+class FindingJson(TypedDict):
+    """A finding as JSON."""
 
     word: str
     where: str
 
 
-class SaidSteps(TypedDict):
-    """What was marked in a film, as JSON; seconds."""
+class StepsJson(TypedDict):
+    """The marked steps of a video as JSON; seconds."""
 
     annotators: dict[str, Spans]
     prediction: Spans
     problems: list[str]
-    findings: list[SaidFinding]
+    findings: list[FindingJson]
     ignored_annotations: list[int]
     empty_annotations: list[int]
     agreement: SpanErrors | None
@@ -57,24 +57,24 @@ class SaidSteps(TypedDict):
 
 @dataclass
 class Steps:
-    """What was marked in one film: spans by person, those of the prediction, and what was left out."""
+    """The marked steps of one video: spans by person, the prediction, findings, and ignored annotations."""
 
     annotators: dict[str, Spans] = field(default_factory=dict)
     annotation_of: dict[str, int] = field(default_factory=dict)
-    "Which annotation of a person counts."
+    "Person -> id of the annotation that counts."
     prediction: Spans = field(default_factory=dict)
     findings: list[Uncounted] = field(default_factory=list)
     ignored: list[int] = field(default_factory=list)
     empty: list[int] = field(default_factory=list)
 
-    def said(self, duration_s: float | None) -> SaidSteps:
-        """Return it as an object of JSON."""
+    def as_json(self, duration_s: float | None) -> StepsJson:
+        """Return the steps as JSON, with the agreement of the first two people."""
         people = list(self.annotators.values())
         return {
             "annotators": self.annotators,
             "prediction": self.prediction,
-            "problems": sorted(one.word for one in self.findings),
-            "findings": [{"word": one.word, "where": one.where} for one in self.findings],
+            "problems": sorted(finding.word for finding in self.findings),
+            "findings": [{"word": finding.word, "where": finding.where} for finding in self.findings],
             "ignored_annotations": self.ignored,
             "empty_annotations": self.empty,
             "agreement": agreement(people[0], people[1], duration_s) if len(people) > 1 else None,
@@ -92,47 +92,49 @@ def read_steps(task: Task, film: MarkedFilm, read: Reader) -> Steps:
         )
     if task.prediction is not None:
         steps.prediction = _spans(task.prediction, film, steps.findings, read)
-    for one in task.annotations:
-        if one.was_cancelled:
-            steps.ignored.append(one.id)
-        elif not one.result:
-            steps.empty.append(one.id)
+    for annotation in task.annotations:
+        if annotation.was_cancelled:
+            steps.ignored.append(annotation.id)
+        elif not annotation.result:
+            steps.empty.append(annotation.id)
         else:
-            if one.by in steps.annotators:  # the later one counts
-                steps.findings.append(Uncounted("two annotations by one person", one.place))
-                steps.ignored.append(steps.annotation_of[one.by])
-            spans = _spans(one, film, steps.findings, read)
-            steps.annotators[one.by], steps.annotation_of[one.by] = spans, one.id
-            if any(entry.get("type") == TIMELINE for entry in one.result):
-                lacking = [label for label in steps.prediction if label not in spans]
+            person = annotation.by
+            if person in steps.annotators:  # the later annotation counts
+                steps.findings.append(Uncounted("two annotations by one person", annotation.place))
+                steps.ignored.append(steps.annotation_of[person])
+            spans = _spans(annotation, film, steps.findings, read)
+            steps.annotators[person], steps.annotation_of[person] = spans, annotation.id
+            if any(entry.get("type") == TIMELINE for entry in annotation.result):
                 steps.findings += [
-                    Uncounted("step without region", f"{one.place} {label}") for label in lacking
+                    Uncounted("step without region", f"{annotation.place} {label}")
+                    for label in steps.prediction
+                    if label not in spans
                 ]
     return steps
 
 
-def _spans(one: Annotation, film: MarkedFilm, findings: list[Uncounted], read: Reader) -> Spans:
-    marked = marked_frames(one, film, findings, read)
+def _spans(annotation: Annotation, film: MarkedFilm, findings: list[Uncounted], read: Reader) -> Spans:
+    marked = marked_frames(annotation, film, findings, read)
     return {label: [span_s(*frames, film.fps) for frames in marked[label]] for label in sorted(marked)}
 
 
 def marked_frames(
-    one: Annotation, film: MarkedFilm, findings: list[Uncounted], read: Reader
+    annotation: Annotation, film: MarkedFilm, findings: list[Uncounted], read: Reader
 ) -> dict[str, list[tuple[int, int]]]:
-    """Return label -> first and last frame of the regions that count, in time order; add what does not count."""
+    """Return label -> first and last frame of each valid region, in time order; append findings."""
     spans: dict[str, list[tuple[int, int]]] = {}
-    for entry in one.result:
+    for entry in annotation.result:
         if entry.get("type") != TIMELINE:
             continue
-        place = f"{one.place} region {entry.get('id', '?')}"
+        place = f"{annotation.place} region {entry.get('id', '?')}"
         try:
             value = read.object(entry.get("value"), place)
             labels = [read.text(label, place) for label in read.array(value.get(TIMELINE, []), place)]
-            listed = [read.object(found, place) for found in read.array(value.get("ranges") or [], place)]
+            listed = [read.object(row, place) for row in read.array(value.get("ranges") or [], place)]
             ranges = [
-                (_frame(found.get("start"), place, read), _frame(found.get("end"), place, read))
-                for found in listed
-                if found.get("enabled") is not False
+                (_frame(row.get("start"), place, read), _frame(row.get("end"), place, read))
+                for row in listed
+                if row.get("enabled") is not False
             ]
         except BadGraph:
             findings.append(Uncounted("unreadable region", place))
@@ -140,20 +142,20 @@ def marked_frames(
         if not listed:
             findings.append(Uncounted(BOX if "sequence" in value else "region without ranges", place))
         for start, end in ranges:
-            if word := _wrong(start, end, labels, film):
+            if word := _fault(start, end, labels, film):
                 findings.append(Uncounted(word, place))
                 continue
             for label in labels:
                 spans.setdefault(label, []).append((start, end))
-    return {label: sorted(found) for label, found in spans.items()}
+    return {label: sorted(frames) for label, frames in spans.items()}
 
 
 def _frame(value: Any, place: str, read: Reader) -> int:
     return read.whole(int(value) if isinstance(value, float) and value.is_integer() else value, place)
 
 
-def _wrong(start: int, end: int, labels: list[str], film: MarkedFilm) -> str:
-    """Return why a region does not count; nothing where it does."""
+def _fault(start: int, end: int, labels: list[str], film: MarkedFilm) -> str:
+    """Return why a region is invalid; empty if it is valid."""
     if not labels:
         return "region without label"
     if film.labels is not None and not film.labels.issuperset(labels):
@@ -166,12 +168,12 @@ def _wrong(start: int, end: int, labels: list[str], film: MarkedFilm) -> str:
 
 
 NOBODY = "unknown"
-"""Who marked what a file names nobody for."""
+"""Annotator of marks without a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedMark:
-    """One span of a film with its label, and who marked it."""
+    """A span of a video with its label and annotator."""
 
     label: str
     start_ns: int
@@ -182,9 +184,9 @@ class TimedMark:
 
 @dataclass(frozen=True)
 class Marked:
-    """All marks of one recording; `proxy_sha256` where the file says which film they are of.
+    """All marks of one recording; `proxy_sha256` is the hash of the video, if the file has it.
 
-    `untimed` names the annotations that have no time.
+    `untimed` are the annotations without a time.
     """
 
     recording: str
@@ -194,31 +196,32 @@ class Marked:
 
 
 def steps_of(marked: Marked, labels: frozenset[str] | None) -> Steps:
-    """Return the spans by person, and what does not count."""
+    """Return the spans by person, and findings."""
     steps = Steps()
     steps.findings += [Uncounted("no time", place) for place in marked.untimed]
-    for one in sorted(marked.marks, key=lambda mark: mark.start_ns):
-        mine = steps.annotators.setdefault(one.by, {})
-        if not one.label:
-            steps.findings.append(Uncounted("region without label", one.place))
-        elif labels is not None and one.label not in labels:
-            steps.findings.append(Uncounted("unknown label", one.place))
-        elif one.end_ns < one.start_ns:
-            steps.findings.append(Uncounted("end before start", one.place))
+    for mark in sorted(marked.marks, key=lambda mark: mark.start_ns):
+        of_person = steps.annotators.setdefault(mark.by, {})
+        if not mark.label:
+            steps.findings.append(Uncounted("region without label", mark.place))
+        elif labels is not None and mark.label not in labels:
+            steps.findings.append(Uncounted("unknown label", mark.place))
+        elif mark.end_ns < mark.start_ns:
+            steps.findings.append(Uncounted("end before start", mark.place))
         else:
-            mine.setdefault(one.label, []).append((one.start_ns / 1e9, one.end_ns / 1e9))
+            of_person.setdefault(mark.label, []).append((mark.start_ns / 1e9, mark.end_ns / 1e9))
     return steps
 
 
 def task_of_marks(marked: Marked, fps: Fraction, frames: int) -> Task:
-    """Return marks as a task: one annotation a person, numbered from 1 in the order of their names."""
-    regions: dict[str, list[dict[str, object]]] = {one.by: [] for one in marked.marks}
-    for one in marked.marks:
-        start, end = region_of(Fraction(one.start_ns, 10**9), Fraction(one.end_ns, 10**9), fps)
-        end = end if one.end_ns >= one.start_ns else start - 1
-        value = {"ranges": [{"start": start, "end": end}], TIMELINE: [one.label] if one.label else []}
-        ns = [one.start_ns, one.end_ns]
-        regions[one.by].append({"id": one.place, "type": TIMELINE, "value": value, "ns": ns})
+    """Return marks as a task: one annotation per person, numbered from 1 in the order of their names."""
+    regions: dict[str, list[dict[str, object]]] = {mark.by: [] for mark in marked.marks}
+    for mark in marked.marks:
+        start, end = region_of(Fraction(mark.start_ns, 10**9), Fraction(mark.end_ns, 10**9), fps)
+        if mark.end_ns < mark.start_ns:
+            end = start - 1  # region_of returns at least one frame; keep it invalid
+        value = {"ranges": [{"start": start, "end": end}], TIMELINE: [mark.label] if mark.label else []}
+        ns = [mark.start_ns, mark.end_ns]
+        regions[mark.by].append({"id": mark.place, "type": TIMELINE, "value": value, "ns": ns})
     annotations = [
         {"id": number, "completed_by": person, "result": regions[person]}
         for number, person in enumerate(sorted(regions), 1)

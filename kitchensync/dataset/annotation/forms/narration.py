@@ -1,4 +1,4 @@
-"""Spoken words in an export, in seconds: a region has a label and a text, two entries with one id."""
+"""Narrations in an export, in seconds: the label and the text of a region are two entries with the same id."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LABELS, TEXT = "labels", "textarea"
 
 
 class LabelNarration(TypedDict):
-    """What was said of a step: its span, seconds, and its words; `asr_text` is what a program heard there."""
+    """A narration of a step: span in seconds and text; `asr_text` is the text from speech recognition."""
 
     span: list[float]
     text: str
@@ -23,40 +23,41 @@ class LabelNarration(TypedDict):
 
 
 def read_narration(task: Task, findings: list[Uncounted], read: Reader) -> dict[str, LabelNarration]:
-    """Return label -> span and text of the last annotation that was not cancelled. Raises BadGraph.
+    """Return label -> narration of the last annotation that was not cancelled. Raises BadGraph.
 
-    `asr_text` is what a program had heard there. Further regions of one label are named and stand in `further`.
+    Further regions of the same label are in `further`, and are reported as findings.
     """
-    done = [one for one in task.annotations if not one.was_cancelled]
-    if not done:
+    finished = [annotation for annotation in task.annotations if not annotation.was_cancelled]
+    if not finished:
         return {}
-    heard = _texts(task.prediction, read) if task.prediction is not None else {}
-    texts = _texts(done[-1], read)
-    found: dict[str, LabelNarration] = {}
-    for entry in done[-1].result:
+    annotation = finished[-1]
+    recognized = _texts(task.prediction, read) if task.prediction is not None else {}
+    texts = _texts(annotation, read)
+    narrations: dict[str, LabelNarration] = {}
+    for entry in annotation.result:
         if entry.get("type") != LABELS:
             continue
-        start, end, labels, wrong = _region(entry, done[-1].place, read)
-        place = f"{done[-1].place} region {entry.get('id', '?')}"
-        if wrong:
-            findings.append(Uncounted(wrong, place))
+        start, end, labels, fault = _region(entry, annotation.place, read)
+        place = f"{annotation.place} region {entry.get('id', '?')}"
+        if fault:
+            findings.append(Uncounted(fault, place))
             continue
         region = str(entry.get("id"))
-        said: LabelNarration = {"span": [start, end], "text": texts.get(region, "")}
-        if region in heard:
-            said["asr_text"] = heard[region]
+        narration: LabelNarration = {"span": [start, end], "text": texts.get(region, "")}
+        if region in recognized:
+            narration["asr_text"] = recognized[region]
         for label in labels:
-            if label in found:
+            if label in narrations:
                 findings.append(Uncounted("label twice", place))
-                found[label].setdefault("further", []).append(said)
+                narrations[label].setdefault("further", []).append(narration)
             else:
-                found[label] = said
-    return found
+                narrations[label] = narration
+    return narrations
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenRegion:
-    """What was said in a span of the film, seconds, about a step."""
+    """A transcribed region: span of the video, seconds, label of its step, and text."""
 
     region: str
     label: str
@@ -66,47 +67,47 @@ class SpokenRegion:
 
 
 def spoken_regions(
-    one: Annotation, known: Collection[str], findings: list[Uncounted], read: Reader
+    annotation: Annotation, all_labels: Collection[str], findings: list[Uncounted], read: Reader
 ) -> list[SpokenRegion]:
-    """Return the regions that have a text, `known` being all labels; add what does not count. Raises BadGraph."""
-    texts = _texts(one, read)
-    found: list[SpokenRegion] = []
-    for entry in one.result:
+    """Return the regions with a text; append findings. Raises BadGraph."""
+    texts = _texts(annotation, read)
+    regions: list[SpokenRegion] = []
+    for entry in annotation.result:
         if entry.get("type") != LABELS:
             continue
-        start_s, end_s, labels, wrong = _region(entry, one.place, read)
+        start_s, end_s, labels, fault = _region(entry, annotation.place, read)
         region = str(entry.get("id", "?"))
-        if wrong or not {*known}.issuperset(labels):
-            findings.append(Uncounted(wrong or "unknown label", f"{one.place} region {region}"))
+        if fault or not {*all_labels}.issuperset(labels):
+            findings.append(Uncounted(fault or "unknown label", f"{annotation.place} region {region}"))
         elif text := " ".join(texts.get(region, "").split()):
-            found += [SpokenRegion(region, label, start_s, end_s, text) for label in labels]
-    return found
+            regions += [SpokenRegion(region, label, start_s, end_s, text) for label in labels]
+    return regions
 
 
 def _region(entry: dict[str, Any], place: str, read: Reader) -> tuple[float, float, list[str], str]:
-    """Return begin and end in seconds, the labels, and why it does not count. Raises BadGraph."""
+    """Return start and end in seconds, labels, and why the region is invalid, if it is. Raises BadGraph."""
     place = f"{place} region {entry.get('id', '?')}"
     value = read.object(entry.get("value"), place)
     start, end = _second(value.get("start"), place, read), _second(value.get("end"), place, read)
-    labels = [read.text(one, place) for one in read.array(value.get(LABELS, []), place)]
+    labels = [read.text(label, place) for label in read.array(value.get(LABELS, []), place)]
     length_s: Any = entry.get("original_length")
     is_late = type(length_s) in (int, float) and end > length_s
-    wrong = "end before start" if end < start else "region past the end" if is_late else ""
-    return start, end, labels, wrong if labels else "region without label"
+    fault = "end before start" if end < start else "region past the end" if is_late else ""
+    return start, end, labels, fault if labels else "region without label"
 
 
-def _texts(one: Annotation, read: Reader) -> dict[str, str]:
-    """Return what was written by region; several lines are joined."""
-    found = {}
-    for entry in one.result:
+def _texts(annotation: Annotation, read: Reader) -> dict[str, str]:
+    """Return the text of each region; lines are joined."""
+    texts, place = {}, annotation.place
+    for entry in annotation.result:
         if entry.get("type") == TEXT:
-            value = read.object(entry.get("value"), one.place)
-            lines = [read.text(line, one.place) for line in read.array(value.get("text", []), one.place)]
-            found[str(entry.get("id"))] = "\n".join(lines)
-    return found
+            value = read.object(entry.get("value"), place)
+            lines = [read.text(line, place) for line in read.array(value.get("text", []), place)]
+            texts[str(entry.get("id"))] = "\n".join(lines)
+    return texts
 
 
 def _second(value: Any, place: str, read: Reader) -> float:
     if type(value) not in (int, float) or not 0 <= value < 1e7:
-        raise read.fail(place, "a time that is no number of seconds")
+        raise read.fail(place, "a time that is not a number of seconds")
     return float(value)

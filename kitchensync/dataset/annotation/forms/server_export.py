@@ -1,4 +1,4 @@
-"""A Label Studio server's export in its form JSON: tasks with annotations and predictions."""
+"""Read Label Studio exports of format JSON: tasks with annotations and predictions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kitchensync.task_graphs.formats.strict_json import Reader, refuse_lone_surr
 
 MOST_BYTES = 256 << 20
 OF_FILM = ("fps", "frames", "proxy_sha256")
-"""What a task says of its film."""
+"""Keys of a task that describe its video."""
 
 
 @dataclass(frozen=True)
 class Annotation:
-    """What one person marked in one film, or a program (a prediction); `result` as the server has it."""
+    """Annotation of a video by a person, or prediction by a program; `result` as on the server."""
 
     id: int
     by: str
@@ -29,7 +29,7 @@ class Annotation:
 
 @dataclass(frozen=True)
 class Draft:
-    """What one person began in a film and never submitted: it does not count."""
+    """An annotation that was never submitted: it does not count."""
 
     by: str
     regions: int
@@ -38,7 +38,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Task:
-    """One film to annotate; `frames` and `fps` are what the task says of it."""
+    """A video to annotate; `frames` and `fps` are those stated in the task."""
 
     id: int
     recording: str
@@ -54,29 +54,27 @@ def parse_export(content: bytes, name: str) -> list[Task]:
     """Read the tasks of an export. Raises BadGraph."""
     read = Reader(name)
     try:
-        found = parse_json(content, most_bytes=MOST_BYTES)
+        export = parse_json(content, most_bytes=MOST_BYTES)
     except BadJson as error:
         raise BadGraph(name, "", str(error)) from error
-    refuse_lone_surrogates(found, content.decode(), name)
-    return tasks_of(read.array(found, ""), name)
+    refuse_lone_surrogates(export, content.decode(), name)
+    return tasks_of(read.array(export, ""), name)
 
 
-def tasks_of(found: list[Any], name: str) -> list[Task]:
-    """Read tasks as the server gives them; several of one film, made by importing it twice, become one.
+def tasks_of(rows: list[Any], name: str) -> list[Task]:
+    """Read the tasks of a server; tasks of the same recording, which was imported twice, are merged.
 
-    Raises BadGraph, also where two of a recording are of different films.
+    Raises BadGraph, also if two tasks of a recording have different videos.
     """
     read = Reader(name)
     tasks: dict[str, Task] = {}
-    for number, one in enumerate(found, 1):
-        task = _task(one, f"task {number}", read)
+    for number, row in enumerate(rows, 1):
+        task = _task(row, f"task {number}", read)
         first = tasks.setdefault(task.recording, task)
         if first is task:
             continue
         if any(first.data.get(key) != task.data.get(key) for key in OF_FILM):
-            why = (
-                f"recording {task.recording} is in task {first.id} too, with another film; delete one of them"
-            )
+            why = f"recording {task.recording} is in task {first.id} too, with another video; delete one of them"
             raise read.fail(f"task {task.id}", why)
         tasks[task.recording] = replace(
             first,
@@ -88,50 +86,50 @@ def tasks_of(found: list[Any], name: str) -> list[Task]:
 
 
 def _task(value: Any, place: str, read: Reader) -> Task:
-    one = read.object(value, place)
-    if "data" not in one:
-        why = "is in the form JSON_MIN, which drops predictions and what was cancelled; export as JSON"
-        is_flat = {"annotation_id", "annotator", "recording_id", "video", "video_url"} & one.keys()
+    row = read.object(value, place)
+    if "data" not in row:
+        why = "is in the form JSON_MIN, which drops predictions and cancelled annotations; export as JSON"
+        is_flat = {"annotation_id", "annotator", "recording_id", "video", "video_url"} & row.keys()
         raise read.fail(place, why if is_flat else "has no data")
-    place = f"task {one.get('id', place[5:])}"
-    data = read.object(one["data"], f"{place} data")
+    place = f"task {row.get('id', place[5:])}"
+    data = read.object(row["data"], f"{place} data")
     frames = data.get("frames")
     fps = data.get("fps")
-    drafts = []  # what people left unsubmitted: changes of an annotation, or the beginning of one
-    for found in read.array(one.get("drafts") or [], f"{place} drafts"):
-        draft = read.object(found, f"{place} draft")
+    drafts = []
+    for listed in read.array(row.get("drafts") or [], f"{place} drafts"):
+        draft = read.object(listed, f"{place} draft")
         if regions := len(read.array(draft.get("result") or [], f"{place} draft")):
             drafts.append(Draft(str(draft.get("user", "")), regions, f"{place} draft {draft.get('id', '?')}"))
     return Task(
-        id=read.whole(one.get("id", 0), f"{place} id"),
+        id=read.whole(row.get("id", 0), f"{place} id"),
         recording=read.label(data.get("recording_id", data.get("title")), f"{place} recording_id"),
         frames=None if frames is None else read.whole(frames, f"{place} frames"),
         fps=None if fps is None else _rate(fps, f"{place} fps", read),
-        annotations=tuple(_many(one, "annotations", place, read)),
-        prediction=next(iter(_many(one, "predictions", place, read)), None),
+        annotations=tuple(_annotations(row, "annotations", place, read)),
+        prediction=next(iter(_annotations(row, "predictions", place, read)), None),
         data=data,
         drafts=tuple(drafts),
     )
 
 
-def _many(task: dict[str, Any], key: str, place: str, read: Reader) -> list[Annotation]:
-    """Read annotations or predictions; servers of today give only the numbers of predictions."""
-    found = read.array(task.get(key) or [], f"{place} {key}")
+def _annotations(task: dict[str, Any], key: str, place: str, read: Reader) -> list[Annotation]:
+    """Read annotations or predictions; newer servers return only the numbers of predictions, which are skipped."""
+    rows = read.array(task.get(key) or [], f"{place} {key}")
     return [
-        _annotation(one, f"{place} {key[:-1]} {number}", read)
-        for number, one in enumerate(found, 1)
-        if not (key == "predictions" and type(one) is int)
+        _annotation(row, f"{place} {key[:-1]} {number}", read)
+        for number, row in enumerate(rows, 1)
+        if not (key == "predictions" and type(row) is int)
     ]
 
 
 def _annotation(value: Any, place: str, read: Reader) -> Annotation:
-    one = read.object(value, place)
-    number = read.whole(one.get("id", 0), f"{place} id")
+    row = read.object(value, place)
+    number = read.whole(row.get("id", 0), f"{place} id")
     place = f"{place.rpartition(' ')[0]} {number}" if number else place
-    result = [read.object(entry, place) for entry in read.array(one.get("result") or [], place)]
-    by = one.get("completed_by", "")
+    result = [read.object(entry, place) for entry in read.array(row.get("result") or [], place)]
+    by = row.get("completed_by", "")
     by = by.get("id", by.get("email", "")) if isinstance(by, dict) else by
-    return Annotation(number, str(by), one.get("was_cancelled") is True, result, place, one)
+    return Annotation(number, str(by), row.get("was_cancelled") is True, result, place, row)
 
 
 def _rate(value: Any, place: str, read: Reader) -> float:

@@ -1,4 +1,4 @@
-"""`kitchensync annotate`: step times that people mark in films with other tools."""
+"""`kitchensync annotate`: step times that people mark in videos with other tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kitchensync.shell.lazy_group import LazyGroup, Table
 
 _HERE = "dataset.commands.annotate.annotate"
 VERBS: Table = {
-    "export": (f"{_HERE}_export:export", "Write films, labels and proposals for an annotation server."),
+    "export": (f"{_HERE}_export:export", "Write videos, labels and proposals for an annotation server."),
     "push": (f"{_HERE}_server:push", "Add tasks to a Label Studio server."),
     "pull": (f"{_HERE}_server:pull", "Download what people marked on the server."),
     "read": (f"{_HERE}_read:read", "Read the export of an annotation tool."),

@@ -1,4 +1,4 @@
-"""`kitchensync annotate accept`: one annotation becomes the step times of a recording."""
+"""`kitchensync annotate accept`: accept an annotation as the step times of a recording."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kitchensync.storage.options.given_path import GivenRecording, given_path
     type=click.IntRange(1),
     required=True,
     metavar="ID",
-    help="Its number at the server; the person's, from 1, in .eaf and .csv.",
+    help="Its number at the server; in .eaf and .csv the number of the person, from 1.",
 )
 @click.option(
     "--file",
@@ -30,16 +30,16 @@ from kitchensync.storage.options.given_path import GivenRecording, given_path
 def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
     """Accept an annotation as the step times of a recording: releases and exports use it instead of the touches.
 
-    It is refused where a region cannot count, or was drawn in another film. All versions stay in `annotations/` of
-    the recording, and the same command with another --annotation changes the choice. Steps that were touched as done
-    and are not marked count as not done; they are named. An annotation of the form audio becomes what its author told
-    of the film, beside the step times: releases have it in fine_grained.json.
+    It is refused if a region is invalid or belongs to another video. All versions stay in `annotations/` of the
+    recording, and the same command with another --annotation changes the choice. Steps that were touched as done but
+    not marked count as not done; they give a warning. An annotation of the form audio becomes the narrations of its
+    author, beside the step times: releases have them in fine_grained.json.
 
     \b
     Example:
       kitchensync annotate accept data/take-1 --annotation 1000
     """
-    from kitchensync.dataset.annotation.accept import accept as make_accepted
+    from kitchensync.dataset.annotation.accept import accept as accept_steps
     from kitchensync.dataset.annotation.accept import accept_narrations, keep_file
     from kitchensync.dataset.annotation.labels import labels_of, touched_spans
     from kitchensync.dataset.source.own_recording import OwnRecording
@@ -48,30 +48,30 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
     with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:
         if file is not None:
             keep_file(own, file)
-        if (told := accept_narrations(own, annotation)) is not None:
-            count = len(told["narrations"])
-            said = {
-                **told,
+        if (narrated := accept_narrations(own, annotation)) is not None:
+            count = len(narrated["narrations"])
+            report = {
+                **narrated,
                 "recording": recording.name,
                 "annotation": annotation,
                 "steps": 0,
                 "narrations": count,
             }
-            return answer(said, [], f"{count} narrations of {recording.name} are kept", strict=False)
-        made = make_accepted(own, annotation)
+            return answer(report, [], f"{count} narrations of {recording.name} are kept", strict=False)
+        result = accept_steps(own, annotation)
         labels = labels_of(own.state["recording"])
         accepted = own.accepted
-        now = {label: accepted.spans_s(node) for node, label in labels.items()} if accepted else {}
-        marked = {label: spans for label, spans in now.items() if spans}
-        moved = agreement(touched_spans(own), marked, own.film_s)
-    warnings = [f"touched as done, not marked: {labels[node]}" for node in made["touched_not_marked"]]
-    said = {
+        spans = {label: accepted.spans_s(node) for node, label in labels.items()} if accepted else {}
+        marked = {label: listed for label, listed in spans.items() if listed}
+        against_touches = agreement(touched_spans(own), marked, own.film_s)
+    warnings = [f"touched as done, not marked: {labels[node]}" for node in result["touched_not_marked"]]
+    report = {
         "recording": recording.name,
-        "version": made["version"],
+        "version": result["version"],
         "annotation": annotation,
-        "author": made["author"],
-        "steps": len(made["steps"]),
-        "against_touches": moved,
+        "author": result["author"],
+        "steps": len(result["steps"]),
+        "against_touches": against_touches,
     }
-    words = f"{len(made['steps'])} steps of {recording.name} are now those of annotation {annotation}"
-    return answer(said, warnings, words, strict=False)
+    summary = f"{len(result['steps'])} steps of {recording.name} are now those of annotation {annotation}"
+    return answer(report, warnings, summary, strict=False)

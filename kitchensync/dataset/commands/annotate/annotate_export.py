@@ -1,8 +1,9 @@
-"""`kitchensync annotate export`: films, labels and proposals for an annotation server."""
+"""`kitchensync annotate export`: videos, labels and proposals for an annotation server."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from kitchensync.storage.options.outputs import write_into
 
 if TYPE_CHECKING:
     from kitchensync.dataset.annotation.hand_out import ServerTask
+    from kitchensync.storage.consent import Purpose
 
 FORM = click.option(
     "--form",
@@ -31,7 +33,7 @@ ERRORS = click.option(
     type=click.Choice(["hidden", "shown"]),
     default="hidden",
     show_default=True,
-    help="Whether annotators see the errors; whoever marks step times should not.",
+    help="Whether annotators see the errors; they should not while marking step times.",
 )
 
 
@@ -42,7 +44,7 @@ ERRORS = click.option(
     "--out",
     kind=OutputFolder(),
     required=True,
-    help="Folder to write into, one folder a recipe version.",
+    help="Folder to write into, one folder per recipe version.",
 )
 @ERRORS
 @click.option(
@@ -50,7 +52,7 @@ ERRORS = click.option(
     type=click.Choice(["timeline", "audio", "elan"]),
     default="timeline",
     show_default=True,
-    help="timeline: steps in frames; audio: narration in seconds, with text; elan: an .eaf a recording.",
+    help="timeline: steps in frames; audio: narration in seconds, with text; elan: an .eaf per recording.",
 )
 @click.option(
     "--films-at",
@@ -70,73 +72,80 @@ def export(
 ) -> Answer:
     """Write what an annotation server needs: small videos, config.xml, and tasks.json with proposals from touches.
 
-    One folder a recipe version, to be imported as one project. Films have 360 lines and a constant rate; frame k of
-    such a film is picture k of the camera's film. A film that is there is not written again. What went wrong on
-    purpose is in no file unless --errors shown. Of several recordings those that have no recipe, or whose film has
-    no time, are left out and named.
+    One folder per recipe version, to be imported as one project. Videos have 360 lines and a constant rate; frame k
+    is frame k of the camera's video. An existing video is not written again. Planned errors are in no file unless
+    --errors shown. Recordings without a recipe, or with a video without capture times, are left out with a warning.
 
-    For ELAN, steps that overlap are on tiers of their own; nanoseconds, which ELAN does not know, are in
-    .eaf.times.json beside it. It gets the accepted times where there are some.
+    For ELAN, steps that overlap are on separate tiers; nanoseconds, which ELAN does not have, are in .eaf.times.json
+    beside it. The .eaf has the accepted step times if there are any.
 
     \b
     Example:
       kitchensync annotate export data --out to-annotate
     """
     from kitchensync.dataset.annotation.hand_out import (
-        Choice,
+        ExportOptions,
         elan_files,
-        handed_out,
         open_to_annotate,
+        server_task,
         write_film,
     )
     from kitchensync.dataset.source.own_recording import NotReleasable
-    from kitchensync.storage.consent import Purpose, note_override, require_consent
+    from kitchensync.storage.consent import Purpose
 
-    recordings = list(dict.fromkeys(one for path in paths for one in recordings_in(path)))
-    for path in recordings:  # before a byte is written
-        require_consent(path, Purpose.ANNOTATE, without_consent=without_consent)
-    for path in recordings:
-        note_override(path, Purpose.ANNOTATE, without_consent)
-    choice = Choice(
+    recordings = recordings_with_consent(paths, Purpose.ANNOTATE, without_consent)
+    options = ExportOptions(
         "timeline" if form == "elan" else form,
         errors == "shown",
         films_at or f"/data/local-files/?d={out.name}",
     )
-    made: list[ServerTask] = []
+    tasks: list[ServerTask] = []
     files: dict[str, bytes] = {}
     left_out: dict[str, NotReleasable] = {}
     with Bar(unit="pictures") as bar:
         for path in recordings:
             try:
                 with open_to_annotate(path, without_consent) as own:
-                    write_film(own, out, choice, force=force, tell=bar.show)
-                    made.append(handed_out(own, choice))
+                    write_film(own, out, options, force=force, tell=bar.show)
+                    tasks.append(server_task(own, options))
                     files |= elan_files(own) if form == "elan" else {}
-            except NotReleasable as error:  # without a recipe, a film, a time: the others go on
+            except NotReleasable as error:  # continue with the other recordings
                 left_out[path.name] = error
-    if not made:
+    if not tasks:
         raise next(iter(left_out.values()))
     by_version: dict[str, list[ServerTask]] = {}
-    for one in made:
-        by_version.setdefault(one.project.partition(" ")[0], []).append(one)
-    for version, mine in by_version.items() if form != "elan" else ():
-        tasks = json.dumps([one.task for one in mine], indent=1, ensure_ascii=False) + "\n"
-        files |= {f"{version}/config.xml": mine[0].config, f"{version}/tasks.json": tasks.encode()}
+    for task in tasks:
+        by_version.setdefault(task.project.partition(" ")[0], []).append(task)
+    for version, of_version in by_version.items() if form != "elan" else ():
+        content = json.dumps([task.task for task in of_version], indent=1, ensure_ascii=False) + "\n"
+        files |= {f"{version}/config.xml": of_version[0].config, f"{version}/tasks.json": content.encode()}
     write_into(out, files, force=force)
-    said = {
+    report = {
         "tasks": [
             {
-                "recording": one.recording,
-                "version": one.project.partition(" ")[0],
-                "frames": one.task["data"]["frames"],
-                "fps": str(one.fps),
-                "proxy_sha256": one.task["data"]["proxy_sha256"],
-                "predictions": sum(len(proposal["result"]) for proposal in one.task["predictions"]),
+                "recording": task.recording,
+                "version": task.project.partition(" ")[0],
+                "frames": task.task["data"]["frames"],
+                "fps": str(task.fps),
+                "proxy_sha256": task.task["data"]["proxy_sha256"],
+                "predictions": sum(len(proposal["result"]) for proposal in task.task["predictions"]),
             }
-            for one in made
+            for task in tasks
         ],
         "left_out": [{"recording": name, "why": str(error)} for name, error in left_out.items()],
         "folder": str(out),
     }
-    notes = [f"{name} left out: {error}" for name, error in left_out.items()]
-    return answer(said, notes, f"{len(made)} recordings in {out}", strict=False)
+    warnings = [f"{name} left out: {error}" for name, error in left_out.items()]
+    return answer(report, warnings, f"{len(tasks)} recordings in {out}", strict=False)
+
+
+def recordings_with_consent(paths: Iterable[Path], purpose: Purpose, without_consent: str = "") -> list[Path]:
+    """Return the recordings below paths. Raises NotPermitted, before anything is written, if one lacks consent."""
+    from kitchensync.storage.consent import note_override, require_consent
+
+    recordings = list(dict.fromkeys(recording for path in paths for recording in recordings_in(path)))
+    for path in recordings:
+        require_consent(path, purpose, without_consent=without_consent)
+    for path in recordings:
+        note_override(path, purpose, without_consent)
+    return recordings

@@ -1,7 +1,7 @@
-"""`kitchensync export`: data sets and recordings in the forms that other programs read.
+"""`kitchensync export`: data sets and recordings in formats that other programs read.
 
-A form is a line of `FORMS` and a command like `steps` in `export_steps.py`; its rows are a pure function in
-`kitchensync/dataset/tables`.
+A format is a line of `FORMS` and a command like `steps` in `export_steps.py`; a pure function in
+`kitchensync/dataset/tables` makes its rows.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ FORMS: Table = {
         "Steps of recordings without errors, in order, with times (JSON).",
     ),
 }
-"""form -> (where its command lives, one line of help); a form of another folder is a line too."""
+"""Format -> (command, one line of help)."""
 
 
-def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        for name, (_place, words) in FORMS.items():
-            click.echo(f"{name:<14}{words}")
+def _list(context: click.Context, _: click.Parameter, is_listing: bool) -> None:
+    if is_listing:
+        for name, (_command, text) in FORMS.items():
+            click.echo(f"{name:<14}{text}")
         context.exit()
 
 
@@ -68,8 +68,8 @@ def _list(context: click.Context, _: click.Parameter, wanted: bool) -> None:
 def export(**_: Any) -> None:
     """Export data sets and recordings in the formats that models and other programs read.
 
-    What is given is a folder in the published form of CaptainCook4D, or recordings: these are read as `release`
-    reads them, and one whose participant did not agree to release_raw is left out and named.
+    The input is a folder in the published form of CaptainCook4D, or recordings. Recordings are read as by `release`;
+    those without consent to release_raw are left out with a warning.
 
     \b
     Example:

@@ -53,12 +53,12 @@ def assembly(
 ) -> Answer:
     """Write a row for each moment after a step of an assembled toy, in the form of ProMQA-Assembly.
 
-    GRAPHS is a file of ProMQA-Assembly's graphs, MISTAKES a folder of Assembly101's mistake files: one CSV a
-    sequence, its name holds the toy. A row has toy, sequence, end (seconds), free_s (until the next step begins),
-    history (without what was taken apart), current, label (correct, mistake, correction), next, missing, candidates
-    (eight kinds), w_screw (the step fastens with a screw), is_screwed (null without --fine) and irregular_lines of
-    its file: these are counted, not guessed. --sample draws at most two of a kind and sequence and 100 of a kind,
-    mistakes of the last step first, and each row then has its kind.
+    GRAPHS is a file of ProMQA-Assembly's graphs, MISTAKES a folder of Assembly101's mistake files: one CSV per
+    sequence, with the toy in its name. A row has toy, sequence, end (seconds), free_s (until the next step begins),
+    history (without steps that were undone), current, label (correct, mistake, correction), next, missing,
+    candidates (eight kinds), w_screw (the step fastens with a screw), is_screwed (null without --fine) and
+    irregular_lines (malformed lines of its file). --sample draws at most two of a kind and sequence and 100 of a
+    kind, mistakes of the last step first, and each row then has its kind.
 
     \b
     Example:
@@ -89,22 +89,22 @@ def assembly(
     moments = len(rows)
     rows = sample(rows, seed) if sampled else rows
     write_list(out, rows, force=force)
-    said: dict[str, object] = {
+    report: dict[str, object] = {
         "sequences": sequences,
         "moments": moments,
         "rows": len(rows),
         "irregular_lines": irregular_lines,
     }
-    said |= {"kinds": dict(Counter(row["kind"] for row in rows))} if sampled else {}
-    said["file"] = str(out)
-    return answer(said, warnings, f"{len(rows):,} rows of {sequences} sequences in {out}", strict=strict)
+    report |= {"kinds": dict(Counter(row["kind"] for row in rows))} if sampled else {}
+    report["file"] = str(out)
+    return answer(report, warnings, f"{len(rows):,} rows of {sequences} sequences in {out}", strict=strict)
 
 
 def _screwing(path: Path) -> dict[str, list[Span]]:
-    """Read when something was screwed. Raises BadGraph."""
+    """Read the time spans in which something was screwed. Raises BadGraph."""
     from kitchensync.dataset.promqa.assembly_steps import screwing_spans
 
     try:
         return screwing_spans(read_text(path, most_bytes=_MOST_BYTES))
     except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise BadGraph(path.name, "", f"no table of fine actions ({error})") from error
+        raise BadGraph(path.name, "", f"not a table of fine actions ({error})") from error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kitchensync.dataset.commands.export_source import answer, given, not_here, source
+from kitchensync.dataset.commands.export_source import answer, missing_films, read_source, source_arguments
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.shell.progress import Bar
@@ -18,19 +18,19 @@ from kitchensync.storage.options.outputs import check_output, written
 
 if TYPE_CHECKING:
     from kitchensync.dataset.features.extractor import Extractor
-    from kitchensync.dataset.source.given_films import OpenFilm
+    from kitchensync.dataset.source.source_films import OpenFilm
 
 
 @click.command()
-@source
-@output("out", "--out", kind=OutputFolder(), required=True, help="Folder of one file a film.")
+@source_arguments
+@output("out", "--out", kind=OutputFolder(), required=True, help="Folder of one file per video.")
 @click.option(
     "--extractor",
     "name",
     default="histograms",
     show_default=True,
-    help="What makes the vectors: histograms (colours, edges and motion, 100 numbers, no model), or one of an "
-    "installed package.",
+    help="Extractor of the vectors: histograms (colours, edges and motion, 100 numbers, no model), or an extractor "
+    "of an installed package.",
 )
 @click.option(
     "--window", type=click.Choice(["1", "2"]), default="1", show_default=True, help="Seconds of a vector."
@@ -39,62 +39,61 @@ if TYPE_CHECKING:
 def features(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, name: str, window: str) -> Answer:
     """Write a feature vector for each second, or two, of each video: <recording>_360p.mp4_1s_1s.npz.
 
-    Row k of its `arr_0` (n, size) float32 is second k of the film, as in the published feature files and as `export
-    seconds` counts. What was filmed in a privacy pause is not looked at; a row of which no picture is to be seen is
-    0. A folder in the published form must hold its small films. Run again, it goes on with the films not yet done.
+    Row k of its `arr_0` (n, size) float32 is second k of the video, as in the published feature files and as in
+    `export seconds`. Frames of a privacy pause are skipped; a row without visible frames is 0. A folder in the
+    published form must hold its small videos. A second run continues with the videos that are not done.
 
     \b
     Example:
       kitchensync export features our-kitchens --out features
     """
     from kitchensync.dataset.features.extractor import load_extractor
-    from kitchensync.dataset.source.given_films import open_film
+    from kitchensync.dataset.source.source_films import open_film
 
     extractor, seconds = load_extractor(name), int(window)
-    found = given(paths)
-    ids = [one.recording_id for one in found.data.annotations.recordings]
-    made: dict[str, dict[str, int]] = {}
+    source = read_source(paths)
+    ids = [recording.recording_id for recording in source.data.annotations.recordings]
+    files: dict[str, dict[str, int]] = {}
     absent = []
     with Bar(unit="windows") as bar:
         for recording in ids:
             path = out / f"{check_recording_id(recording)}_360p.mp4_{seconds}s_{seconds}s.npz"
-            with open_film(found, recording) as film:
+            with open_film(source, recording) as film:
                 if film is None:
                     absent.append(recording)
                     continue
-                made[path.name] = _one(film, path, (name, extractor, seconds), bar, force=force)
-    empty = sum(one["empty"] for one in made.values())
-    warnings = not_here(absent)
+                files[path.name] = _write_vectors(film, path, name, extractor, seconds, bar, force=force)
+    empty = sum(counts["empty"] for counts in files.values())
+    warnings = missing_films(absent)
     warnings += [f"{empty} windows show nothing and are 0"] if empty else []
-    said = {
+    report = {
         "recordings": len(ids),
         "extractor": name,
         "size": extractor.size,
-        "files": made,
+        "files": files,
         "absent": absent,
     }
-    words = f"{len(made)} files of vectors with {extractor.size} numbers in {out}"
-    return answer(said, warnings + found.warnings, words, strict=strict)
+    summary = f"{len(files)} files of vectors with {extractor.size} numbers in {out}"
+    return answer(report, warnings + source.warnings, summary, strict=strict)
 
 
-def _one(
-    film: OpenFilm, path: Path, how: tuple[str, Extractor, int], bar: Bar, *, force: bool
+def _write_vectors(
+    film: OpenFilm, path: Path, name: str, extractor: Extractor, seconds: int, bar: Bar, *, force: bool
 ) -> dict[str, int]:
-    """Write the vectors of a film unless they are there; return how many there are, and how many are empty."""
+    """Write the vectors of a video unless they exist; return the numbers of windows and of empty windows."""
     import numpy as np
 
     from kitchensync.dataset.features.film_windows import film_vectors, windows_in
     from kitchensync.storage.exports.arrays_file import ArraysFile, made_of, open_arrays
 
-    name, extractor, seconds = how
-    # Another text when the film, what is hidden of it, or the extractor is another one.
+    # The file is written again when the video, its hidden frames or the extractor changed.
     digest = hashlib.sha256(f"{name} {extractor.version} {seconds}".encode())
     for chapter in film.clip.chapters:
         digest.update(file_sha256(chapter.path).encode())
     if film.hidden is not None:
         digest.update(film.hidden.tobytes())
-    wanted = digest.hexdigest()
-    if made_of(path) == wanted:
+    source_digest = digest.hexdigest()
+    if made_of(path) == source_digest:
         with open_arrays(path) as arrays:
             return {"windows": len(arrays["arr_0"]), "empty": int(arrays["empty"].sum())}
     check_output(path, force=force)
@@ -105,7 +104,7 @@ def _one(
         if vector is not None:
             vectors[number] = vector
         bar.show(number + 1, count, path.name)
-    with written(path, force=force) as part, ArraysFile(part, wanted) as file:
+    with written(path, force=force) as part, ArraysFile(part, source_digest) as file:
         file.add("arr_0", vectors)
         file.add("empty", empty)
     return {"windows": count, "empty": int(empty.sum())}

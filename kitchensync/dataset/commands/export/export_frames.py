@@ -1,4 +1,4 @@
-"""`kitchensync export frames`: which pictures show nothing wrong."""
+"""`kitchensync export frames`: which video frames show no error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from kitchensync.dataset.commands.export_source import FPS, answer, given, read_split, source
+from kitchensync.dataset.commands.export_source import FPS, answer, read_source, read_split, source_arguments
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output
@@ -19,11 +19,11 @@ TABLE, TRAINING = "frames.csv", "normal_training.csv"
 
 
 @click.command()
-@source
+@source_arguments
 @output("out", "--out", kind=OutputFolder(), required=True, help=f"Folder of {TABLE} and {TRAINING}.")
 @FPS
 @click.option(
-    "--every", type=click.IntRange(1), default=1, show_default=True, help="Take each N-th picture only."
+    "--every", type=click.IntRange(1), default=1, show_default=True, help="Take every N-th frame only."
 )
 @click.option(
     "--split",
@@ -37,42 +37,42 @@ def frames(
     """Write for each frame of each video whether it is normal, and which frames to train on.
 
     frames.csv: recording, frame (from 0), second, normal, capture_ns; `normal` is 0 within a step that has an error.
-    normal_training.csv: recording, frame, of recordings without any error. Pictures of own recordings are counted in
-    their frame index and have the time of capture; what was filmed in a privacy pause is left out. For other films
-    the length and --fps give how many there are.
+    normal_training.csv: recording, frame, of recordings without any error. Frames of own recordings have their
+    capture time; frames of a privacy pause are left out. For other videos the length and --fps give the number of
+    frames.
 
     \b
     Example:
       kitchensync export frames our-kitchens --every 30 --out frames
     """
-    from kitchensync.dataset.source.given_films import film_of
+    from kitchensync.dataset.source.source_films import frames_of_film
     from kitchensync.dataset.tables.frame_rows import COLUMNS, TRAINING_COLUMNS, frame_rows, training_rows
     from kitchensync.dataset.tables.step_rows import past_the_film
     from kitchensync.storage.timeline.film_times import UNKNOWN
 
-    found = given(paths)
-    recordings = found.data.annotations.recordings
-    films = {one.recording_id: film_of(found, one.recording_id, Fraction(fps)) for one in recordings}
-    trained = [one for one in recordings if not one.is_error]
+    source = read_source(paths)
+    recordings = source.data.annotations.recordings
+    films = {r.recording_id: frames_of_film(source, r.recording_id, Fraction(fps)) for r in recordings}
+    training = [recording for recording in recordings if not recording.is_error]
     if split is not None:
-        ids = set(read_split(split, found)["train"])
-        trained = [one for one in trained if one.recording_id in ids]
+        ids = set(read_split(split, source)["train"])
+        training = [recording for recording in training if recording.recording_id in ids]
     for name in (TABLE, TRAINING):
         check_output(out / name, force=force)
-    table = (frame_rows(one, films[one.recording_id], every, UNKNOWN) for one in recordings)
-    listed = (training_rows(one, films[one.recording_id], every) for one in trained)
+    all_rows = (frame_rows(r, films[r.recording_id], every, UNKNOWN) for r in recordings)
+    rows_to_train = (training_rows(r, films[r.recording_id], every) for r in training)
     counts = {
-        "pictures": _write(out / TABLE, COLUMNS, chain.from_iterable(table), force=force),
-        "training": _write(out / TRAINING, TRAINING_COLUMNS, chain.from_iterable(listed), force=force),
+        "pictures": _write(out / TABLE, COLUMNS, chain.from_iterable(all_rows), force=force),
+        "training": _write(out / TRAINING, TRAINING_COLUMNS, chain.from_iterable(rows_to_train), force=force),
     }
     hidden = sum(int(film.hidden.sum()) for film in films.values() if film.hidden is not None)
-    said = {"recordings": len(recordings), **counts, "hidden": hidden, "training_recordings": len(trained)}
-    words = f"{counts['pictures']:,} pictures, {counts['training']:,} to train on, in {out}"
-    return answer(said, past_the_film(found.data) + found.warnings, words, strict=strict)
+    report = {"recordings": len(recordings), **counts, "hidden": hidden, "training_recordings": len(training)}
+    summary = f"{counts['pictures']:,} frames, {counts['training']:,} to train on, in {out}"
+    return answer(report, past_the_film(source.data) + source.warnings, summary, strict=strict)
 
 
 def _write(path: Path, columns: tuple[str, ...], lines: Iterable[str], *, force: bool) -> int:
-    """Write lines as they come below their header; return how many there are. Raises OutputRefused."""
+    """Write lines below their header; return the number of lines. Raises OutputRefused."""
     count = 0
     with written(path, force=force) as part, part.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(columns) + "\n")

@@ -1,4 +1,4 @@
-"""`kitchensync export localization`: when each step was done, as step localization reads it."""
+"""`kitchensync export localization`: step times in the format of the published step localization code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kitchensync.dataset.commands.export_source import FPS, answer, given, source
+from kitchensync.dataset.commands.export_source import FPS, answer, read_source, source_arguments
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output
@@ -16,12 +16,12 @@ from kitchensync.storage.options.outputs import write_into
 from kitchensync.task_graphs.formats.graph_files import read_text
 
 if TYPE_CHECKING:
-    from kitchensync.dataset.source.given_data import GivenData
+    from kitchensync.dataset.source.source_data import SourceData
     from kitchensync.dataset.tables.localization import Split
 
 
 @click.command()
-@source
+@source_arguments
 @click.option(
     "--splits",
     required=True,
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     "--corrected",
     "drop_missing",
     is_flag=True,
-    help="Leave steps out that were not done; mark recordings with errors.",
+    help="Leave out steps that were not done; mark recordings with errors.",
 )
 @answers("export-localization/1")
 def localization(
     paths: tuple[Path, ...], strict: bool, splits: Path, out: Path, force: bool, fps: str, drop_missing: bool
 ) -> Answer:
-    """Write when each step was done: one file a split, in the form of the published localization code.
+    """Write when each step was done: one file per split, in the form of the published localization code.
 
-    As published, a step that was not done is at -1 s and no recording is marked as one with errors; that is
-    warned of. --drop-missing writes it right.
+    As published, a step that was not done is at -1 s and no recording is marked as having errors; this gives a
+    warning. --drop-missing corrects both.
 
     \b
     Example:
@@ -53,35 +53,35 @@ def localization(
     from kitchensync.dataset.tables.localization import Localization, faults_of, not_done
     from kitchensync.dataset.tables.step_rows import past_the_film
 
-    found = given(paths)
-    parts, warnings = _read_splits(splits, found)
-    form = Localization(found.data, fps, drop_missing)
+    source = read_source(paths)
+    parts, warnings = _read_splits(splits, source)
+    form = Localization(source.data, fps, drop_missing)
     files = {f"{name}.json": form.file(split) for name, split in parts.items()}
     write_into(out, {name: text.encode() for name, text in files.items()}, force=force)
-    warnings += [] if drop_missing else faults_of(found.data, parts)
-    warnings += past_the_film(found.data) + found.other_rates(Fraction(fps)) + found.warnings
-    missing = {f"{name}.json": not_done(found.data, split) for name, split in parts.items()}
-    said = {"files": sorted(files), "not_done": missing, "dropped": drop_missing}
-    return answer(said, warnings, f"{len(files)} files in {out}", strict=strict)
+    warnings += [] if drop_missing else faults_of(source.data, parts)
+    warnings += past_the_film(source.data) + source.other_rates(Fraction(fps)) + source.warnings
+    missing = {f"{name}.json": not_done(source.data, split) for name, split in parts.items()}
+    report = {"files": sorted(files), "not_done": missing, "dropped": drop_missing}
+    return answer(report, warnings, f"{len(files)} files in {out}", strict=strict)
 
 
-def _read_splits(folder: Path, found: GivenData) -> tuple[dict[str, Split], list[str]]:
-    """Return `<type>/<kind>` -> split, a line for each file that gives none. Raises BadGraph, click.UsageError."""
+def _read_splits(folder: Path, source: SourceData) -> tuple[dict[str, Split], list[str]]:
+    """Return `<type>/<kind>` -> split, and a warning for each skipped file. Raises BadGraph, click.UsageError."""
     from kitchensync.dataset.tables.localization import SPLIT_FILE, parse_split
 
-    known = [one.recording_id for one in found.data.annotations.recordings]
+    ids = [recording.recording_id for recording in source.data.annotations.recordings]
     splits: dict[str, Split] = {}
     warnings = []
     for path in sorted(folder.iterdir()):
-        if (named := SPLIT_FILE.fullmatch(path.name)) is None:
+        if (match := SPLIT_FILE.fullmatch(path.name)) is None:
             continue
-        split = parse_split(read_text(path), path.name, known)
+        split = parse_split(read_text(path), path.name, ids)
         if split is None:
-            warnings.append(f"{path.name} divides steps, not recordings: no file of it")
+            warnings.append(f"skipped: {path.name} divides steps, not recordings")
         elif not any(split.values()):
-            warnings.append(f"{path.name} holds no recording: no file of it")
+            warnings.append(f"skipped: {path.name} holds no recording")
         else:
-            splits[f"{named[2]}/{named[1]}"] = split
+            splits[f"{match[2]}/{match[1]}"] = split
     if not splits:
         raise click.UsageError(f"{folder} has no <kind>_data_split_<type>.json that holds a recording")
     return splits, warnings

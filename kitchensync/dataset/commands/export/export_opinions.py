@@ -1,4 +1,4 @@
-"""`kitchensync export opinions`: what people decided of steps, and how they rated questions, with their agreement."""
+"""`kitchensync export opinions`: people's decisions about steps and ratings of questions, with their agreement."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import click
 from kitchensync.dataset.commands.export_source import (
     answer,
     check_kept_in_recordings,
-    given,
-    source,
+    read_source,
+    source_arguments,
     write_list,
 )
 from kitchensync.shell.answer import Answer, answers
@@ -18,19 +18,19 @@ from kitchensync.storage.options.output_options import output_file
 
 
 @click.command()
-@source
+@source_arguments
 @output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
 @answers("export-opinions/1")
 def opinions(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answer:
-    """Write the opinions that the desk kept with own recordings: one row a step decided, one a question rated.
+    """Write the opinions that the desk kept with own recordings: a row per decided step and per rated question.
 
     Steps: `kind` decision, `mistake` as annotated, `success` (yes or no) and `confidence` (1 to 5) of each person in
-    turn, what the majority says, and the share of pairs of people who say the same. Questions: `kind` rating,
-    `relevance` and `informativeness` (1 to 5) of each person, their means, and what was `measured`. `example_id` is
-    that of `export coherence`. Nobody is named.
+    turn, the majority, and the share of pairs of people who agree. Questions: `kind` rating, `relevance` and
+    `informativeness` (1 to 5) of each person, their means, and the `measured` values. `example_id` is that of
+    `export coherence`. No person is named.
 
     The answer has `agreement`: accuracy of the mean person and of the majority, shares, and means over recordings of
-    Cohen's kappa and of Spearman's correlation between people, and with what was measured.
+    Cohen's kappa and of Spearman's correlation between people, and with the measured values.
 
     \b
     Example:
@@ -38,14 +38,14 @@ def opinions(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> A
     """
     from kitchensync.dataset.examples.opinion_rows import opinion_rows
 
-    found = given(paths)
-    check_kept_in_recordings(found, "opinions")
-    rows, agreement, without = opinion_rows(found)
-    warnings = found.warnings
+    source = read_source(paths)
+    check_kept_in_recordings(source, "opinions")
+    by_kind, agreement, without = opinion_rows(source)
+    warnings = source.warnings
     if without:
         warnings.append(f"no opinions are kept of {len(without)} recordings: {', '.join(without[:5])}")
-    made = [{"kind": kind.removesuffix("s")} | row for kind, some in rows.items() for row in some]
-    write_list(out, made, force=force)
-    said = {"recordings": len(found.own), **{kind: len(some) for kind, some in rows.items()}}
-    words = f"{len(made):,} opinions in {out}"
-    return answer({**said, "agreement": agreement, "file": str(out)}, warnings, words, strict=strict)
+    rows = [{"kind": kind.removesuffix("s")} | row for kind, of_kind in by_kind.items() for row in of_kind]
+    write_list(out, rows, force=force)
+    counts = {kind: len(of_kind) for kind, of_kind in by_kind.items()}
+    report = {"recordings": len(source.own), **counts, "agreement": agreement, "file": str(out)}
+    return answer(report, warnings, f"{len(rows):,} opinions in {out}", strict=strict)

@@ -1,4 +1,4 @@
-"""`kitchensync export promqa`: examples of questions about a recording stopped after a step."""
+"""`kitchensync export promqa`: questions about a recording whose video stops after a step."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ from kitchensync.dataset.commands.export_source import (
     CORRECTED,
     answer,
     check_kept_in_recordings,
-    given,
-    not_here,
-    source,
+    missing_films,
+    read_source,
+    source_arguments,
     write_list,
 )
-from kitchensync.dataset.commands.options import DRAW_SEED, SHOW_REQUESTS, asked, named_server, shown
+from kitchensync.dataset.commands.options import (
+    DRAW_SEED,
+    SHOW_REQUESTS,
+    ask_server,
+    list_requests,
+    require_server,
+)
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import given_path
@@ -27,24 +33,25 @@ from kitchensync.task_graphs.formats.graph_files import read_text
 from kitchensync.task_graphs.formats.strict_json import Reader, load
 
 if TYPE_CHECKING:
+    from kitchensync.dataset.promqa.published_examples import Comparison
     from kitchensync.dataset.promqa.questions import PromqaExample
-    from kitchensync.dataset.source.given_data import GivenData
+    from kitchensync.dataset.source.source_data import SourceData
 FILM_KIND = "gopro_4k"
 _MOST_BYTES = 64 << 20
 
 
 @click.command()
-@source
+@source_arguments
 @output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
 @click.option(
     "--available",
     type=given_path(exists=True, dir_okay=False),
-    help=f"JSON, recording -> kinds of its files: take only those with {FILM_KIND} [default: all].",
+    help=f"JSON, recording -> kinds of its files: take only recordings with {FILM_KIND} [default: all].",
 )
 @click.option("--kinds", help="Only these kinds, separated by commas: next, missing, order, preparation, ...")
 @click.option(
     "--sample",
-    "wanted",
+    "count",
     type=click.IntRange(1),
     help="Draw this many each of next and missing, an eighth as many of each other kind [default: all].",
 )
@@ -62,17 +69,17 @@ _MOST_BYTES = 64 << 20
     help="With --verified. assembly: only questions judged by the three criteria of ProMQA-Assembly, with its keys.",
 )
 @click.option(
-    "--clips", is_flag=True, help="Write the film of each example, stopped at its end, into FILE.clips."
+    "--clips", is_flag=True, help="Write the video of each example, cut at its end, into FILE.clips."
 )
 @click.option(
     "--frames",
     is_flag=True,
-    help="Write one picture a second of each film, the last one of it too, into FILE.frames.",
+    help="Write one frame a second of each video, and its last frame, into FILE.frames.",
 )
 @click.option(
     "--against",
     type=given_path(exists=True, dir_okay=False),
-    help="Published examples (JSON): list which come out again and which not, with the cause.",
+    help="Published examples (JSON): list which are reproduced and which are not, with the cause.",
 )
 @click.option(
     "--model",
@@ -90,7 +97,7 @@ def promqa(
     force: bool,
     available: Path | None,
     kinds: str | None,
-    wanted: int | None,
+    count: int | None,
     seed: int,
     verified: bool,
     form: str,
@@ -103,161 +110,170 @@ def promqa(
 ) -> Answer:
     """Write examples in the form of ProMQA: the video up to a step, and the question asked there.
 
-    `next` asks which steps can come next, `missing` which were passed over, by the graph of the recipe; order,
-    preparation, measurement, timing, technique and temperature ask what went wrong, where an annotator said so.
-    `step_id` is the node of the graph; one whose text the graph lacks has none and is warned of. Counts are of all
-    candidates, before --sample. Clips are the beginning of the small film, picture for picture; they are many
-    where nothing is sampled. A row then has clip, clip_frames, last_frame_s and frames.
+    `next` asks which steps can come next, `missing` which were skipped, by the graph of the recipe; order,
+    preparation, measurement, timing, technique and temperature ask what went wrong, if an annotator marked it.
+    `step_id` is the node of the graph; a step whose text is not in the graph has none and gives a warning. Counts
+    are of all candidates, before --sample. Clips are the beginning of the small video, frame by frame; without
+    --sample there are many. A row then has clip, clip_frames, last_frame_s and frames.
 
-    With --verified the answer has `agreement`, by kind over all questions that were judged: in which part of the
-    pairs of judges both say the same of a question, of an answer, and how many found a question valid. With --form
-    assembly a recipe takes the place of a toy; questions before the first step or without an answer are left out.
+    With --verified the answer has `agreement`, by kind over all judged questions: the share of pairs of judges who
+    agree on a question and on an answer, and the share of valid verdicts. With --form assembly a recipe takes the
+    place of a toy; questions before the first step or without an answer are left out.
 
-    By the published rules a step that ends in the first five seconds is neither asked about nor history; that is
-    warned of, and --corrected keeps it as history.
+    By the published rules a step that ends in the first five seconds is neither asked about nor history; this gives
+    a warning, and --corrected keeps it as history.
 
     --model asks an OpenAI-compatible server: KITCHENSYNC_QUESTIONS_URL (base address), KITCHENSYNC_QUESTIONS_MODEL
-    and, if it wants a key, KITCHENSYNC_QUESTIONS_KEY_FILE or KITCHENSYNC_QUESTIONS_KEY_ENV. Only recordings whose
-    participant agreed to third_party_processing are asked about; no picture is sent. Each row keeps everything that
-    was said (`generation`), and the one of three questions that the seed drew (`verification`), to be verified at
-    the desk. The answers are in FILE.answers.jsonl too: run again, only what is missing is asked.
+    and, if it requires a key, KITCHENSYNC_QUESTIONS_KEY_FILE or KITCHENSYNC_QUESTIONS_KEY_ENV. Only recordings with
+    consent to third_party_processing are sent, and no frame of a video. Each row keeps the full exchange
+    (`generation`), and one of the three questions, drawn by the seed (`verification`), to be verified at the desk.
+    Answers are also kept in FILE.answers.jsonl; a second run asks only what is missing.
 
     \b
     Example:
       kitchensync export promqa captaincook4d --available links.json --out examples.json
     """
     from kitchensync.dataset.promqa.assembly_records import assembly_record, is_of_assembly
-    from kitchensync.dataset.promqa.published_examples import compared, parse_examples
     from kitchensync.dataset.promqa.questions import BEFORE_ALL
     from kitchensync.dataset.promqa.sampling import sample
 
     if form == "assembly" and not verified:
-        raise click.UsageError("--form assembly is of verified questions; give --verified too")
+        raise click.UsageError("--form assembly is for verified questions; give --verified too")
     if verified and (by_model or show_requests):
         raise click.UsageError(
-            "--verified questions are written already; leave --model and --show-requests out"
+            "--verified questions are already written; leave out --model and --show-requests"
         )
-    chosen, found = _kinds(kinds), given(paths)
+    chosen, source = _kinds(kinds), read_source(paths)
     if verified:
-        check_kept_in_recordings(found, "verified questions")
+        check_kept_in_recordings(source, "verified questions")
     films = _available(available) if available else None
-    made, warnings, recordings = _examples(found, films, corrected=corrected)
-    made = [one for one in made if one["type"] in chosen]
-    beside: dict[str, object] = {}
-    compared_words = ""
+    examples, warnings, recordings = _examples(source, films, corrected=corrected)
+    examples = [example for example in examples if example["type"] in chosen]
+    more: dict[str, object] = {}
+    comparison = ""
     if against:
-        published = parse_examples(read_text(against, most_bytes=_MOST_BYTES), against.name)
-        result = compared([one for one in published if one["type"] in chosen], made)
-        beside = {"against": result}
-        others = result["differences"]
-        lines = [f"\n  {one['question_id']}: {', '.join(one['differs'])} ({one['cause']})" for one in others]
-        compared_words = (
-            f"; {result['equal']} of {result['equal'] + len(others)} published ones come out again"
-        )
-        compared_words += "".join(lines)
+        more["against"], comparison = _compared(against, examples, chosen)
     if verified:
-        from kitchensync.dataset.examples.opinion_rows import verified_rows  # it knows of films
+        # Imported only here: it loads PyAV.
+        from kitchensync.dataset.examples.opinion_rows import verified_rows
 
-        made, agreement, without = verified_rows(found, made)
-        beside |= {"agreement": agreement}
-        warnings += [f"nobody verified questions of {recording}" for recording in without]
+        examples, agreement, without = verified_rows(source, examples)
+        more |= {"agreement": agreement}
+        warnings += [f"no questions of {recording} were verified" for recording in without]
     if form == "assembly":
-        kept = [row for row in made if is_of_assembly(row)]
-        if left := len(made) - len(kept):
+        kept = [row for row in examples if is_of_assembly(row)]
+        if left_out := len(examples) - len(kept):
             why = "judged by other criteria, without an answer, or before the first step"
-            warnings.append(f"{left} questions are left out: {why}")
-        made = kept
-    rows = made
-    if wanted is not None:  # one that was verified comes with all its questions
-        questions: dict[str, list[PromqaExample]] = {}
-        for row in made:
-            questions.setdefault(row["question_id"].partition("#")[0], []).append(row)
-        drawn = sample([some[0] for some in questions.values()], wanted, seed)
-        rows = [row for one in drawn for row in questions[one["question_id"].partition("#")[0]]]
+            warnings.append(f"{left_out} questions are left out: {why}")
+        examples = kept
+    rows = examples
+    if count is not None:
+        # Several verified questions may come from one example: all of them are drawn together.
+        by_example: dict[str, list[PromqaExample]] = {}
+        for row in examples:
+            by_example.setdefault(row["question_id"].partition("#")[0], []).append(row)
+        drawn = sample([of_example[0] for of_example in by_example.values()], count, seed)
+        rows = [row for first in drawn for row in by_example[first["question_id"].partition("#")[0]]]
     written: Sequence[Mapping[str, object]]
-    warnings += _beside(found, rows, out, clips, frames, force) if clips or frames else []
+    warnings += _write_media(source, rows, out, clips, frames, force) if clips or frames else []
     if by_model or show_requests:
-        written, told, lines = _by_model(found, rows, out, seed, show_requests)
-        beside, warnings = beside | told, warnings + lines
+        written, counts_of_model, lines = _by_model(source, rows, out, seed, show_requests)
+        more, warnings = more | counts_of_model, warnings + lines
     else:
         written = rows
     if form == "assembly":
         start_s = {
-            one.recording_id: min((entry.start_s for entry in one.entries if entry.performed), default=0.0)
-            for one in found.data.annotations.recordings
+            r.recording_id: min((entry.start_s for entry in r.entries if entry.performed), default=0.0)
+            for r in source.data.annotations.recordings
         }
         written = [assembly_record(row, start_s[row["recording_id"]]) for row in rows]
     write_list(out, written, force=force)
-    following = [len(one["next_steps"]) for one in made if one["type"] == "next"]
-    missing = [len(one["missing_steps"]) for one in made if one["type"] == "missing"]
+    following = [len(row["next_steps"]) for row in examples if row["type"] == "next"]
+    missing = [len(row["missing_steps"]) for row in examples if row["type"] == "missing"]
     counts = {
-        "candidates": dict(sorted(Counter(one["type"] for one in made).items())),
+        "candidates": dict(sorted(Counter(row["type"] for row in examples).items())),
         "next_empty": following.count(0),
         "missing_empty": missing.count(0),
         "next_sum": sum(following),
         "missing_sum": sum(missing),
-        "clip0_candidates": sum(one["current_step"]["step_id"] == BEFORE_ALL for one in made),
+        "clip0_candidates": sum(row["current_step"]["step_id"] == BEFORE_ALL for row in examples),
     }
-    said = {"recordings": recordings, **counts, "written": len(written), "file": str(out), **beside}
-    words = f"{len(written):,} examples in {out}{compared_words}"
-    return answer(said, warnings + found.warnings, words, strict=strict)
+    report = {"recordings": recordings, **counts, "written": len(written), "file": str(out), **more}
+    summary = f"{len(written):,} examples in {out}{comparison}"
+    return answer(report, warnings + source.warnings, summary, strict=strict)
+
+
+def _compared(path: Path, examples: list[PromqaExample], kinds: frozenset[str]) -> tuple[Comparison, str]:
+    """Compare with the published examples in a file; return the result, and as text. Raises BadGraph."""
+    from kitchensync.dataset.promqa.published_examples import compare, parse_examples
+
+    published = parse_examples(read_text(path, most_bytes=_MOST_BYTES), path.name)
+    result = compare([example for example in published if example["type"] in kinds], examples)
+    total = result["equal"] + len(result["differences"])
+    text = f"; {result['equal']} of {total} published examples are reproduced"
+    for row in result["differences"]:
+        text += f"\n  {row['question_id']}: {', '.join(row['differs'])} ({row['cause']})"
+    return result, text
 
 
 def _examples(
-    found: GivenData, films: frozenset[str] | None, *, corrected: bool
+    source: SourceData, films: frozenset[str] | None, *, corrected: bool
 ) -> tuple[list[PromqaExample], list[str], int]:
-    """Return the examples, a line for each thing that is not as it should be, and of how many recordings they are."""
+    """Return the examples, warnings, and the number of recordings with a graph."""
     from kitchensync.dataset.promqa.questions import Targets, examples
 
-    targets = {stem: Targets.of(graph) for stem, graph in found.graphs().items()}
-    taken = [one for one in found.data.annotations.recordings if films is None or one.recording_id in films]
-    known = [one for one in taken if one.graph_stem in targets]
-    made, unknown, vanished = [], [], 0
-    for one in known:
-        found_here = examples(one, targets[one.graph_stem], corrected=corrected)
-        made += found_here.rows
-        unknown += [one.recording_id] * found_here.unknown
-        vanished += found_here.vanished
-    without = sorted({one.graph_stem for one in taken} - targets.keys())
+    targets = {stem: Targets.of(graph) for stem, graph in source.graphs().items()}
+    recordings = [r for r in source.data.annotations.recordings if films is None or r.recording_id in films]
+    with_graph = [recording for recording in recordings if recording.graph_stem in targets]
+    rows, unknown, vanished = [], [], 0
+    for recording in with_graph:
+        result = examples(recording, targets[recording.graph_stem], corrected=corrected)
+        rows += result.rows
+        unknown += [recording.recording_id] * result.unknown
+        vanished += result.vanished
+    without = sorted({recording.graph_stem for recording in recordings} - targets.keys())
     warnings = [f"no graph of {stem}: its recordings are left out" for stem in without]
     if unknown:
-        warnings.append(f"{len(unknown)} steps have a text that the graph lacks: {', '.join(unknown[:5])}")
+        warnings.append(
+            f"{len(unknown)} steps have a text that is not in the graph: {', '.join(unknown[:5])}"
+        )
     if vanished:
         warnings.append(
-            f"{vanished} steps end in the first 5 s and vanish, as published; --corrected keeps them as history"
+            f"{vanished} steps end in the first 5 s and are dropped, as published; --corrected keeps them as history"
         )
-    return made, warnings, len(known)
+    return rows, warnings, len(with_graph)
 
 
 def _by_model(
-    found: GivenData, rows: list[PromqaExample], out: Path, seed: int, show: bool
+    source: SourceData, rows: list[PromqaExample], out: Path, seed: int, show: bool
 ) -> tuple[Sequence[Mapping[str, object]], dict[str, object], list[str]]:
-    """Return the rows with what a model wrote, or what would be sent; counts; a line for each trouble."""
+    """Return the rows with a model's questions, or the requests that would be sent; counts; warnings."""
     from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
-    from kitchensync.dataset.source.consent_of_all import may_be_processed
+    from kitchensync.dataset.source.consent_of_all import allowed_for_processing
 
-    server = named_server("questions")
-    agreed, lines = may_be_processed(found)
-    prompts = {one["question_id"]: prompt_of(one) for one in rows if one["recording_id"] in agreed}
+    server = require_server("questions")
+    allowed, lines = allowed_for_processing(source)
+    prompts = {row["question_id"]: prompt_of(row) for row in rows if row["recording_id"] in allowed}
     if show:
-        sent = shown(server, prompts, SCHEMA)
-        return sent, {"would_send": {"host": server.host, "bytes": sum(one["bytes"] for one in sent)}}, lines
-    answers = asked(server, prompts, out, "questions", SCHEMA)
-    made = [
-        generated(one, prompts[name], answers.texts[name], server.model, seed)
-        if (name := one["question_id"]) in prompts
-        else one
-        for one in rows
+        requests = list_requests(server, prompts, SCHEMA)
+        size = sum(request["bytes"] for request in requests)
+        return requests, {"would_send": {"host": server.host, "bytes": size}}, lines
+    answers = ask_server(server, prompts, out, "questions", SCHEMA)
+    results = [
+        generated(row, prompts[name], answers.texts[name], server.model, seed)
+        if (name := row["question_id"]) in prompts
+        else row
+        for row in rows
     ]
-    refused = sum("refused" in one.get("generation", ()) for one in made)
+    refused = sum("refused" in row.get("generation", ()) for row in results)
     lines += answers.warnings("questions", refused)
-    return made, {"generation": answers.counts(refused)}, lines
+    return results, {"generation": answers.counts(refused)}, lines
 
 
-def _beside(
-    found: GivenData, rows: list[PromqaExample], out: Path, clips: bool, frames: bool, force: bool
+def _write_media(
+    source: SourceData, rows: list[PromqaExample], out: Path, clips: bool, frames: bool, force: bool
 ) -> list[str]:
-    """Write films and pictures beside the list; name the absent films. Raises OutputRefused, UnreadableMedia."""
+    """Write clips and frames beside the list; return warnings. Raises OutputRefused, UnreadableMedia."""
     from kitchensync.dataset.examples.prefix_clips import HEIGHT, PrefixWish, write_prefixes
     from kitchensync.dataset.films.review_film import facts_of, film_of
 
@@ -270,26 +286,27 @@ def _beside(
         by_recording.setdefault(row["recording_id"], []).append(row)
     absent = []
     with Bar(unit="films") as bar:
-        for done, (recording, ours) in enumerate(by_recording.items()):
+        for done, (recording, of_recording) in enumerate(by_recording.items()):
             bar.show(done, len(by_recording), recording)
-            if not write_prefixes(found, recording, ours, wish):
+            if not write_prefixes(source, recording, of_recording, wish):
                 absent.append(recording)
-    return not_here(absent)
+    return missing_films(absent)
 
 
 def _available(path: Path) -> frozenset[str]:
-    """Return the recordings that have the camera's film. Raises BadGraph."""
+    """Return the recordings that have the camera's video. Raises BadGraph."""
     read = Reader(path.name)
-    kinds = read.object(load(read_text(path, most_bytes=_MOST_BYTES), path.name), "")
-    if wrong := next((one for one, found in kinds.items() if not isinstance(found, list | dict)), None):
-        raise read.fail(wrong, "neither a list of kinds nor links by kind")
-    return frozenset(one for one, found in kinds.items() if FILM_KIND in found)
+    files = read.object(load(read_text(path, most_bytes=_MOST_BYTES), path.name), "")
+    for recording, kinds in files.items():
+        if not isinstance(kinds, list | dict):
+            raise read.fail(recording, "neither a list of kinds nor links by kind")
+    return frozenset(recording for recording, kinds in files.items() if FILM_KIND in kinds)
 
 
 def _kinds(text: str | None) -> frozenset[str]:
     from kitchensync.dataset.promqa.questions import KINDS
 
-    words = KINDS if text is None else [word.strip() for word in text.split(",")]
-    if unknown := [word for word in words if word not in KINDS]:
+    kinds = KINDS if text is None else [kind.strip() for kind in text.split(",")]
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
         raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(KINDS)}", param_hint="--kinds")
-    return frozenset(words)
+    return frozenset(kinds)

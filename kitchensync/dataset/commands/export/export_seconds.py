@@ -1,4 +1,4 @@
-"""`kitchensync export seconds`: sub-segments of each step, as error recognition reads them."""
+"""`kitchensync export seconds`: sub-segments of each step, for error recognition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kitchensync.dataset.commands.export_source import CORRECTED, answer, given, source
+from kitchensync.dataset.commands.export_source import CORRECTED, answer, read_source, source_arguments
 from kitchensync.dataset.tables.csv_text import csv_text
 from kitchensync.dataset.tables.seconds import (
     COLUMNS,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@source
+@source_arguments
 @output_file("out", "--out", required=True, metavar="FILE.csv", help="Table to write.")
 @click.option(
     "--window", type=click.Choice(["1", "2"]), default="1", show_default=True, help="Seconds of a row."
@@ -65,9 +65,9 @@ def seconds(
 ) -> Answer:
     """Write a row for each second of each step: recording,step_id,second,label.
 
-    `second` is where the row begins, in seconds of the film. By the published rule all rows of a step have the label
-    of its last entry, which is warned of; --corrected gives each entry its own. The last row of a segment may reach
-    beyond its end.
+    `second` is the start of the row, in seconds of the video. By the published rule all rows of a step have the
+    label of its last entry, which gives a warning; --corrected gives each entry its own label. The last row of a
+    segment may extend beyond its end.
 
     \b
     Example:
@@ -81,23 +81,23 @@ def seconds(
         raise click.UsageError(
             "--corrected is for the recording's grid; by segment each entry has its own label"
         )
-    asked = SubSegments(task, int(window), category, by_segment=grid == "segment", corrected=corrected)
-    found = given(paths)
-    recordings = found.data.annotations.recordings
-    rows = [row for one in recordings for row in asked.rows(one)]
-    warnings = past_the_film(found.data) + found.warnings
+    segments = SubSegments(task, int(window), category, by_segment=grid == "segment", corrected=corrected)
+    source = read_source(paths)
+    recordings = source.data.annotations.recordings
+    rows = [row for recording in recordings for row in segments.rows(recording)]
+    warnings = past_the_film(source.data) + source.warnings
     several = sum(map(with_several_categories, recordings)) if task == "ecr" and category is None else 0
     if several:
         warnings.append(
             f"{several} steps have several categories and the label of the first; give --category"
         )
-    if overruled := sum(map(asked.overruled, recordings)):
+    if overruled := sum(map(segments.overruled, recordings)):
         warnings.append(
-            f"{overruled} times a step was done have the label of its last time, as published; --corrected keeps each"
+            f"{overruled} entries have the label of their step's last entry, as published; --corrected keeps each"
         )
     if both := with_both_labels(rows):
         warnings.append(f"{both} seconds have several labels: entries of one step overlap there")
     write_output(out, csv_text(COLUMNS, rows).encode(), force=force)
     labels = {str(label): sum(row[3] == label for row in rows) for label in sorted({row[3] for row in rows})}
-    said = {"recordings": len(recordings), "rows": len(rows), "labels": labels, "file": str(out)}
-    return answer(said, warnings, f"{len(rows):,} rows in {out}", strict=strict)
+    report = {"recordings": len(recordings), "rows": len(rows), "labels": labels, "file": str(out)}
+    return answer(report, warnings, f"{len(rows):,} rows in {out}", strict=strict)

@@ -1,4 +1,4 @@
-"""`kitchensync export steps|keysteps|prompts`: a row, a list or questions for each step."""
+"""`kitchensync export steps|keysteps|prompts`: rows, lists or questions about steps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kitchensync.dataset.commands.export_source import answer, given, source, write_list
+from kitchensync.dataset.commands.export_source import answer, read_source, source_arguments, write_list
 from kitchensync.dataset.tables.csv_text import csv_text
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.output_options import output_file
@@ -18,17 +18,16 @@ LIST = output_file("out", "--out", required=True, metavar="FILE.json", help="Lis
 
 
 @click.command()
-@source
+@source_arguments
 @TABLE
 @answers("export-steps/1")
 def steps(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answer:
     """Write a row for each step: recording, entry, step_id, start, end, error, seven categories, node and text.
 
-    Times are seconds of the film, -1.0 where the step was not done. `error` is 1 where a step has any error; the
-    columns preparation, measurement, order, timing, technique, temperature and missing are 1 where it has that one,
-    so that an error of another kind has `error` alone. `entry` is the step's place in its recording, from 0.
-    `node` is the recipe's, `step_id` the lowest node of the recipe with that text; in the published form it is the
-    published one.
+    Times are seconds of the video, -1.0 if the step was not done. `error` is 1 if the step has any error; the
+    columns preparation, measurement, order, timing, technique, temperature and missing are 1 if it has that error.
+    `entry` is the step's place in its recording, from 0. `node` is the node of the recipe, `step_id` the lowest
+    node with that text; for a folder in the published form it is the published step id.
 
     \b
     Example:
@@ -36,24 +35,24 @@ def steps(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answ
     """
     from kitchensync.dataset.tables.step_rows import COLUMNS, past_the_film, step_rows
 
-    found = given(paths)
-    recordings = found.by_recipe
-    rows = [row for one in recordings for row in step_rows(one)]
+    source = read_source(paths)
+    recordings = source.by_recipe
+    rows = [row for recording in recordings for row in step_rows(recording)]
     write_output(out, csv_text(COLUMNS, rows).encode(), force=force)
-    wrong = sum(row[COLUMNS.index("error")] == 1 for row in rows)
-    said = {"recordings": len(recordings), "rows": len(rows), "with_errors": wrong, "file": str(out)}
-    warnings = past_the_film(found.data) + found.warnings
-    return answer(said, warnings, f"{len(rows):,} rows in {out}", strict=strict)
+    with_errors = sum(row[COLUMNS.index("error")] == 1 for row in rows)
+    report = {"recordings": len(recordings), "rows": len(rows), "with_errors": with_errors, "file": str(out)}
+    warnings = past_the_film(source.data) + source.warnings
+    return answer(report, warnings, f"{len(rows):,} rows in {out}", strict=strict)
 
 
 @click.command()
-@source
+@source_arguments
 @LIST
 @answers("export-keysteps/1")
 def keysteps(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answer:
     """Write the steps of each recording without errors in the order in which they were done, with times.
 
-    This is what procedure learning is trained with. Recordings with errors are left out and counted.
+    Procedure learning is trained with this list. Recordings with errors are left out and counted.
 
     \b
     Example:
@@ -61,33 +60,37 @@ def keysteps(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> A
     """
     from kitchensync.dataset.tables.step_rows import key_steps, past_the_film
 
-    found = given(paths)
-    recordings = found.by_recipe
-    made = [key_steps(one) for one in recordings if not one.is_error]
-    write_list(out, made, force=force)
-    said = {"recordings": len(made), "with_errors": len(recordings) - len(made)}
-    said["keysteps"] = sum(len(one["keysteps"]) for one in made)
-    warnings = past_the_film(found.data) + found.warnings
-    return answer({**said, "file": str(out)}, warnings, f"{len(made)} recordings in {out}", strict=strict)
+    source = read_source(paths)
+    recordings = source.by_recipe
+    rows = [key_steps(recording) for recording in recordings if not recording.is_error]
+    write_list(out, rows, force=force)
+    report = {
+        "recordings": len(rows),
+        "with_errors": len(recordings) - len(rows),
+        "keysteps": sum(len(row["keysteps"]) for row in rows),
+        "file": str(out),
+    }
+    warnings = past_the_film(source.data) + source.warnings
+    return answer(report, warnings, f"{len(rows)} recordings in {out}", strict=strict)
 
 
 @click.command()
-@source
+@source_arguments
 @LIST
 @click.option(
     "--ask",
     type=click.Choice(["step", "categories"]),
     default="step",
     show_default=True,
-    help="One question a step, whether it was performed; or seven, one for each category of error.",
+    help="One question per step, whether it was performed; or seven, one for each category of error.",
 )
 @answers("export-prompts/1")
 def prompts(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, ask: str) -> Answer:
     """Write questions for a model that sees the video, with the right answer, Yes or No.
 
-    One question a step, whether the person performed it: a step that was done with an error, or not done, has the
-    answer No. With --ask categories seven a step: it has an error where one of the answers is Yes. A question with
-    start and end null is about the whole film, for the step was not done.
+    One question per step, whether the person performed it: the answer is No if the step was done with an error or
+    not done. With --ask categories seven per step: the step has an error if one of the answers is Yes. A question
+    with start and end null is about the whole video, because the step was not done.
 
     \b
     Example:
@@ -96,17 +99,17 @@ def prompts(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, ask: 
     from kitchensync.dataset.tables.step_rows import past_the_film
     from kitchensync.dataset.tables.step_rows import prompts as ask_about
 
-    found = given(paths)
-    recordings = found.by_recipe
-    made = [row for one in recordings for row in ask_about(one, categories=ask == "categories")]
-    write_list(out, made, force=force)
-    yes = sum(one["answer"] == "Yes" for one in made)
-    said = {"recordings": len(recordings), "questions": len(made), "yes": yes, "file": str(out)}
-    warnings = past_the_film(found.data) + found.warnings
-    wrong = [{error.tag for error in entry.errors} for one in recordings for entry in one.entries]
-    other = sum(bool(tags) and tags.isdisjoint(TAG_OF_COLUMN.values()) for tags in wrong)
+    source = read_source(paths)
+    recordings = source.by_recipe
+    rows = [row for r in recordings for row in ask_about(r, categories=ask == "categories")]
+    write_list(out, rows, force=force)
+    yes = sum(row["answer"] == "Yes" for row in rows)
+    report = {"recordings": len(recordings), "questions": len(rows), "yes": yes, "file": str(out)}
+    warnings = past_the_film(source.data) + source.warnings
+    tag_sets = [{error.tag for error in entry.errors} for r in recordings for entry in r.entries]
+    other = sum(bool(tags) and tags.isdisjoint(TAG_OF_COLUMN.values()) for tags in tag_sets)
     if ask == "categories" and other:
         warnings.append(
             f"{other} steps have errors of none of the seven categories: all their answers are No"
         )
-    return answer(said, warnings, f"{len(made):,} questions in {out}", strict=strict)
+    return answer(report, warnings, f"{len(rows):,} questions in {out}", strict=strict)

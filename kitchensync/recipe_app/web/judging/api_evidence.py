@@ -8,10 +8,10 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field
 
-from kitchensync.dataset.grounding.object_questions import Question, drawn, questions
+from kitchensync.dataset.grounding.object_questions import Question, draw_questions, questions
 from kitchensync.dataset.source.data_set import numbered
 from kitchensync.dataset.source.numbering import Numbering
-from kitchensync.dataset.source.own_members import cooked_of
+from kitchensync.dataset.source.own_members import read_cooked
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.dataset.tables.step_rows import SIZES, windows
 from kitchensync.operations.errors import BadOperation, NotNow
@@ -121,14 +121,14 @@ def ask_evidence(work: Begun, body: EvidenceToAsk) -> JsonObject:
         own.check_placed()
         name, length_s = own.recording.path.name, own.film_s
         numbering = Numbering()
-        one = numbered(cooked_of(own, numbering), numbering).annotated
+        one = numbered(read_cooked(own, numbering), numbering).annotated
     rows: Sequence[Question]
     if body.questions:
         rows = [cast(Question, row.model_dump()) for row in body.questions if row.recording == name]
     else:
         clips = (clip for size in SIZES for clip in windows(one, size))
         rows = [row for clip in clips for row in questions(clip, one.activity_name)]
-    asked = drawn(rows, MOST_QUESTIONS, seed=0)
+    asked = draw_questions(rows, MOST_QUESTIONS, seed=0)
     if not asked or any(
         row["clip_end"] > length_s + 1 or row["clip_start"] >= row["clip_end"] for row in asked
     ):

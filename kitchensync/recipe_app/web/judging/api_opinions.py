@@ -9,7 +9,7 @@ from pydantic import Field
 
 from kitchensync.dataset.source.data_set import numbered
 from kitchensync.dataset.source.numbering import Numbering
-from kitchensync.dataset.source.own_members import cooked_of
+from kitchensync.dataset.source.own_members import read_cooked
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.dataset.tables.coherence_examples import all_examples
 from kitchensync.operations.errors import BadOperation
@@ -75,7 +75,7 @@ def ask_opinions(work: Begun, body: OpinionsToAsk) -> JsonObject:
         own.check_filmed()
         own.check_placed()
         numbering = Numbering()
-        examples, _ = all_examples([numbered(cooked_of(own, numbering), numbering).annotated])
+        examples, _ = all_examples([numbered(read_cooked(own, numbering), numbering).annotated])
     asked = opinions.steps_to_decide(examples)
     if work.review.what == "ratings":
         try:

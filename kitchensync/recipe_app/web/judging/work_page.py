@@ -9,7 +9,7 @@ from fastapi import Request
 from fastapi.responses import RedirectResponse, Response
 from pydantic import Field
 
-from kitchensync.dataset.narration.narrations import drawn
+from kitchensync.dataset.narration.narrations import draw_recordings
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.review.judged_answers import ERRORS
@@ -106,7 +106,7 @@ def work_page(request: Request, tools: Tools, visitor: Asking, show: Shown | Non
         "show": shown,
         "names": {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)},
         "may": {what: who_may(tools, access) for what, (_, access) in WHAT.items()},
-        "drawn": drawn({work.row["id"]: work.row["recipe"] for work in everything}, seed=0),
+        "drawn": draw_recordings({work.row["id"]: work.row["recipe"] for work in everything}, seed=0),
     }
     return render(request, "desk/work.html", **fields)
 
