@@ -1,4 +1,4 @@
-"""The card of a recording at the desk: what it is worth, what to do again now, and that somebody has read it."""
+"""The session card of a recording at the desk: its quality, what to record again, and whether it was read."""
 
 from __future__ import annotations
 
@@ -23,36 +23,35 @@ NOTHING: dict[str, Any] = {"state": "none", "said": "", "card": None, "read": No
 
 
 class CardIsRead(Strict):
-    """Nothing to say."""
+    """An empty body."""
 
 
-def _found(tools: Collaborators, recording: str) -> tuple[str, dict[str, Any]]:
-    """Return folder and card of a recording; where no devices belong to it, nothing. Raises NotFound."""
+def _folder_and_card(tools: Collaborators, recording: str) -> tuple[str, dict[str, Any]]:
+    """Return the folder and card of a recording; empty if it has no devices. Raises NotFound."""
     folder = tools.intake.recording(recording, kitchen=None)["folder"]
     return (folder, card_of(tools, folder)) if folder else ("", NOTHING)
 
 
 def card_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
     """Show the card, or wait until it is made."""
-    folder, found = _found(tools, recording)
+    folder, card = _folder_and_card(tools, recording)
     row = tools.records.row(tables.recording, recording)
-    about = who_cooks(tools, row) if row else {}
-    about |= {"lacking": tools.folders.lacking_consent(folder)}
-    told = found | about | {"visitor": visitor, "recording": recording, "folder": folder}
-    return render(request, "desk/card.html", **told)
+    fields = card | (who_cooks(tools, row) if row else {})
+    fields |= {"lacking": tools.folders.lacking_consent(folder), "recording": recording, "folder": folder}
+    return render(request, "desk/card.html", visitor=visitor, **fields)
 
 
 def card_state(request: Request, tools: Tools, recording: str) -> JsonObject:
-    """Return whether the card is here: the page is loaded again then."""
-    _, found = _found(tools, recording)
-    making = found["state"] == "making"
-    return {"state": "asking" if making else found["state"], "said": words_of(request)("card.making")}
+    """Return the state of the card; the page reloads when the card is ready."""
+    _, card = _folder_and_card(tools, recording)
+    making = card["state"] == "making"
+    return {"state": "asking" if making else card["state"], "said": words_of(request)("card.making")}
 
 
 def thumbnail(tools: Tools, recording: str, number: int) -> Response:
-    """Give one of the small pictures that the camera made of its films. Raises NotFound, NotPermitted."""
-    folder, found = _found(tools, recording)
-    names = found["card"]["thumbnails"] if found["card"] else []
+    """Return a thumbnail that the camera made of its videos. Raises NotFound, NotPermitted."""
+    folder, card = _folder_and_card(tools, recording)
+    names = card["card"]["thumbnails"] if card["card"] else []
     path = tools.folders.data / folder / names[number] if 0 <= number < len(names) else None
     if path is None or not path.is_file():
         raise NotFound("no picture {number} on this card", number=number)
@@ -61,9 +60,9 @@ def thumbnail(tools: Tools, recording: str, number: int) -> Response:
 
 
 def read(tools: Tools, visitor: Asking, recording: str, body: CardIsRead) -> JsonObject:
-    """Keep that the operator has read the card: the kitchen may record again."""
-    folder, found = _found(tools, recording)
-    if not folder or (found["state"] == "none" and not found["said"]):
+    """Note that the operator has read the card, so that the kitchen may record again."""
+    folder, card = _folder_and_card(tools, recording)
+    if not folder or (card["state"] == "none" and not card["said"]):
         raise NotNow("this recording has no card")
     return {"read": read_card(tools, folder, visitor.pseudonym)}
 
