@@ -1,4 +1,4 @@
-"""The alignment of a recording whose films are still on their cards, by the small copies that came before them."""
+"""Provisional alignment of a recording by the cameras' small copies, while the videos are still on the cards."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ KEPT_APART = ("sync", "annotations")
 
 
 def provisional_alignment(recording: Path) -> RecordingAnswer | None:
-    """Align with small copies in the place of films; None where there is none.
+    """Align a recording with small copies in place of its videos; None without small copies.
 
-    They hold the pictures at the same times, the same sound and the same motion as the film.
+    A small copy has the same frame times, sound and motion data as its video.
     """
     small = _small_copies(recording)
     if not small:
         return None
-    work = recording.parent / WORK  # on the same disk, where a file can have a second name
+    work = recording.parent / WORK  # on the same disk, so that files can be linked
     work.mkdir(mode=0o700, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="card-", dir=work) as folder:
-        stand_in = Path(folder) / recording.name
-        _stand_in(recording, stand_in, small)
+        copy = Path(folder) / recording.name
+        _copy_with_small(recording, copy, small)
         try:
-            return synchronize(stand_in)
+            return synchronize(copy)
         except (SyncError, StorageError, SensorError, OSError) as error:
             return {"status": "not_aligned", "reasons": [str(error)]}
 
 
 def _small_copies(recording: Path) -> dict[Path, str]:
-    """Return the small copies by path, with the names of their films."""
-    found = {}
+    """Return the small copies, path -> name of the video."""
+    copies = {}
     for media in sorted(recording.glob(f"*/{MEDIA}")):
         for entry in read_media(recording, media.parent.name).get("small") or []:
             path = media.parent / PROXIES / (proxy_name(str(entry)) or "")
             if path.is_file():
-                found[path] = str(entry)
-    return found
+                copies[path] = str(entry)
+    return copies
 
 
-def _stand_in(recording: Path, folder: Path, small: dict[Path, str]) -> None:
-    """Make a folder that is the recording, but for its films."""
+def _copy_with_small(recording: Path, folder: Path, small: dict[Path, str]) -> None:
+    """Link a recording's files into a folder, with the small copies in place of the videos."""
     folder.mkdir()
     cameras = {path.parent.parent for path in small}
     for path in recording.iterdir():
@@ -66,7 +66,7 @@ def _stand_in(recording: Path, folder: Path, small: dict[Path, str]) -> None:
 
 
 def _name_again(path: str | Path, target: str | Path) -> None:
-    """Give a file a second name; where the disk has no such names it is copied."""
+    """Hard-link a file, or copy it if the disk cannot link."""
     try:
         os.link(path, target)
     except OSError:

@@ -1,4 +1,4 @@
-"""The card in two stages: the first while films are on their way, the final one when they are here."""
+"""The session card in two stages: the first before the videos are copied, the final one after."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from kitchensync.sync.answers import RecordingAnswer
 from kitchensync.sync.synchronize import synchronize
 
 AGREES_MS = 50.0
-"""Two alignments that differ by less than their bounds, or less than this, say the same."""
+"""Largest difference of two alignments that agree, milliseconds, unless their bounds are larger."""
 WORTH = {"aligned": PASS, "check": WARN, "nothing_to_align": PASS}
 
 
 def make_card(recording: Path, *, again: bool = False) -> dict[str, Any]:
-    """Report what a recording is worth, as far as that is known now; a kept card of its stage is not made anew.
+    """Return the card of a recording at its current stage, made if it is not saved yet, or `again`.
 
-    Raises StorageError; Withdrawn and NotPermitted where nobody may look.
+    Raises StorageError; Withdrawn and NotPermitted if its consent does not allow it.
     """
     require_consent(recording, Purpose.LOOK)
     stage = stage_of(recording)
@@ -48,31 +48,35 @@ def make_card(recording: Path, *, again: bool = False) -> dict[str, Any]:
         keep_cards(recording, kept)
     now = {
         "acknowledged": read_manifest(recording).get("card"),
-        "stores": [asdict(one) for one in store_states(recording)],
+        "stores": [asdict(store) for store in store_states(recording)],
     }
     return kept[stage] | now
 
 
 def _made(recording: Path, stage: str) -> dict[str, Any]:
     begin_s = time.monotonic()
-    seen = verify(recording)
-    aligned = synchronize(recording) if stage == FINAL else provisional_alignment(recording)
+    report = verify(recording)
+    answer = synchronize(recording) if stage == FINAL else provisional_alignment(recording)
     coming = set() if stage == FINAL else cameras_of(recording).keys()
-    lines = _lines(seen, stage)
-    alignment = _alignment(aligned, stage)
-    statuses = [status for subject, status in seen["trouble"].items() if subject.split("/")[0] not in coming]
+    lines = _lines(report, stage)
+    alignment = _alignment(answer, stage)
+    statuses = [
+        status for subject, status in report["trouble"].items() if subject.split("/")[0] not in coming
+    ]
     statuses += [alignment["status"]] if alignment else []
-    reasons = [one for one in seen["reasons"] if one.split(maxsplit=1)[0].rstrip(":") not in coming]
+    reasons = [
+        reason for reason in report["reasons"] if reason.split(maxsplit=1)[0].rstrip(":") not in coming
+    ]
     return {
         "schema": "card/1",
         "recording": recording.name,
         "stage": stage,
         "status": max([PASS, *statuses], key=(PASS, WARN, FAIL).index),
         "reasons": reasons,
-        "session_s": seen.get("session_s"),
+        "session_s": report.get("session_s"),
         "lines": lines,
         "alignment": alignment,
-        "good_for": seen.get("good_for", []),
+        "good_for": report.get("good_for", []),
         "events": _timeline(recording),
         "repeat": _to_repeat(lines, alignment, reasons),
         "thumbnails": [
@@ -82,23 +86,25 @@ def _made(recording: Path, stage: str) -> dict[str, Any]:
     }
 
 
-def _lines(seen: dict[str, Any], stage: str) -> list[dict[str, Any]]:
-    """One line a stream and camera, worst first: status, coverage, and what is wrong."""
-    facts = seen["streams"] | (seen.get("cameras", {}) if stage == FINAL else {})
+def _lines(report: dict[str, Any], stage: str) -> list[dict[str, Any]]:
+    """Return a line for each stream and camera, the worst first: status, coverage, reasons."""
+    facts = report["streams"] | (report.get("cameras", {}) if stage == FINAL else {})
     lines = [
         {
             "name": name,
-            "status": seen["trouble"].get(name, PASS),
-            "coverage": one.get("coverage"),
-            "reasons": [reason for reason in seen["reasons"] if reason.startswith((f"{name}:", f"{name} "))],
+            "status": report["trouble"].get(name, PASS),
+            "coverage": source.get("coverage"),
+            "reasons": [
+                reason for reason in report["reasons"] if reason.startswith((f"{name}:", f"{name} "))
+            ],
         }
-        for name, one in facts.items()
+        for name, source in facts.items()
     ]
     return sorted(lines, key=lambda line: (-(PASS, WARN, FAIL).index(line["status"]), line["name"]))
 
 
 def _alignment(aligned: RecordingAnswer | None, stage: str) -> dict[str, Any] | None:
-    """Report how well films and headset go together, by what, and where each film begins by that."""
+    """Return the alignment of videos and headset: verdict, method, bounds, and the samples of each video."""
     if aligned is None:
         return None
     pairs = aligned.get("pairs", [])
@@ -120,7 +126,7 @@ def _alignment(aligned: RecordingAnswer | None, stage: str) -> dict[str, Any] | 
 
 
 def compared(first: dict[str, Any], final: dict[str, Any]) -> dict[str, Any]:
-    """Return whether the final card says what the first one said, and if not, in what they differ."""
+    """Return whether the final card agrees with the first, and their differences."""
     differs = []
     if (first["status"], final["status"]) != (PASS, PASS) and first["status"] != final["status"]:
         new = [reason for reason in final["reasons"] if reason not in first["reasons"]]
@@ -134,30 +140,30 @@ def compared(first: dict[str, Any], final: dict[str, Any]) -> dict[str, Any]:
 
 
 def _moved(early: dict[str, Any], late: dict[str, Any]) -> list[str]:
-    """Report for each film how far it lies from where its small copy was put, if more than the bounds allow."""
+    """Return a message for each video that is further from its small copy's alignment than the bounds allow."""
     if early["verdict"] != late["verdict"]:
         return [
             f"the alignment was {early['verdict']} by the small copy, it is {late['verdict']} by the film"
         ]
     allowed_ms = max(AGREES_MS, (early["bound_ms"] or 0.0) + (late["bound_ms"] or 0.0))
-    said = []
+    differences = []
     for source, rows in late["samples"].items():
         before = np.array(early["samples"].get(source, []))
         if not len(before):
-            said.append(f"{source} had no small copy that could be aligned")
+            differences.append(f"{source} had no small copy that could be aligned")
             continue
         now = np.array(rows)
         ticks = np.interp(now[:, 0], before[:, 0], before[:, 1])
         off_ms = float(np.abs(now[:, 1] - ticks).max()) / 1e4
         if off_ms > allowed_ms:
-            said.append(f"{source} lies {off_ms:.0f} ms from where its small copy was put")
-    return said
+            differences.append(f"{source} lies {off_ms:.0f} ms from where its small copy was put")
+    return differences
 
 
 def _timeline(recording: Path) -> list[dict[str, Any]]:
-    """What people did, by seconds from the start of the recording; what they wrote stands in the events alone.
+    """Return the events in seconds from the start of the recording, without their texts.
 
-    Nothing where the manifest does not say when that was.
+    Empty if the manifest has no start time.
     """
     start_ns = (read_manifest(recording).get("started") or {}).get("host_ns")
     if start_ns is None:
@@ -171,10 +177,10 @@ def _timeline(recording: Path) -> list[dict[str, Any]]:
 def _to_repeat(
     lines: list[dict[str, Any]], alignment: dict[str, Any] | None, reasons: list[str]
 ) -> list[str]:
-    """Report what can be mended only while the participant is here."""
-    said = [f"record again: {line['name']} is of no use" for line in lines if line["status"] == FAIL]
+    """Return what to repeat before the participant leaves."""
+    actions = [f"record again: {line['name']} is of no use" for line in lines if line["status"] == FAIL]
     if alignment is not None and alignment["status"] == FAIL:
-        said.append(
+        actions.append(
             "let the participant turn the head quickly left and right and clap, both cameras on, then stop again"
         )
-    return said or (["record again"] if any("damaged" in reason for reason in reasons) else [])
+    return actions or (["record again"] if any("damaged" in reason for reason in reasons) else [])

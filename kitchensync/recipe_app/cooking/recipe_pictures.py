@@ -98,7 +98,7 @@ def small_jpeg(path: Path) -> bytes:
         raise BadOperation(
             "this picture takes too much memory or crashes its reader; save it as PNG or JPEG anew"
         ) from error
-    if told.said != "small":
+    if told.value != "small":
         raise BadOperation(
             "this is no picture that can be read, or it has more than {pixels} megapixels; send a JPEG or PNG",
             pixels=MOST_PIXELS // 1_000_000,

@@ -99,7 +99,7 @@ def safe_names(files: Sequence[Path]) -> list[str]:
 def _look(path: Path) -> dict[str, Any]:
     """Return what a video says of itself. Raises NotAdopted for what is none; OSError."""
     try:
-        said = ask_once(f"{__name__}:tell_facts", LOOK, os.fspath(path.absolute())).said
+        said = ask_once(f"{__name__}:tell_facts", LOOK, os.fspath(path.absolute())).value
     except ReaderFailed as error:
         raise NotAdopted(path.name, f"cannot be read as a video ({error})") from error
     if isinstance(said, str):

@@ -50,7 +50,7 @@ class ReaderApart(ProcessApart):
         except ReaderFailed:
             return FileLook(["structure: reading it crashes HDF5"], None)
         index = np.frombuffer(told.blobs[0], INDEX) if told.blobs else None
-        return FileLook(told.said, index)
+        return FileLook(told.value, index)
 
 
 def tell_look(path: str) -> ChildAnswer:

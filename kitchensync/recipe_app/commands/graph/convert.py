@@ -88,15 +88,15 @@ def convert(
             force=force,
             only_texts=style == "text",
         )
-    lost = [f"note: {file.name}: {target} cannot hold {one}" for one in answer["lost"]]
+    lost = [f"note: {file.name}: {target} cannot hold {part}" for part in answer["lost"]]
     return Answer(answer, _print_converted, lost)
 
 
-def _print_converted(said: dict[str, Any]) -> None:
-    if "text" in said:
-        click.echo(said["text"], nl=False)
+def _print_converted(answer: dict[str, Any]) -> None:
+    if "text" in answer:
+        click.echo(answer["text"], nl=False)
     else:
-        click.echo(f"wrote {', '.join(said['written'])}")
+        click.echo(f"wrote {', '.join(answer['written'])}")
 
 
 def convert_file(
@@ -139,7 +139,7 @@ def convert_file(
 
 
 def lost_in(graph: Graph, target: str) -> list[str]:
-    """Name what a format cannot hold of a graph."""
+    """Return the parts of a graph that a format cannot hold."""
     if target == "graph":
         return []
     facts = {

@@ -77,9 +77,9 @@ def _print_score(answer: dict[str, Any]) -> None:
     ]
     show_table(["violation against tag", *(side.replace("_", " ") for side in sides)], tags)
     click.echo()
-    for name, found in answer["lists"].items():
-        said = (one if isinstance(one, str) else f"{one[0]} step {one[1]}" for one in found)
-        click.echo(f"{name.replace('_', ' ')}: {', '.join(said) or 'none'}")
+    for name, entries in answer["lists"].items():
+        texts = (entry if isinstance(entry, str) else f"{entry[0]} step {entry[1]}" for entry in entries)
+        click.echo(f"{name.replace('_', ' ')}: {', '.join(texts) or 'none'}")
 
 
 @click.command()
@@ -107,7 +107,7 @@ def evidence_answer(folder: Path, recipe: str | None, *, challenged: bool) -> di
     for stem, graph in graphs.items():
         if recipe in (None, stem):
             weighed = weigh_edges(*observations(graph, stem, annotations))
-            recipes[stem] = [_edge(graph, one) for one in weighed if one.is_challenged or not challenged]
+            recipes[stem] = [_edge(graph, edge) for edge in weighed if edge.is_challenged or not challenged]
     return {"schema": "graph-evidence/1", "recipes": recipes}
 
 
@@ -133,8 +133,8 @@ def _print_evidence(answer: dict[str, Any]) -> None:
         for edge in edges:
             counts = [len(edge[state]) for state in ("kept", "overlapped", "late", "hard", "without_first")]
             challenged = f"{len(edge['broken_in_normal'])} of {edge['normal']}" if edge["challenged"] else ""
-            said = f"  {edge['edge'][0]} -> {edge['edge'][1]}  {edge['before'][:30]} -> {edge['after'][:30]}"
-            rows.append([said, *counts, challenged])
+            label = f"  {edge['edge'][0]} -> {edge['edge'][1]}  {edge['before'][:30]} -> {edge['after'][:30]}"
+            rows.append([label, *counts, challenged])
         show_table(
             ["  edge", "kept", "overlapped", "late", "hard", "without first", "broken, no error"], rows
         )
