@@ -29,8 +29,8 @@ Action = Literal["start", "stop", "abort", "without"]
 def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, reason: str) -> dict[str, Any]:
     """Start, stop or abort; return the folder and the reasons of a refusal, empty on success. Raises NotNow.
 
-    A start with a `reason` is allowed even if expected streams are missing. `without` lets the tablet continue with no
-    recording devices.
+    A start with a `reason` is allowed even if expected streams are missing. `without` lets the tablet
+    continue with no recording devices.
     """
     if tools.capture is None:
         raise NotNow("no rig belongs to this app; start it with --rig rig.toml to record from here")
