@@ -1,7 +1,7 @@
 """Every table of the app's database.
 
-`op` is the log: rows are only added. Derived tables can be rebuilt at any time (`projections.rebuild`). The tables for
-access (`credential`, `login`, `ticket`, `attempt`) hold hashes that change and expire, and are not in the log.
+`op` is the log: rows are only added. Derived tables can be rebuilt at any time (`projections.rebuild`). The tables
+for access (`credential`, `login`, `ticket`, `attempt`) hold hashes that change and expire, and are not in the log.
 """
 
 from __future__ import annotations

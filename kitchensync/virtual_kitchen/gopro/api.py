@@ -1,4 +1,4 @@
-"""The commands of the virtual GoPro by path: what each answers, and when it refuses, as on a HERO12 over USB."""
+"""HTTP commands of the virtual GoPro by path, with the answers and refusals of a HERO12 over USB."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class CameraApi:
         }
 
     def file(self, path: str) -> CardFile:
-        """Return a file of the card or end with 404."""
-        found = self._camera.card.find(path)
-        if found is None:
+        """Return a file of the card. Raises Reply 404."""
+        file = self._camera.card.find(path)
+        if file is None:
             raise Reply(HTTPStatus.NOT_FOUND, {})
-        return found
+        return file
 
     def telemetry(self, query: Query) -> bytes:
         """Return the telemetry track of a file."""
@@ -174,10 +174,10 @@ class CameraApi:
 
     def _delete(self, query: Query) -> dict[str, Any]:
         self._require_ready()
-        found = self._camera.card.find(query.get("path", ""))
-        if found is None:
+        file = self._camera.card.find(query.get("path", ""))
+        if file is None:
             raise Reply(HTTPStatus.BAD_REQUEST, {})
-        self._camera.card.delete(found)
+        self._camera.card.delete(file)
         return {}
 
     def _hilight(self, query: Query) -> dict[str, Any]:
