@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,25 +26,14 @@ class BadJson(ValueError):
     """Text that is not JSON or exceeds a limit; the message fits on one line."""
 
 
-Hook = Callable[[list[tuple[str, Any]]], Any]
-"""Converts the pairs of an object, as `object_pairs_hook` of `json.loads`."""
-
-
-def parse_json(
-    content: bytes | str,
-    *,
-    most_bytes: int = MOST_BYTES,
-    most_items: int = MOST_ITEMS,
-    pairs: Hook | None = None,
-) -> Any:
+def parse_json(content: bytes | str, *, most_bytes: int = MOST_BYTES, most_items: int = MOST_ITEMS) -> Any:
     """Parse a UTF-8 document with finite numbers. Raises BadJson."""
     if len(content) > most_bytes:
         raise BadJson(f"{len(content)} bytes, at most {most_bytes} are taken")
     try:
         text = content if isinstance(content, str) else content.decode()
         check_shape(text, most_items)
-        numbers: Any = {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _bounded}
-        document = json.loads(text, object_pairs_hook=pairs, **numbers)
+        document = json.loads(text, parse_constant=_no_number, parse_float=_finite, parse_int=_bounded)
         if _SURROGATE.search(text):
             json.dumps(document, ensure_ascii=False).encode()  # raises for a lone surrogate
         return document
@@ -57,9 +45,9 @@ def parse_json(
         raise BadJson(f"no JSON ({error})") from error
 
 
-def load_json(path: Path, *, most_bytes: int = MOST_BYTES, most_items: int = MOST_ITEMS) -> Any:
+def load_json(path: Path) -> Any:
     """Parse a regular file, not a link. Raises BadJson; OSError, NotPlainFile if it cannot be read."""
-    return parse_json(read_plain(path, most_bytes), most_bytes=most_bytes, most_items=most_items)
+    return parse_json(read_plain(path, MOST_BYTES))
 
 
 def parse_object(

@@ -12,7 +12,7 @@ import random
 import secrets
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -160,12 +160,10 @@ def operation_id(rng: random.Random) -> str:
 class Tablet:
     """A client with its own clock that starts at an arbitrary time, as in a browser page."""
 
-    def __init__(
-        self, client: httpx.Client, keys: Keys, now_ns: Callable[[], int], rng: random.Random
-    ) -> None:
-        self.client, self.now_ns, self.rng = client, now_ns, rng
+    def __init__(self, client: httpx.Client, keys: Keys, rng: random.Random) -> None:
+        self.client, self.rng = client, rng
         self._headers = {"authorization": f"Bearer {keys.device}", "x-kitchensync-login": keys.login}
-        self._zero_ns = now_ns() - rng.randrange(10**9)
+        self._zero_ns = time.monotonic_ns() - rng.randrange(10**9)
         self._best: dict[str, Any] | None = None
         self._seq = 0
         self.recording = ""
@@ -182,25 +180,21 @@ class Tablet:
     def exchange_clocks(self) -> None:
         """Measure the offset to the capture clock; keep the shortest exchange."""
         for _ in range(CLOCK_EXCHANGES):
-            sent = self.page_ms(self.now_ns())
+            sent = self.page_ms(time.monotonic_ns())
             answer = self.ask("GET", "/api/v1/time")
-            received = self.page_ms(self.now_ns())
+            received = self.page_ms(time.monotonic_ns())
             if self._best is None or received - sent < self._best["received_ms"] - self._best["sent_ms"]:
                 clock = {key: answer[key] for key in ("host_ns", "clock_id", "signature")}
                 self._best = {"sent_ms": sent, "received_ms": received, **clock}
-
-    def new_id(self) -> str:
-        """Make an operation id that depends only on the seed."""
-        return operation_id(self.rng)
 
     def send(self, kind: str, body: dict[str, Any]) -> tuple[str, int, Any]:
         """Act now and send it; one time in five send it twice, as a client does after a lost answer."""
         if self._best is None:
             self.exchange_clocks()
-        touch_ns = self.now_ns()
+        touch_ns = time.monotonic_ns()
         self._seq += 1
         operation = {
-            "op_id": self.new_id(),
+            "op_id": operation_id(self.rng),
             "seq": self._seq,
             "recording": self.recording,
             "actor": self.actor,
@@ -225,7 +219,7 @@ class Tablet:
         }
         if action.kind == "error":
             fields = {"node": action.step, "categories": [action.category]}
-            bodies["error"] = {"error_id": self.new_id(), "fields": fields}
+            bodies["error"] = {"error_id": operation_id(self.rng), "fields": fields}
         op_id, touch_ns, receipt = self.send(action.kind, bodies[action.kind])
         return Tap(
             op_id=op_id,
@@ -242,10 +236,10 @@ class Tablet:
         self, recipe: str | None, folder: str | None, seed: int, strategy: str = "normal"
     ) -> dict[str, Any]:
         """Stage 1: choose a recipe; return its frozen form."""
-        names = [found["recipe"] for found in self.ask("GET", "/api/v1/recipes")["recipes"]]
+        names = [listed["recipe"] for listed in self.ask("GET", "/api/v1/recipes")["recipes"]]
         chosen = recipe or self.rng.choice(names)
         body = {
-            "op_id": self.new_id(),
+            "op_id": operation_id(self.rng),
             "recipe": chosen,
             "seed": seed,
             "folder": folder,
@@ -278,8 +272,6 @@ def participate(
     strategy: str = "normal",
     pause_s: tuple[float, float] | None = None,
     withdraws: bool = False,
-    now_ns: Callable[[], int] = time.monotonic_ns,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> TabletTruth:
     """Choose a recipe, prepare, follow it over `seconds`, log errors, undo once, review; return the truth.
 
@@ -289,7 +281,7 @@ def participate(
     rng = random.Random(f"tablet {seed}")
     with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
         keys = keys or Desk(client).set_up(invite, pseudonym="virtual-1")
-        tablet = Tablet(client, keys, now_ns, rng)
+        tablet = Tablet(client, keys, rng)
         frozen = tablet.choose(recipe, recording, seed, strategy)
         truth = TabletTruth(
             seed=seed,
@@ -302,9 +294,9 @@ def participate(
         )
         tablet.exchange_clocks()
         tablet.prepare()
-        begun_ns = now_ns()
+        begun_ns = time.monotonic_ns()
         for action in plan(frozen["order"], seconds, rng, pause_s):
-            sleep(max(action.at_s - (now_ns() - begun_ns) / 1e9, 0.0))
+            time.sleep(max(action.at_s - (time.monotonic_ns() - begun_ns) / 1e9, 0.0))
             tablet.exchange_clocks()
             done = [tap.op_id for tap in truth.taps if tap.kind == "done"]
             undoes = done[-1] if action.kind == "undo" else None

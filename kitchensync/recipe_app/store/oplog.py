@@ -133,9 +133,9 @@ def next_seq(connection: Connection, device: str = SERVER) -> int:
     )
 
 
-def ops_of(connection: Connection, subject: str, *, after: int = 0) -> list[Op]:
+def ops_of(connection: Connection, subject: str) -> list[Op]:
     """Return the operations of a subject in log order."""
-    query = select(table).where(table.c.subject == subject, table.c.n > after, IS_KEPT).order_by(table.c.n)
+    query = select(table).where(table.c.subject == subject, IS_KEPT).order_by(table.c.n)
     return [as_op(row._mapping) for row in connection.execute(query)]
 
 
