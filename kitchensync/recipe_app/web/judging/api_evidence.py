@@ -55,7 +55,7 @@ class EvidenceToAsk(Strict):
 
 
 def _items(work: RecordingWork) -> list[Item]:
-    return list(work.asked(ASKED)["items"])
+    return list(work.choice(ASKED)["items"])
 
 
 def _page_state(work: RecordingWork, items: list[Item]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def _form(work: RecordingWork) -> AnswerForm:
 
 
 def _items(work: RecordingWork) -> Items:
-    return {item["item"]: item for item in work.asked(opinions.ASKED, work.review.what)["items"]}
+    return {item["item"]: item for item in work.choice(opinions.ASKED, work.review.what)["items"]}
 
 
 def _page_state(work: RecordingWork, items: Items) -> dict[str, Any]:

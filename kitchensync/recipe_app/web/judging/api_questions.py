@@ -57,14 +57,14 @@ class QuestionsToAsk(Strict):
 
 
 def _items(work: RecordingWork) -> Items:
-    return {item["item"]: item for item in work.asked(ASKED)["items"]}
+    return {item["item"]: item for item in work.choice(ASKED)["items"]}
 
 
 def _page_state(work: RecordingWork, items: Items) -> dict[str, Any]:
-    asked, mine = work.asked(ASKED), work.mine(verdicts_of)
+    choice, mine = work.choice(ASKED), work.mine(verdicts_of)
     return {
-        "graph": asked.get("graph"),
-        "form": asked.get("form", "cooking"),
+        "graph": choice.get("graph"),
+        "form": choice.get("form", "cooking"),
         "items": [
             {key: value for key, value in item.items() if key not in HIDDEN} for item in items.values()
         ],
@@ -79,7 +79,7 @@ def _judged(work: RecordingWork, items: Items) -> list[JudgedItem]:
 
 
 def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
-    form, judged = work.asked(ASKED).get("form", "cooking"), _judged(work, items)
+    form, judged = work.choice(ASKED).get("form", "cooking"), _judged(work, items)
     standing = {}
     for item, verdicts, ruling in judged:
         decided = decide(item, verdicts, ruling)
@@ -100,7 +100,7 @@ def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
 
 
 def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
-    form, judged = work.asked(ASKED).get("form", "cooking"), _judged(work, items)
+    form, judged = work.choice(ASKED).get("form", "cooking"), _judged(work, items)
     if remaining := sum(decide(*question).state == "to_rule" for question in judged):
         raise NotNow("{count} answers differ and were not ruled on yet", count=remaining)
     return {"questions": [record_of(*question, form) for question in judged]}
@@ -115,9 +115,9 @@ def ask_questions(work: Begun, body: QuestionsToAsk) -> JsonObject:
     with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
         own.check_filmed()
         own.check_placed()
-        asked = questions_of(own, body.questions or ()) | {"form": body.form}
-    work.keep(ASKED, asked)
-    return {"questions": len(asked["items"])}
+        choice = questions_of(own, body.questions or ()) | {"form": body.form}
+    work.keep(ASKED, choice)
+    return {"questions": len(choice["items"])}
 
 
 def judge_question(work: Begun, body: JudgedQuestion) -> JsonObject:

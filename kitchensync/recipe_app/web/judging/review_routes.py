@@ -83,7 +83,7 @@ class ReviewWork:
         """Return the answers of each person of the round."""
         return {person: answers(self.ops, self.review.edited, person) for person in self.round.people}
 
-    def asked(self, kind: str, what: str | None = None) -> dict[str, Any]:
+    def choice(self, kind: str, what: str | None = None) -> dict[str, Any]:
         """Return the newest operation of a kind that chose items; no items if there is none."""
         bodies = (op["body"] for op in reversed(self.ops) if op["kind"] == kind)
         return next((body for body in bodies if what in (None, body.get("what"))), {"items": []})
@@ -125,18 +125,18 @@ def who_may(tools: Collaborators, access: Access) -> dict[str, str]:
     return {row["id"]: row["pseudonym"] for row in rows if _holds(row, access)}
 
 
-def ask_people(work: ReviewWork, asked: Asked, access: Access) -> JsonObject:
+def ask_people(work: ReviewWork, request: Asked, access: Access) -> JsonObject:
     """Assign people to answer; from then on only they may. Raises BadOperation, NotFound, NotNow."""
     least = work.review.least
-    if work.review.asks == "exactly" and len(asked.each) != least:
+    if work.review.asks == "exactly" and len(request.each) != least:
         raise BadOperation("ask {count} people, no more and no less", count=least)
-    if work.review.asks == "at_least" and len(asked.each) < least:
+    if work.review.asks == "at_least" and len(request.each) < least:
         raise BadOperation("ask {count} people or more", count=least)
     work.round.require_hidden()
-    rows = [work.tools.records.row(tables.person, person) for person in asked.people]
+    rows = [work.tools.records.row(tables.person, person) for person in request.people]
     if not all(row is not None and _holds(row, access) for row in rows):
         raise NotFound("somebody who was asked may not do this; look at the list of people")
-    assignment = {"what": work.review.what, "people": asked.each}
+    assignment = {"what": work.review.what, "people": request.each}
     work.keep(ASSIGNED, assignment)
     return assignment
 
@@ -177,9 +177,9 @@ def routes(
 
     def review(work: RecordingWork = begin) -> JsonObject:
         """Report the items, the visitor's answers, who answers and, when all have submitted, the comparison."""
-        asked = items(work)
-        answer = {**work.round.for_page(work.actor), **page_state(work, asked)}
-        return answer | compared(work, asked) if work.round.is_complete else answer
+        chosen = items(work)
+        answer = {**work.round.for_page(work.actor), **page_state(work, chosen)}
+        return answer | compared(work, chosen) if work.round.is_complete else answer
 
     def assign(body: Asked, work: RecordingWork = begin) -> JsonObject:
         """Assign people to answer; from then on only they may."""
@@ -187,22 +187,22 @@ def routes(
 
     def submit(body: EmptyBody, work: RecordingWork = begin) -> JsonObject:
         """Submit the visitor's answers."""
-        asked = items(work)
+        chosen = items(work)
         if needs_film:
             work.facts()
         work.round.require_open(work.actor)
-        require_done(work, asked)
+        require_done(work, chosen)
         work.keep(work.review.submitted, {})
-        return {counted: len(asked)}
+        return {counted: len(chosen)}
 
     def accept(body: EmptyBody, work: RecordingWork = begin) -> JsonObject:
         """Save the agreed and ruled answers as a version in the recording's folder."""
-        asked = items(work)
+        chosen = items(work)
         if needs_film:
             work.facts()
         work.round.require_complete()
-        content = {"author": work.visitor.pseudonym, "kept_utc_ns": time.time_ns(), **accepted(work, asked)}
-        return {"version": add_judged(work.folder, work.review.what, content), counted: len(asked)}
+        content = {"author": work.visitor.pseudonym, "kept_utc_ns": time.time_ns(), **accepted(work, chosen)}
+        return {"version": add_judged(work.folder, work.review.what, content), counted: len(chosen)}
 
     path = f"/api/v1/desk/recordings/{{recording}}/{of}"
     posts = {"": judge, "/ask": ask, "/submit": submit, "/assign": assign, "/rule": rule, "/accept": accept}
