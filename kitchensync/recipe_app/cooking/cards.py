@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from kitchensync.operations.errors import NotNow
@@ -18,14 +19,24 @@ MOST_ADOPTED = 100
 """Number of newest recordings that are searched for one that the devices made."""
 
 
-def card_of(tools: Collaborators, folder: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class CardState:
+    """The newest card of a recording: `state` is made, making or none, `reason` why there is none."""
+
+    state: str = NONE
+    reason: str = ""
+    card: dict[str, Any] | None = None
+    read: dict[str, Any] | None = None
+
+
+def card_of(tools: Collaborators, folder: str) -> CardState:
     """Return the newest card of a recording that has ended; queue the card of this stage if there is none.
 
-    `state` is made, making or none; `said` is the reason for none. Raises NotFound, StorageError.
+    Raises NotFound, StorageError.
     """
     manifest = tools.folders.known_manifest(folder)
     if manifest["state"] != "complete" or manifest.get("withdrawn"):
-        return {"state": NONE, "said": "", "card": None, "read": None}
+        return CardState()
     path = (tools.folders.data / folder).absolute()
     kept, stage = kept_cards(path), stage_of(path)
     jobs = [row for row in tools.cards.rows() if row["recording"] == f"{folder} {stage}"]
@@ -34,21 +45,15 @@ def card_of(tools: Collaborators, folder: str) -> dict[str, Any]:
     card = kept.get(stage) or kept.get(FIRST)
     is_over = bool(jobs) and jobs[-1]["state"] not in ("waiting", "doing")
     state = MADE if card is not None else NONE if is_over else MAKING
-    return {
-        "state": state,
-        "said": jobs[-1]["said"] if is_over else "",
-        "card": card,
-        "read": manifest.get("card"),
-    }
+    return CardState(state, jobs[-1]["said"] if is_over else "", card, manifest.get("card"))
 
 
 def read_card(tools: Collaborators, folder: str, by: str) -> dict[str, Any]:
     """Note that somebody has read the card, or that there is none. Raises NotNow, StorageError."""
-    state = card_of(tools, folder)
-    if state["state"] == MAKING:
+    newest = card_of(tools, folder)
+    if newest.state == MAKING:
         raise NotNow("the card is still being made; wait until it is here")
-    none = {"stage": FIRST, "status": "none"}
-    return acknowledge(tools.folders.data / folder, state["card"] or none, by)
+    return acknowledge(tools.folders.data / folder, newest.card or {"stage": FIRST, "status": "none"}, by)
 
 
 def latest(tools: Collaborators, kitchen: str) -> dict[str, Any] | None:

@@ -90,11 +90,11 @@ def _worth(tools: Collaborators, folder: str, manifest: Manifest, is_newest: boo
         return facts | {"state": OPEN}
     if facts["stage"] == FINAL or manifest.get("adopted"):
         return facts
-    made = card_of(tools, folder)
-    card: dict[str, Any] = made["card"] or {}
+    newest = card_of(tools, folder)
+    card = newest.card or {}
     is_new = not read or (card.get("stage") == FINAL and read["stage"] == FIRST)
     stage = {"status": card["status"], "stage": card["stage"]} if card else {}
-    return facts | {"state": made["state"], "to_read": is_newest and is_new} | stage
+    return facts | {"state": newest.state, "to_read": is_newest and is_new} | stage
 
 
 def title_of(recipe: str) -> str:

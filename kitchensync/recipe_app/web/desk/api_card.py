@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import Request
 from fastapi.responses import Response
 
 from kitchensync.operations.errors import NotNow
 from kitchensync.operations.operation_kinds import Strict
-from kitchensync.recipe_app.cooking.cards import card_of, read_card
+from kitchensync.recipe_app.cooking.cards import MAKING, NONE, CardState, card_of, read_card
 from kitchensync.recipe_app.cooking.collaborators import Collaborators
 from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
@@ -19,39 +17,45 @@ from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.storage.consent import Purpose, require_consent
 from kitchensync.task_graphs.errors import NotFound
 
-NOTHING: dict[str, Any] = {"state": "none", "said": "", "card": None, "read": None}
-
 
 class CardIsRead(Strict):
     """An empty body."""
 
 
-def _folder_and_card(tools: Collaborators, recording: str) -> tuple[str, dict[str, Any]]:
+def _folder_and_card(tools: Collaborators, recording: str) -> tuple[str, CardState]:
     """Return the folder and card of a recording; empty if it has no devices. Raises NotFound."""
     folder = tools.intake.recording(recording, kitchen=None)["folder"]
-    return (folder, card_of(tools, folder)) if folder else ("", NOTHING)
+    return (folder, card_of(tools, folder)) if folder else ("", CardState())
 
 
 def card_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
     """Show the card, or wait until it is made."""
-    folder, card = _folder_and_card(tools, recording)
+    folder, newest = _folder_and_card(tools, recording)
     row = tools.records.row(tables.recording, recording)
-    fields = card | (who_cooks(tools, row) if row else {})
-    fields |= {"lacking": tools.folders.lacking_consent(folder), "recording": recording, "folder": folder}
-    return render(request, "desk/card.html", visitor=visitor, **fields)
+    return render(
+        request,
+        "desk/card.html",
+        visitor=visitor,
+        newest=newest,
+        card=newest.card,
+        lacking=tools.folders.lacking_consent(folder),
+        recording=recording,
+        folder=folder,
+        **(who_cooks(tools, row) if row else {}),
+    )
 
 
 def card_state(request: Request, tools: Tools, recording: str) -> JsonObject:
     """Return the state of the card; the page reloads when the card is ready."""
-    _, card = _folder_and_card(tools, recording)
-    making = card["state"] == "making"
-    return {"state": "asking" if making else card["state"], "said": words_of(request)("card.making")}
+    _, newest = _folder_and_card(tools, recording)
+    state = "asking" if newest.state == MAKING else newest.state
+    return {"state": state, "said": words_of(request)("card.making")}
 
 
 def thumbnail(tools: Tools, recording: str, number: int) -> Response:
     """Return a thumbnail that the camera made of its videos. Raises NotFound, NotPermitted."""
-    folder, card = _folder_and_card(tools, recording)
-    names = card["card"]["thumbnails"] if card["card"] else []
+    folder, newest = _folder_and_card(tools, recording)
+    names = newest.card["thumbnails"] if newest.card else []
     path = tools.folders.data / folder / names[number] if 0 <= number < len(names) else None
     if path is None or not path.is_file():
         raise NotFound("no picture {number} on this card", number=number)
@@ -61,8 +65,8 @@ def thumbnail(tools: Tools, recording: str, number: int) -> Response:
 
 def read(tools: Tools, visitor: Asking, recording: str, body: CardIsRead) -> JsonObject:
     """Note that the operator has read the card, so that the kitchen may record again."""
-    folder, card = _folder_and_card(tools, recording)
-    if not folder or (card["state"] == "none" and not card["said"]):
+    folder, newest = _folder_and_card(tools, recording)
+    if not folder or (newest.state == NONE and not newest.reason):
         raise NotNow("this recording has no card")
     return {"read": read_card(tools, folder, visitor.pseudonym)}
 
