@@ -83,15 +83,15 @@ def plan(
     for place in (ics, weeks):
         if place is not None:
             check_output(place, force=force)
-    wanted, recipes = read_study(file)
-    first = datetime.combine(since.date(), time(0), wanted.zone) if since is not None else _now()
-    wanted = replace(wanted, not_before=max(first, _now()))
+    study, recipes = read_study(file)
+    first = datetime.combine(since.date(), time(0), study.zone) if since is not None else _now()
+    study = replace(study, not_before=max(first, _now()))
     counted, left_out = cooked_below(data) if data else ([], {})
     cooked = as_cooked(data, counted) if data else []
     locked = not_recorded(read_locked(keep), cooked) if keep else []
     lost = [session for session in locked if data and session.start <= _now() - LATE]
     kept = [session for session in locked if session not in lost]
-    result = make_plan(wanted, graphs_of(wanted, recipes), cooked, kept, seed=seed)
+    result = make_plan(study, graphs_of(study, recipes), cooked, kept, seed=seed)
     result["notes"] += [
         f"{session.person}'s session of {session.start.isoformat()} was not recorded: it is planned anew"
         for session in lost
@@ -103,8 +103,8 @@ def plan(
     if ics is not None:
         write_output(ics, calendar(entries).encode(), force=force)
     if weeks is not None:
-        write_output(weeks, weeks_page(entries, wanted.zone, file.stem).encode(), force=force)
-    return Answer(result, lambda shown: _show(shown, wanted, out))
+        write_output(weeks, weeks_page(entries, study.zone, file.stem).encode(), force=force)
+    return Answer(result, lambda shown: _show(shown, study, out))
 
 
 @study.command("coverage")
@@ -151,10 +151,10 @@ def show_coverage(
         raise click.BadParameter(f"{by!r}: not some of {', '.join(progress.DIMENSIONS)}", param_hint="--by")
     if svg is not None:
         check_output(svg, force=force)
-    wanted, now = read_study(file)[0], _now()
+    study, now = read_study(file)[0], _now()
     cooked, left_out = cooked_below(data)
     coming = progress.to_come(read_plan(planned) if planned else [], cooked, now)
-    rows = progress.coverage(wanted, cooked, coming, names).rows
+    rows = progress.coverage(study, cooked, coming, names).rows
     if table is not None:
         write_output(table, progress.as_csv(rows, names).encode(), force=force)
     if svg is not None:
@@ -190,8 +190,8 @@ def _row_name(row: dict[str, Any], by: list[str]) -> str:
     return " · ".join(row[name] for name in by if row[name])
 
 
-def _show(result: dict[str, Any], wanted: Study, out: Path) -> None:
-    goals = sum(goal.count for goal in wanted.goals)
+def _show(result: dict[str, Any], study: Study, out: Path) -> None:
+    goals = sum(goal.count for goal in study.goals)
     click.echo(
         f"{len(result['sessions'])} sessions in {out.name}; {result['recorded']} recorded; {goals} wanted"
     )

@@ -89,11 +89,11 @@ def put_into_list(
     manifest = tools.folders.manifest(folder)
     if not _is_usable(manifest):
         raise NotNow("{folder} is not a whole recording that may be used", folder=folder)
-    for stated, given in (
+    for stated, chosen_name in (
         (manifest.get("pseudonym"), cook["pseudonym"]),
         (manifest.get("place"), place["name"]),
     ):
-        if stated and stated != given:
+        if stated and stated != chosen_name:
             raise NotNow("{folder} says {said}; choose that", folder=folder, said=str(stated))
     keep_version(tools.records, chosen, actor=actor)
     keep_form(tools.records)

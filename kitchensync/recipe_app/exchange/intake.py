@@ -122,19 +122,19 @@ class Intake:
         `say` returns the text of a refusal.
         """
         receipts: dict[str, Receipt] = {}
-        wanted: list[NewOp] = []
+        accepted: list[NewOp] = []
         for operation in operations:
             try:
-                wanted.append(self._checked(operation, sender))
+                accepted.append(self._checked(operation, sender))
             except (BadOperation, NotFound) as error:
                 receipts[operation.op_id] = {"op_id": operation.op_id, "error": say(error)}
         for new, (stored, duplicate) in zip(
-            wanted, self.records.accept(wanted) if wanted else (), strict=True
+            accepted, self.records.accept(accepted) if accepted else (), strict=True
         ):
             receipt: Receipt = {key: stored.get(key) for key in RECEIPT} | {"duplicate": duplicate}
             refused = {"op_id": new.op_id, "error": say(_unknown(new.subject))}
             receipts[new.op_id] = receipt if stored else refused
-        if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in wanted}):
+        if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in accepted}):
             self.file()
         return [receipts[operation.op_id] for operation in operations]
 

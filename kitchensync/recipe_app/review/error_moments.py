@@ -40,11 +40,11 @@ def moments_of(ops: Iterable[Op], kind: str, actor: str | None = None) -> Moment
     return last_given(ops, kind, actor, "moment", "frame")
 
 
-def check_moment(given: GivenMoment, items: Iterable[str], marked: Moments, frames: int) -> None:
+def check_moment(moment: GivenMoment, items: Iterable[str], marked: Moments, frames: int) -> None:
     """Raise BadOperation for a moment outside the video or before the start of its error."""
-    if given.item not in items or (given.frame or 0) >= frames:
+    if moment.item not in items or (moment.frame or 0) >= frames:
         raise BadOperation("this was not asked; load the page again")
-    moments = marked.get(given.item, {}) | {given.moment: given.frame}
+    moments = marked.get(moment.item, {}) | {moment.moment: moment.frame}
     marked_frames = [frame for frame in moments.values() if frame is not None]
     if (moments.get("at") or 0) > min(marked_frames, default=0):
         raise BadOperation("no moment of an error is before its begin")

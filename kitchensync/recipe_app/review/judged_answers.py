@@ -127,7 +127,7 @@ def settled(
     disputed = []
     for item in items:
         for question in form.questions:
-            answers = {given.get(item, {}).get(question, "") for given in people.values()}
+            answers = {by_item.get(item, {}).get(question, "") for by_item in people.values()}
             answer = ruled.get(item, {}).get(question) or (answers.pop() if len(answers) == 1 else "")
             if answer:
                 final.setdefault(item, {})[question] = answer

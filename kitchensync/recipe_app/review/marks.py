@@ -77,10 +77,10 @@ class StepEdit(Strict):
 
 
 def marks_of(
-    ops: Iterable[Op], actor: str, given: list[StepMark], kind: str = STEPS.edited
+    ops: Iterable[Op], actor: str, initial: list[StepMark], kind: str = STEPS.edited
 ) -> list[StepMark]:
     """Return the marks of one person: the initial marks with their edits applied, in time order."""
-    marks = {mark["mark"]: mark for mark in given}
+    marks = {mark["mark"]: mark for mark in initial}
     for op in ops:
         if op["kind"] == kind and op["actor"] == actor:
             marks |= {edit["mark"]: _whole(edit) for edit in op["body"]["edits"]}

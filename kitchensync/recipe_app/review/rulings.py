@@ -66,13 +66,13 @@ def merged(recording: str, marked: Mapping[str, list[StepMark]], fps: Fraction) 
 
 
 def pull_s(
-    marked: Mapping[str, list[StepMark]], touches: Mapping[str, Touch], given: list[StepMark], fps: Fraction
+    marked: Mapping[str, list[StepMark]], touches: Mapping[str, Touch], initial: list[StepMark], fps: Fraction
 ) -> dict[str, dict[str, float | None]]:
     """Return the median distance of boundaries from their touch, in seconds, of filled in and of open ones.
 
-    `touches` are the touches by mark id; `given` are the initial marks that people got.
+    `touches` are the touches by mark id; `initial` are the initial marks that people got.
     """
-    left_open = {(mark["mark"], end) for mark in given for end in ENDS if mark[end] is None}
+    left_open = {(mark["mark"], end) for mark in initial for end in ENDS if mark[end] is None}
     away: dict[bool, list[int]] = {True: [], False: []}
     for marks in marked.values():
         for mark in finished(marks):

@@ -39,7 +39,7 @@ def make_plan(
     """
     kept = not_recorded(kept, cooked)
     (used, scripts), notes = _used(cooked, kept), [*_changed_clocks(study), *_changed_recipes(graphs, kept)]
-    lengths = sorted(one.seconds for one in cooked if one.seconds)
+    lengths = sorted(recording.seconds for recording in cooked if recording.seconds)
     if study.as_long_as_past and len(lengths) >= FEW:  # nine in ten recordings were no longer
         minutes = STEP_MINUTES * ceil(lengths[ceil(0.9 * len(lengths)) - 1] / 60 / STEP_MINUTES)
         study = replace(study, session_minutes=minutes)
@@ -47,7 +47,7 @@ def make_plan(
     wrong = {goal.recipe for goal in study.goals if goal.strategy == DISORDERED}
     study = replace(
         study,
-        settled=(*(one.session for one in cooked), *(one.settled for one in kept)),
+        settled=(*(recording.session for recording in cooked), *(entry.settled for entry in kept)),
         orders=_orders(graphs, used),
         without_wrong_order=frozenset(
             name for name in wrong if not script_of(graphs[name], DISORDERED, seed=0)
@@ -59,11 +59,11 @@ def make_plan(
     for _ in range(kinds.count("")):  # a session of unknown kind is counted as the next kind in turn
         counted[rarest(counted)] += 1
     new = entries_of(assigned, study, graphs, used, counted, scripts, seed=seed)
-    entries = sorted([*kept, *new], key=lambda one: (one.start, one.kitchen))
+    entries = sorted([*kept, *new], key=lambda entry: (entry.start, entry.kitchen))
     return {
         "goals": [asdict(goal) for goal in study.goals],
-        "sessions": [one.model_dump(mode="json") for one in entries],
-        "unmet": unmet(assigned, study, [*kinds, *(one.category for one in entries)]),
+        "sessions": [entry.model_dump(mode="json") for entry in entries],
+        "unmet": unmet(assigned, study, [*kinds, *(entry.category for entry in entries)]),
         "recorded": len(cooked),
         "notes": [*notes, *_uneven(study, new)],
     }
@@ -71,9 +71,13 @@ def make_plan(
 
 def _kinds(cooked: Sequence[CookedRecording], kept: Sequence[PlanEntry]) -> list[str]:
     """Return the kinds of errors of recorded and kept sessions; an empty name if unknown."""
-    names = [KINDS_IN_TURN[number] for one in cooked for number in one.categories if number < OTHER]
-    without_kind = [one for one in cooked if one.session.strategy == PLANNED and not one.categories]
-    return [*names, *(one.category for one in kept if one.category), *("" for _ in without_kind)]
+    names = [
+        KINDS_IN_TURN[number] for recording in cooked for number in recording.categories if number < OTHER
+    ]
+    without_kind = sum(
+        recording.session.strategy == PLANNED and not recording.categories for recording in cooked
+    )
+    return [*names, *(entry.category for entry in kept if entry.category), *[""] * without_kind]
 
 
 def _used(
@@ -82,9 +86,9 @@ def _used(
     """Return the orders of recorded and kept sessions by recipe, and counts of their error scripts."""
     orders: dict[str, list[Order]] = defaultdict(list)
     scripts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    known = [(one.session.recipe, one.session.strategy, one.order, one.script) for one in cooked]
-    known += [(one.recipe, one.strategy, one.order, one.script) for one in kept]
-    for place, (recipe, strategy, order, script) in enumerate(known):
+    sessions = [(done.session.recipe, done.session.strategy, done.order, done.script) for done in cooked]
+    sessions += [(entry.recipe, entry.strategy, entry.order, entry.script) for entry in kept]
+    for place, (recipe, strategy, order, script) in enumerate(sessions):
         scripts[recipe][script] += 1
         if strategy == NORMAL and (order or place < len(cooked)):
             orders[recipe].append(order)

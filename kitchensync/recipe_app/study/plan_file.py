@@ -101,14 +101,14 @@ def entries_of(
 
     Planned errors are of the rarest kind by `kinds`. `kinds` and the used `scripts` of each recipe are updated.
     """
-    wanted = [session.goal.recipe for session in plan.sessions if session.goal.strategy == NORMAL]
+    normal = [session.goal.recipe for session in plan.sessions if session.goal.strategy == NORMAL]
     drawn = {
         recipe: iter(
             draw_diverse(
-                graphs[recipe], count=wanted.count(recipe), seed=seed, recorded=used.get(recipe, ())
+                graphs[recipe], count=normal.count(recipe), seed=seed, recorded=used.get(recipe, ())
             ).orders
         )
-        for recipe in dict.fromkeys(wanted)
+        for recipe in dict.fromkeys(normal)
     }
     entries = []
     for session in plan.sessions:
@@ -116,9 +116,11 @@ def entries_of(
         category = rarest(kinds) if goal.strategy == PLANNED else ""
         kinds[category] += 1
         rng = random.Random(f"session {seed} {goal.name} {session.person} {session.slot.begin.isoformat()}")
-        used_here = scripts[goal.recipe]
-        own_seed, script = draw_unused(graphs[goal.recipe], goal.strategy, category, used=used_here, rng=rng)
-        used_here[script] += 1
+        used_scripts = scripts[goal.recipe]
+        own_seed, script = draw_unused(
+            graphs[goal.recipe], goal.strategy, category, used=used_scripts, rng=rng
+        )
+        used_scripts[script] += 1
         entries.append(
             PlanEntry(
                 recipe=goal.recipe,

@@ -186,8 +186,8 @@ def _goals(goal: _Goal, names: Sequence[str], file: str) -> list[StudyGoal]:
     """Return a goal for each recipe and strategy that a table names; `*` is every recipe of the folder."""
     recipes = [goal.recipe] if isinstance(goal.recipe, str) else goal.recipe
     strategies = [goal.strategy] if isinstance(goal.strategy, str) else goal.strategy
-    wanted = [name for recipe in recipes for name in (names if recipe == "*" else [recipe])]
-    for name in wanted:
+    chosen = [name for recipe in recipes for name in (names if recipe == "*" else [recipe])]
+    for name in chosen:
         if name not in names:
             raise BadStudy(
                 file, f"goals: there is no recipe {name!r}; there are {', '.join(names) or 'none'}"
@@ -196,4 +196,4 @@ def _goals(goal: _Goal, names: Sequence[str], file: str) -> list[StudyGoal]:
         if name not in STRATEGIES:
             raise BadStudy(file, f"goals: there is no strategy {name!r}")
     rest: Mapping[str, object] = goal.model_dump(exclude={"recipe", "strategy"})
-    return [StudyGoal(recipe, strategy, **rest) for recipe, strategy in product(wanted, strategies)]  # type: ignore[arg-type]
+    return [StudyGoal(recipe, strategy, **rest) for recipe, strategy in product(chosen, strategies)]  # type: ignore[arg-type]

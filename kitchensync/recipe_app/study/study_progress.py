@@ -36,7 +36,7 @@ class CoverageCounts:
     "Wanted sessions that are neither recorded nor planned in any row."
 
 
-COLUMNS = tuple(one.name for one in fields(CoverageCounts))
+COLUMNS = tuple(count.name for count in fields(CoverageCounts))
 STAGES = COLUMNS[:-1]
 
 
@@ -89,16 +89,14 @@ def coverage(
     sessions = [*(recording.session for recording in cooked), *planned]  # `rows` below is parallel to this
     goals = study.served(sessions)
     served = Counter(goals)
-    for wanted in study.goals:
-        counts = counted.rows.setdefault(_row(wanted, by), CoverageCounts())
-        counts.wanted += wanted.count
-        counts.missing += wanted.count - served[wanted]
+    for goal in study.goals:
+        counts = counted.rows.setdefault(_row(goal, by), CoverageCounts())
+        counts.wanted += goal.count
+        counts.missing += goal.count - served[goal]
     rows = []
     for session, serves in zip(sessions, goals, strict=True):
-        goal = serves or next(
-            (recording for recording in study.goals if study.counts_for(recording, session)), None
-        )
-        rows.append(_row(replace(session, part=goal.part) if goal is not None else session, by))
+        similar = serves or next((goal for goal in study.goals if study.counts_for(goal, session)), None)
+        rows.append(_row(replace(session, part=similar.part) if similar is not None else session, by))
     for row, recording in zip(rows, cooked, strict=False):
         counts = counted.rows.setdefault(row, CoverageCounts())
         counted.recordings.setdefault(row, []).append(recording)

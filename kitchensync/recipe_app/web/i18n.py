@@ -103,14 +103,14 @@ class Words:
 
 def words_of(request: HTTPConnection) -> Words:
     """Return the messages in the language of a request; scripts send the language of their page."""
-    wanted = request.query_params.get("lang")
+    requested = request.query_params.get("lang")
     accepted = request.headers.get("accept-language", "")
-    return Words(choose_language(wanted, request.cookies.get(LANGUAGE_COOKIE), accepted))
+    return Words(choose_language(requested, request.cookies.get(LANGUAGE_COOKIE), accepted))
 
 
-def choose_language(wanted: str | None, cookie: str | None, accepted: str) -> str:
+def choose_language(requested: str | None, cookie: str | None, accepted: str) -> str:
     """Return the requested language, else that of the cookie, else the browser's preference."""
-    for chosen in (wanted, cookie):
+    for chosen in (requested, cookie):
         if chosen in {*LANGUAGES, PSEUDO}:
             return str(chosen)
     weights: dict[str, float] = {}

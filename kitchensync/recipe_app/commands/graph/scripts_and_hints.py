@@ -197,7 +197,7 @@ def hints(file: Path, node: int | None, category: str | None, model: bool) -> An
 def hints_answer(file: Path, node: int | None, category: str | None, *, ask_model: bool) -> dict[str, Any]:
     """Build the `hints/1` object."""
     graph = read_graph(file)
-    wanted = check_category(category)
+    number = check_category(category)
     steps, notes = [], set[str]()
     for step in hintable(graph, node):
         proposed = step_hints(step, texts_after(graph, step.node)) + graph_hints(graph, step.node)
@@ -208,7 +208,7 @@ def hints_answer(file: Path, node: int | None, category: str | None, *, ask_mode
             texts = {hint.text for hint in proposed}
             proposed += [hint for hint in more if hint.text not in texts]
             notes |= {note} - {""}
-        kept = [asdict(hint) for hint in proposed if wanted in (None, hint.category)]
+        kept = [asdict(hint) for hint in proposed if number in (None, hint.category)]
         steps.append({"node": step.node, "text": step.text, "hints": kept})
     return {
         "schema": "hints/1",

@@ -223,14 +223,14 @@ def printed(request: Request, visitor: Asking, state: State) -> Response:
 
 def consent(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
     """Show the consent in the words that were shown, to print; empty boxes before it was answered."""
-    given = next((op for op in reversed(tools.records.ops(recording)) if op["kind"] == "consent"), None)
-    answer = given["body"] if given else {"version": checklist.CONSENT_VERSION}
+    answered = next((op for op in reversed(tools.records.ops(recording)) if op["kind"] == "consent"), None)
+    answer = answered["body"] if answered else {"version": checklist.CONSENT_VERSION}
     kept = (op["body"] for op in tools.records.ops(answer["version"]) if op["kind"] == checklist.FORM)
     words = next((body["words"] for body in kept), checklist.WORDS)
-    person = tools.records.row(tables.person, given["actor"]) if given else None
+    person = tools.records.row(tables.person, answered["actor"]) if answered else None
     reference, scopes = consent_of(recording, answer)
     fields = {
-        "given": given,
+        "given": answered,
         "version": answer["version"],
         "words": words.get(answer.get("language") or i18n.words_of(request).language, words["en"]),
         "person": person["pseudonym"] if person else "–",

@@ -65,8 +65,10 @@ class QueuedRecording:
 
     def is_left(self, actor: str) -> bool:
         """Return whether somebody still has its steps to mark."""
-        wanted = actor in self.steps.people or len(self.steps.people) < self.steps.least
-        return self.is_for(actor) and wanted and not self.steps.is_submitted(actor) and not self.is_accepted
+        is_needed = actor in self.steps.people or len(self.steps.people) < self.steps.least
+        return (
+            self.is_for(actor) and is_needed and not self.steps.is_submitted(actor) and not self.is_accepted
+        )
 
 
 def _queue(tools: Collaborators) -> list[QueuedRecording]:

@@ -16,8 +16,8 @@ STATIC = FOLDER / "static"
 def shell_files() -> list[str]:
     """Return the addresses of all files that the tablet's pages load, without those of the desk."""
     paths = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())
-    wanted = [path for path in paths if not path.startswith("desk/") and not path.endswith(".txt")]
-    return [*(f"/static/{path}" for path in wanted), *(f"/locales/{name}.json" for name in LANGUAGES)]
+    of_tablet = [path for path in paths if not path.startswith("desk/") and not path.endswith(".txt")]
+    return [*(f"/static/{path}" for path in of_tablet), *(f"/locales/{name}.json" for name in LANGUAGES)]
 
 
 @cache
