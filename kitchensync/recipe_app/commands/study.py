@@ -76,9 +76,9 @@ def plan(
     from kitchensync.recipe_app.study.as_cooked import as_cooked
     from kitchensync.recipe_app.study.calendar_file import calendar, weeks_page
     from kitchensync.recipe_app.study.make_plan import make_plan
-    from kitchensync.recipe_app.study.plan_file import PlanEntry, graphs_of, read_locked
+    from kitchensync.recipe_app.study.plan_file import LATE, PlanEntry, graphs_of, read_locked
     from kitchensync.recipe_app.study.study_file import read_study
-    from kitchensync.recipe_app.study.study_progress import LATE, not_recorded
+    from kitchensync.recipe_app.study.study_progress import not_recorded
 
     for place in (ics, weeks):
         if place is not None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,14 +16,12 @@ from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.recipe_app.exchange.stated_facts import latest
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
-from kitchensync.recipe_app.study.plan_file import PlanEntry
+from kitchensync.recipe_app.study.plan_file import LATE, PlanEntry
 from kitchensync.task_graphs.errors import NotFound
 
 PLAN, TAKEN = "study_plan", "session"
 SUBJECT = "plan"
 MOST_SHOWN = 3
-LATE = timedelta(hours=12)
-"""Time that a session is still offered after its planned start."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ from kitchensync.task_graphs.order.diverse import draw_diverse
 from kitchensync.task_graphs.order.orders import Order
 
 SCHEMA = "study-plan/1"
+LATE = timedelta(hours=12)
+"""Time after its start that a session still counts as coming, and largest distance of its recording from it."""
 KINDS_IN_TURN = tuple(category.name for category in CATEGORIES if category.number != OTHER)
 """Kinds of errors, assigned in turn to sessions with planned errors."""
 

@@ -7,16 +7,14 @@ import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from html import escape
 
 from kitchensync.recipe_app.study.already_cooked import CookedRecording
-from kitchensync.recipe_app.study.plan_file import PlanEntry
+from kitchensync.recipe_app.study.plan_file import LATE, PlanEntry
 from kitchensync.recipe_app.study.wanted import CookedSession, Study, StudyGoal
 
 DIMENSIONS = ("recipe", "strategy", "kitchen", "person", "display", "part")
-LATE = timedelta(hours=12)
-"""Time after its start that a session still counts as coming, and largest distance of its recording from it."""
 CoverageRow = tuple[str, ...]
 
 

@@ -27,6 +27,7 @@ from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.shelf import Recipe, UnusableRecipe, keep_version
 from kitchensync.recipe_app.study import next_sessions
+from kitchensync.recipe_app.study.plan_file import LATE
 from kitchensync.recipe_app.web.bodies import Choose, Control, OperationBatch
 from kitchensync.recipe_app.web.door.access import Asking, Device, JsonObject, Route, Tools, require
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
@@ -175,7 +176,7 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> JsonO
             # The study counts which planned session somebody replaced by their own choice.
             now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
             due = next_sessions.next_of(tools.records, visitor.pseudonym, now)
-            if due and due[0].entry.start < now + next_sessions.LATE:
+            if due and due[0].entry.start < now + LATE:
                 content["instead_of"] = due[0].session
         with tools.records.changing() as connection:
             if planned:
