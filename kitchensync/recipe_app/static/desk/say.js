@@ -1,4 +1,4 @@
-// What a page of the desk says to who is there, and how its script begins.
+// Messages of a desk page, and the start of its script.
 
 import { setCsrf } from "/static/core/server.js";
 import { loadWords } from "/static/core/words.js";

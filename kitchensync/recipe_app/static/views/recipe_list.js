@@ -1,11 +1,11 @@
-// The recipes on offer: searched by a word, and filtered by what is stated of them at the desk.
+// The list of recipes: searched by a word and filtered by facts stated at the desk.
 
 import { h } from "/static/core/page.js";
 import { pageLanguage, t } from "/static/core/words.js";
 
 const FACTS = ["heating", "tools", "skills"];
 const MINUTES = [15, 30, 60];
-const chosen = { word: "", minutes: 0, heating: "", tools: "", skills: "" }; // while the page is open
+const chosen = { word: "", minutes: 0, heating: "", tools: "", skills: "" }; // kept while the page is open
 
 const plain = (text) => text.toLocaleLowerCase(pageLanguage);
 

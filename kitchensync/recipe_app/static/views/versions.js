@@ -1,4 +1,4 @@
-// Two devices changed the same thing without knowing of each other: both versions side by side, one touch keeps one.
+// Two devices changed the same thing independently: shows both versions; one touch keeps one.
 
 import { button, h } from "/static/core/page.js";
 import { number, t } from "/static/core/words.js";
@@ -16,7 +16,7 @@ const inWords = (recording, name, value) => {
   return String(value || "–");
 };
 
-// The badge that says so; `keep(fields, touch)` gets the chosen version.
+// The badge for such a conflict; `keep(fields, touch)` gets the chosen version.
 export function versionsBadge(recording, error, keep) {
   const fields = Object.keys(error.conflicts);
   if (!fields.length) return null;
