@@ -32,9 +32,9 @@ export async function exchange() {
 }
 
 function thin() { // keeps the shorter round trip of every two neighbours, so that exchanges on both sides of an outage remain
-  exchanges = exchanges.filter((one, place) => {
+  exchanges = exchanges.filter((exchange, place) => {
     const other = exchanges[place ^ 1];
-    return !other || one.received_ms - one.sent_ms <= other.received_ms - other.sent_ms;
+    return !other || exchange.received_ms - exchange.sent_ms <= other.received_ms - other.sent_ms;
   });
 }
 
@@ -47,9 +47,9 @@ function best(from, at_ms, [sent, received]) {
 }
 
 // The exchanges between which and the touch this page's clock ran without a stop.
-const steady = (touch) => (touch.page !== PAGE ? [] : exchanges.filter((one) => {
-  const parted = Math.abs(one.wall_sent_ms - one.sent_ms - (touch.wall_ms - touch.touch_ms));
-  return parted < PARTED_MS + Math.abs(one.sent_ms - touch.touch_ms) * 2 * DRIFT_PPM * 1e-6;
+const steady = (touch) => (touch.page !== PAGE ? [] : exchanges.filter((exchange) => {
+  const parted = Math.abs(exchange.wall_sent_ms - exchange.sent_ms - (touch.wall_ms - touch.touch_ms));
+  return parted < PARTED_MS + Math.abs(exchange.sent_ms - touch.touch_ms) * 2 * DRIFT_PPM * 1e-6;
 }));
 
 // Whether a new exchange would improve the time of a touch.

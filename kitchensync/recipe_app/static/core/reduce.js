@@ -190,7 +190,7 @@ function settle(state, versions) {
     const heads = made.filter((one) => !made.some((other) => knew(other, one))).sort(byTouch);
     const shown = heads.at(-1);
     state.errors[id][name] = shown.value;
-    if (heads.some((one) => JSON.stringify(one.value) !== JSON.stringify(shown.value))) {
+    if (heads.some((head) => JSON.stringify(head.value) !== JSON.stringify(shown.value))) {
       state.errors[id].conflicts[name] = heads.map(({ op_id, device, host_ns, value }) => ({ op_id, device, host_ns, value }));
     }
   }

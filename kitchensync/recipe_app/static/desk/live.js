@@ -48,10 +48,10 @@ function show(said) {
     at("wrong").replaceChildren(...said.findings.map(({ severity, rule }, place) =>
       h("li", { class: severity, "data-rule": rule, lang: "en", dir: "ltr" }, lines[place])));
   }
-  const wrong = Object.fromEntries(said.findings.map((one) => [one.subject, one]).reverse());
+  const wrong = Object.fromEntries(said.findings.map((finding) => [finding.subject, finding]).reverse());
   at("tiles").replaceChildren(
-    ...Object.entries(said.streams ?? {}).map((one) => tile(one, wrong[one[0]])),
-    ...Object.entries(said.cameras ?? {}).map((one) => camera(one, wrong[one[0]])));
+    ...Object.entries(said.streams ?? {}).map((entry) => tile(entry, wrong[entry[0]])),
+    ...Object.entries(said.cameras ?? {}).map((entry) => camera(entry, wrong[entry[0]])));
   at("room").textContent = ofDisk(said.disk) || (isOver || said.findings.length ? "" : t("live.fine"));
 }
 

@@ -30,7 +30,7 @@ export function picturesAt(address, waitMs = 0) {
       paused = true;
       return clear();
     }
-    const fresh = await Promise.all(Object.entries(said.pictures).map((one) => draw(...one)));
+    const fresh = await Promise.all(Object.entries(said.pictures).map((entry) => draw(...entry)));
     if (paused) return clear();
     for (const [name, { image, age }] of fresh) {
       image.dataset.ageMs = Math.round(age + performance.now() - heard);

@@ -47,7 +47,7 @@ function edit(section, { recipe, hash, steps, edges }) {
       return row;
     }));
     if (focused === null) return;
-    const row = [...rows.children].find((one) => one.value === focused);
+    const row = [...rows.children].find((child) => child.value === focused);
     (row.querySelector("button") ?? adding.elements.after).focus();
   }
 

@@ -79,7 +79,7 @@ async function refresh(saved) {
   const answer = await fetch(location.pathname, { cache: "no-store" });
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (!fresh.getElementById("new") !== !at("new")) return location.reload(); // withdrawn meanwhile
-  const open = [...record.querySelectorAll("details[open][id]")].filter((one) => one.id !== "new" || !one.contains(saved ?? null)).map(({ id }) => id);
+  const open = [...record.querySelectorAll("details[open][id]")].filter((element) => element.id !== "new" || !element.contains(saved ?? null)).map(({ id }) => id);
   const written = [...record.querySelectorAll("form[data-correct]")].filter((form) => form !== saved && isWritten(form));
   for (const part of document.querySelectorAll("[data-part]")) {
     const next = fresh.querySelector(`[data-part="${part.dataset.part}"]`);

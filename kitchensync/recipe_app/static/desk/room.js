@@ -113,16 +113,16 @@ function show({ recordings, ended }) {
   }
   const preflight = at("preflight"); // recording devices must not be disturbed
   if (preflight) preflight.hidden = names.size > 0;
-  for (const one of recordings) {
-    const before = tiles.get(one.recording);
-    if (before?.id !== one.id || !before) { // the cook is unknown while the devices start
-      const tile = Object.assign(made(one), { id: one.id });
+  for (const recording of recordings) {
+    const before = tiles.get(recording.recording);
+    if (before?.id !== recording.id || !before) { // the cook is unknown while the devices start
+      const tile = Object.assign(made(recording), { id: recording.id });
       tile.text.value = before?.text.value ?? "";
       if (before) before.part.replaceWith(tile.part);
       else at("rigs").append(tile.part);
-      tiles.set(one.recording, tile);
+      tiles.set(recording.recording, tile);
     }
-    fill(tiles.get(one.recording), one);
+    fill(tiles.get(recording.recording), recording);
   }
 }
 

@@ -18,5 +18,5 @@ export function begun() {
 }
 
 export function tickPeople(asked) {
-  for (const one of document.querySelectorAll("input[name=people]")) one.checked = asked.includes(one.value);
+  for (const element of document.querySelectorAll("input[name=people]")) element.checked = asked.includes(element.value);
 }

@@ -80,8 +80,8 @@ export function errorForm(recording, node, { title, error, before = error, hints
     values.map((value) => button(t(`${name}.${value}`), () => { fields[name] = fields[name] === value ? "" : value; draw(); },
       { class: "chip", "aria-pressed": String(fields[name] === value), "data-key": `${name}-${value}` })));
   const stepChoice = (name, label, nodes) => h("div", { class: "field" }, h("label", { for: name }, label),
-    h("select", { id: name, "data-key": name, onchange: (event) => { fields[name] = nodes.find((one) => String(one ?? "") === event.target.value); } },
-      nodes.map((one) => h("option", { value: one ?? "", selected: one === fields[name] }, one === null ? "–" : one === NOBODY ? t("error.no_corrector") : one === error?.error_id ? t("error.by_recovery") : numbered(recording, one)))));
+    h("select", { id: name, "data-key": name, onchange: (event) => { fields[name] = nodes.find((node) => String(node ?? "") === event.target.value); } },
+      nodes.map((node) => h("option", { value: node ?? "", selected: node === fields[name] }, node === null ? "–" : node === NOBODY ? t("error.no_corrector") : node === error?.error_id ? t("error.by_recovery") : numbered(recording, node)))));
   const when = () => { // a touch on the line sets the time; arrow keys move it by a second, the video by a frame
     const [from, to] = span;
     const said = () => (fields.at === null ? t("error.no_time_set") : t("review.when", { time: fineDuration((fields.at - from) / 1e9) }));

@@ -145,8 +145,8 @@ export function open(recording) {
     let node = opened().length > 1 && !quiet ? null : steps[0] ?? all()[0]; // with two open steps it is unknown which one
     const which = h("div", { class: "which", role: "group", "aria-label": t("follow.error.step") });
     const choose = (one) => () => { node = one; drawWhich(); drawTiles(); };
-    const drawWhich = () => redraw(which, steps.map((one) => button([h("span", { class: "place" }, named(one)), h("span", { class: "what", ...tongueOf(one) }, words(one))],
-      choose(one), { class: "chip", "aria-pressed": String(one === node), "data-key": `at-${one}` })));
+    const drawWhich = () => redraw(which, steps.map((step) => button([h("span", { class: "place" }, named(step)), h("span", { class: "what", ...tongueOf(step) }, words(step))],
+      choose(step), { class: "chip", "aria-pressed": String(step === node), "data-key": `at-${step}` })));
     const tiles = h("div", { class: "grid" });
     let shut;
     const keep = (category) => once(() => shut(), () => act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] }, shown: at(node).shown } }));

@@ -11,7 +11,7 @@ const plain = (text) => text.toLocaleLowerCase(pageLanguage);
 
 function fits(recipe) {
   const words = [recipe.title, ...Object.values(recipe.titles), ...recipe.ingredients, ...FACTS.flatMap((fact) => recipe[fact])];
-  return words.some((one) => plain(one).includes(plain(chosen.word.trim())))
+  return words.some((text) => plain(text).includes(plain(chosen.word.trim())))
     && (!chosen.minutes || (recipe.minutes && recipe.minutes <= chosen.minutes))
     && FACTS.every((fact) => !chosen[fact] || recipe[fact].includes(chosen[fact]));
 }

@@ -94,7 +94,7 @@ export function open(recording) {
         voiceNotes()),
       h("section", {}, h("h2", {}, t("review.note")), !closed() && h("div", { class: "field" }, h("label", { for: "note" }, t("review.note.label")),
         h("textarea", { id: "note", rows: 2, maxlength: 600, value: written, "data-key": "note", oninput: (event) => { written = event.target.value; } }), button(t("review.note.keep"), note, { class: "quiet" })),
-        h("ul", {}, recording.state.notes.map((one) => h("li", {}, one.text)))));
+        h("ul", {}, recording.state.notes.map((note) => h("li", {}, note.text)))));
     const left = undecided();
     message.textContent = closed() ? t("review.closed") : left ? t("review.left", { count: left }) : "";
     finish.disabled = left > 0 && !closed();

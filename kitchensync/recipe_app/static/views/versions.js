@@ -27,9 +27,9 @@ export function versionsBadge(recording, error, keep) {
 function choose(recording, error, keep) {
   sheet(t("versions.title"), (close) => [h("p", { class: "step-text" }, recording.text(error.node)),
     ...Object.entries(error.conflicts).map(([name, versions]) => h("section", {}, NAMED.has(name) && h("h3", {}, t(`field.${name}`)),
-      h("div", { class: "cards" }, [...versions].reverse().map((one, place) => h("article", { class: "version" },
-        h("p", { class: "hint" }, t("versions.by", { place: number(place + 1), name: recording.bundle.devices?.[one.device] ?? t("desk") })),
-        h("p", {}, inWords(recording, name, one.value)),
-        button(t(place ? "versions.take" : "versions.keep"), (touch) => { close(); keep({ [name]: one.value }, touch); }, { class: "quiet", "data-key": `${name}-${place}` })))))),
+      h("div", { class: "cards" }, [...versions].reverse().map((version, place) => h("article", { class: "version" },
+        h("p", { class: "hint" }, t("versions.by", { place: number(place + 1), name: recording.bundle.devices?.[version.device] ?? t("desk") })),
+        h("p", {}, inWords(recording, name, version.value)),
+        button(t(place ? "versions.take" : "versions.keep"), (touch) => { close(); keep({ [name]: version.value }, touch); }, { class: "quiet", "data-key": `${name}-${place}` })))))),
     h("p", { class: "actions" }, button(t("back"), close, { class: "quiet" }))], { wide: true });
 }

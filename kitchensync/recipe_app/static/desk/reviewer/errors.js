@@ -36,7 +36,7 @@ function mark(error, moment, frame) { // and loop the marked part, unless anothe
 function select(row) { // the error that keys mark
   if (!state.errors[row]) return;
   current = row;
-  [...list.children].forEach((one, number) => (number === row ? one.setAttribute("aria-current", "true") : one.removeAttribute("aria-current")));
+  [...list.children].forEach((child, number) => (number === row ? child.setAttribute("aria-current", "true") : child.removeAttribute("aria-current")));
   moments?.draw(state.errors[row], state);
 }
 
@@ -62,7 +62,7 @@ function asked(error, question, answers) {
   const disputed = (state.disputed ?? []).some((one) => one.item === error.error_id && one.question === question);
   const final = state.final?.[error.error_id]?.[question];
   const chosen = state.complete ? final : state.mine[error.error_id]?.[question];
-  const given = state.complete && disputed ? state.answers.map((one) => one[error.error_id]?.[question]).filter(Boolean) : [];
+  const given = state.complete && disputed ? state.answers.map((answer) => answer[error.error_id]?.[question]).filter(Boolean) : [];
   const put = (answer) => keep({ item: error.error_id, question, answer }).then(draw).catch(failed);
   return h("fieldset", { class: disputed ? "disputed" : "", disabled: state.complete && (!state.rules || (!disputed && !final)) },
     h("legend", {}, t(`judge.${question}`), given.length ? h("span", { class: "hint" }, ` ${given.map((one) => t(`judge.${one}`)).join(" / ")}`) : null),

@@ -63,7 +63,7 @@ export function keysOf(page) {
     const node = Number(steps.value);
     const mark = { mark: newMark(), node, start: within(node, film.seen), end: null, checked: ["start"], removed: false, missing: false };
     marks.change(mark);
-    page.choose(marks.boundaries.find((one) => one.mark === mark.mark && one.end === "end"));
+    page.choose(marks.boundaries.find((boundary) => boundary.mark === mark.mark && boundary.end === "end"));
   }
 
   function split() {

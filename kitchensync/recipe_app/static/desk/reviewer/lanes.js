@@ -162,7 +162,7 @@ export class Lanes {
 
   #boundaryAt({ x, node }, near) { // the nearest in its lane; an end is drawn after its last frame
     const away = (one) => Math.abs(this.x(one.end === "end" && one.frame !== null ? one.at + 1 : one.at) - x);
-    return this.hand.boundaries(node).filter((one) => away(one) < near).sort((a, b) => away(a) - away(b))[0];
+    return this.hand.boundaries(node).filter((boundary) => away(boundary) < near).sort((a, b) => away(a) - away(b))[0];
   }
 
   #press(event) {

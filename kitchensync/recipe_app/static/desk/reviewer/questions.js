@@ -60,7 +60,7 @@ const BADGES = { done: "normal", next: "conflict", missing: "disordered" };
 function graphOf(item) { // the cook's progress in the recipe's graph when the video stops
   if (!state.graph) return "";
   const text = new Map(state.graph.steps), place = h("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": t("order.drawing"), "data-title": t("order.drawing") });
-  const kind = (node) => Object.keys(BADGES).find((one) => item.nodes[one].includes(node)) ?? "";
+  const kind = (node) => Object.keys(BADGES).find((badge) => item.nodes[badge].includes(node)) ?? "";
   const name = (node) => `${text.get(node)}${kind(node) ? ` (${t(`questions.node.${kind(node)}`)})` : ""}`;
   const marks = (node) => (item.errors?.[node] ?? []).map((number) => t(`category.${number}`));
   drawGraph(place, { ...state.graph, name, kind, marks });
@@ -89,7 +89,7 @@ async function save(item) {
   const verdict = { item: item.item, valid: said.valid, accepted: said.valid ? said.accepted : [], added: said.valid ? said.added : [], answer_type: said.valid ? said.answer_type : "", multimodal: said.multimodal, procedural: said.procedural };
   await ask(rules() ? `${address}/rule` : address, { body: { op_id: newId(), verdict } });
   await load();
-  const open = state.items.findIndex((one) => (rules() ? state.standing[one.item].state === "to_rule" : !state.mine[one.item]));
+  const open = state.items.findIndex((item) => (rules() ? state.standing[item.item].state === "to_rule" : !state.mine[item.item]));
   show(open < 0 ? current : open);
   say("");
 }
