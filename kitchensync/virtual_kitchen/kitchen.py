@@ -98,10 +98,6 @@ class Kitchen:
         begin_ns = self.clock.now_ns() if self.world0_host_ns is None else self.world0_host_ns
         return begin_ns + round(world_s / self.speed * NS_PER_S)
 
-    def utc_ns_at(self, world_s: float) -> int:
-        """Return UTC, Unix nanoseconds: the host's clock plus a constant."""
-        return self.utc_ns_of_host(self.host_ns_of(world_s))
-
     def utc_ns_of_host(self, host_ns: int) -> int:
-        """Return the world's UTC, Unix nanoseconds, at a host time."""
+        """Return the world's UTC, Unix nanoseconds, at a host time: the host's clock plus a constant."""
         return host_ns + self.utc_minus_host_ns

@@ -154,10 +154,10 @@ class Intake:
             raise BadOperation("step {node} is not in {title}", node=str(node), title=frozen["title"])
         if operation.kind == "checked" and body["override"]:
             raise BadOperation("checked: open points are allowed at the desk, by an admin")
-        now_ns = self.records.now_ns()
-        stamp = touch_clock.inside(
-            self._stamp(operation, now_ns), begun_ns=self._begun_ns(frozen), now_ns=now_ns
-        )
+        now_ns, begun = self.records.now_ns(), frozen.get("begun", {})
+        # The choice of the recipe is the lower limit, unless the computer was restarted since then.
+        begun_ns = int(begun["host_ns"]) if begun.get("clock_id") == self.clock_id else 0
+        stamp = touch_clock.inside(self._stamp(operation, now_ns), begun_ns=begun_ns, now_ns=now_ns)
         # The client's statements about time are logged unchanged, to be evaluated again if needed.
         clock = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
         if operation.clock:
@@ -205,11 +205,6 @@ class Intake:
         kept = self.records.kept(recording)
         is_over = any(op["kind"] in ("end", "finish") for op in kept)
         return self.records.ops(recording) if is_over or not kept else kept
-
-    def _begun_ns(self, frozen: Frozen) -> int:
-        """Return when a recording was chosen, on the capture clock; 0 if that was in an earlier boot."""
-        begun = frozen.get("begun", {})
-        return int(begun["host_ns"]) if begun.get("clock_id") == self.clock_id else 0
 
     def _stamp(self, operation: Operation, now_ns: int) -> touch_clock.Stamp:
         clock = operation.clock

@@ -149,8 +149,8 @@ class VirtualCamera:
 
     def _await_self_ending(self) -> None:
         """Start a thread for each fault that ends a recording."""
-        for fault in self.faults.self_ending():
-            if fault.times > 0 and fault.start_s < math.inf:
+        for fault in self.faults.faults:
+            if fault.name in SELF_ENDING and fault.times > 0 and fault.start_s < math.inf:
                 watcher = threading.Thread(
                     target=self._end_by_itself, args=(fault,), name=fault.name, daemon=True
                 )

@@ -38,7 +38,8 @@ class WallClock:
 
     def at_world(self, world_s: float) -> WallTimes:
         """Return the clock at a world time; UTC is local time minus the zone, as on a HERO12."""
-        local_ns = self._kitchen.utc_ns_at(world_s) + self._local_minus_utc_ns
+        kitchen = self._kitchen
+        local_ns = kitchen.utc_ns_of_host(kitchen.host_ns_of(world_s)) + self._local_minus_utc_ns
         return WallTimes(
             created_utc_s=local_ns // NS_PER_S - 60 * self.zone_minutes, local_s=local_ns / NS_PER_S
         )

@@ -75,10 +75,6 @@ class CameraFaults:
                     return fault
         return None
 
-    def self_ending(self) -> list[CameraFault]:
-        """Return the faults that end a recording without a command."""
-        return [fault for fault in self.faults if fault.name in SELF_ENDING]
-
 
 def parse_camera_fault(text: str) -> CameraFault:
     """Parse one `--fault` value. Raises BadCameraFault."""

@@ -29,7 +29,8 @@ class SensorFaults:
         faults: list[str] = []
         if active("lost_tracking", "", due_s) and (pose or self._stream == SPATIAL):
             pose = bytes(len(pose))
-            payload = self._unseen(payload) if self._stream == SPATIAL else payload
+            if self._stream == SPATIAL:  # the last good record with all validity bits cleared
+                payload = bytes(4) + (self._last or bytes(len(payload)))[4:]
             faults.append("lost_tracking")
         if active("frozen_gaze", "", due_s) and self._stream in GAZE:
             payload = self._with_last_gaze(payload)
@@ -47,10 +48,6 @@ class SensorFaults:
         where = GAZE[self._stream]
         self._last = self._last or payload
         return payload[: where.start] + self._last[where] + payload[where.stop :]
-
-    def _unseen(self, payload: bytes) -> bytes:
-        """Return the last good record with all validity bits cleared."""
-        return bytes(4) + (self._last or bytes(len(payload)))[4:]
 
     def _still(self, payload: bytes) -> bytes:
         """Return a batch that repeats the last good sample."""

@@ -186,10 +186,6 @@ class TelemetryWriter:
         self._imu_samples = 0
         self._gps_samples = 0
 
-    def imu_media_s(self, sample: np.ndarray) -> np.ndarray:
-        """Return the media times of inertial samples, one every 1/imu_hz."""
-        return self._instruments.first_imu_us * 1e-6 + np.asarray(sample, np.float64) / self.imu_hz
-
     def next_payload(self, frames: int) -> bytes:
         """Return the payload of the next frames, with every inertial sample up to the next payload's first frame."""
         first_frame, self._frames = self._frames, self._frames + frames
@@ -204,7 +200,7 @@ class TelemetryWriter:
         return payload(self._device, blocks)
 
     def _imu_blocks(self, samples: np.ndarray) -> list[SensorBlock]:
-        media_s = self.imu_media_s(samples)
+        media_s = self._instruments.first_imu_us * 1e-6 + samples.astype(np.float64) / self.imu_hz
         world_s = self._timeline.world_s(media_s)
         mount, random = self._mount, self._random
         force = mount.to_camera(self._motion.specific_force(world_s)) + mount.accl_bias
