@@ -132,7 +132,7 @@ class ProcessApart:
                 ready = None
             if not isinstance(ready, ChildAnswer):
                 self.end()
-                raise OSError("the process that reads files of others does not start")
+                raise OSError("the process that reads untrusted files does not start")
         return self._process
 
     def end(self) -> None:

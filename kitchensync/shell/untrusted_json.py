@@ -29,7 +29,7 @@ class BadJson(ValueError):
 def parse_json(content: bytes | str, *, most_bytes: int = MOST_BYTES, most_items: int = MOST_ITEMS) -> Any:
     """Parse a UTF-8 document with finite numbers. Raises BadJson."""
     if len(content) > most_bytes:
-        raise BadJson(f"{len(content)} bytes, at most {most_bytes} are taken")
+        raise BadJson(f"{len(content)} bytes, at most {most_bytes} are read")
     try:
         text = content if isinstance(content, str) else content.decode()
         check_shape(text, most_items)
@@ -77,13 +77,13 @@ def check_shape(text: str, most_items: int) -> None:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise BadJson(f"{text} is no number of JSON")
+    raise BadJson(f"{text} is not a JSON number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise BadJson(f"{text[:MOST_DIGITS]} is beyond all numbers")
+        raise BadJson(f"{text[:MOST_DIGITS]} is too large for a number")
     return number
 
 

@@ -150,11 +150,11 @@ def _check(options: Options) -> None:
     if len(fixed) > len(set(fixed)):
         raise KitchenError("--gopro-port has one port twice: give each camera its own, or 0 for a free one")
     if len(options.gopro_ports) > 1 and (options.scene == BOARD or not is_rendered):
-        raise KitchenError("--scene board and a replayed film go with one camera: give one --gopro-port")
+        raise KitchenError("--scene board and a replayed video need a single camera: give one --gopro-port")
     if options.frame_counter and (repeats or options.scene == BOARD or not is_rendered):
         raise KitchenError(
-            "--frame-counter needs a picture of its own for every frame: leave --rings, --ring-store, --speed 0, "
-            "--scene board and a replayed film away"
+            "--frame-counter needs newly rendered frames: leave out --rings, --ring-store, --speed 0, "
+            "--scene board and a replayed video"
         )
     if options.prepare:
         _check_prepared(options, repeats=repeats)
@@ -167,7 +167,7 @@ def _check(options: Options) -> None:
         ("--gopro-chapter-seconds", options.gopro_chapter_seconds is not None),
     ):
         if is_asked:
-            raise KitchenError(f"--scene board does not go with {name}: leave one of them away")
+            raise KitchenError(f"--scene board does not go with {name}: leave one of them out")
 
 
 def _check_prepared(options: Options, *, repeats: bool) -> None:
@@ -178,7 +178,7 @@ def _check_prepared(options: Options, *, repeats: bool) -> None:
     if repeats or blackens or options.scene == BOARD or options.replay is not None:
         raise KitchenError(
             "--prepare does not go with --rings, --ring-store, --speed 0, --scene board, --replay and the fault "
-            "black_pictures: leave one of them away"
+            "black_pictures: leave one of them out"
         )
 
 
@@ -186,7 +186,7 @@ def _shown_board(seed: int) -> BoardShow:
     """Return the show of a cook who holds a calibration board; its video is already encoded."""
     turn = rotations.matrices(CameraMount.of_seed(seed).wxyz[None])[0]
     show = BoardShow(seed, turn, eye(_DRAWN_AT, focal_px_of(_DRAWN_AT)))
-    print("encoding the film of the board ...", file=sys.stderr, flush=True)
+    print("encoding the video of the board ...", file=sys.stderr, flush=True)
     roll_of(show).warm_up()
     return show
 
@@ -198,7 +198,7 @@ def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
         if options.ring_store is not None:
             options.ring_store.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise KitchenError(f"cannot make {options.out}: {error.strerror}") from error
+        raise KitchenError(f"cannot create {options.out}: {error.strerror}") from error
     replay = read_replay(options.replay, options.seed) if options.replay else None
     motion = replay.motion if replay else simulated_motion(options.seed)
     kitchen = Kitchen(options.seed, motion, Truth(options.out, options.seed), options.speed or 1.0)

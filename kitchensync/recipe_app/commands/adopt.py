@@ -66,7 +66,7 @@ def _show(data: Path, answer: dict[str, Any]) -> None:
     from kitchensync.sync.commands.sync import show_recording
 
     videos = f"{answer['path']}: {len(answer['files'])} videos"
-    click.echo(f"{videos}; log on it with `kitchensync app --data {data}`")
+    click.echo(f"{videos}; log errors on it with `kitchensync app --data {data}`")
     if "sync" in answer:
         show_recording(answer["sync"])
         click.echo(answer["report"])

@@ -109,7 +109,7 @@ def captaincook4d(
     kinds = _media(media)
     cards = parse_about(read_text(about), about.name) if about else About()
     if any(map(is_recording, out.glob("*"))):
-        raise click.UsageError(f"{out} holds recordings; a data set wants a folder of its own")
+        raise click.UsageError(f"{out} holds recordings; choose a separate folder for the data set")
     if published := published_among(paths):
         answer = _release_again(published, out, cards, data, database, force=force)
     else:

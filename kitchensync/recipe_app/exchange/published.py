@@ -72,7 +72,7 @@ def check_names(files: Mapping[str, str]) -> None:
     for name in files:
         folder, _, file = name.partition("/")
         if not (file.isascii() and file.removesuffix(FOLDERS.get(folder, "/")).replace("_", "").isalnum()):
-            raise BadGraph(name[:80], "", f"no file of this form; there are {', '.join(FOLDERS)}")
+            raise BadGraph(name[:80], "", f"not a file of a data set; expected {', '.join(FOLDERS)}")
 
 
 def take_in(files: Mapping[str, str], name: str, records: AppRecords, *, actor: str) -> dict[str, Any]:

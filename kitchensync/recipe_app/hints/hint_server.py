@@ -47,13 +47,13 @@ def model_hints(
     graph: Graph, step: Step, environment: Mapping[str, str] = os.environ
 ) -> tuple[list[Hint], str]:
     """Return the model's accepted hints for a step, and a note: why there are none, or which host got the recipe."""
-    alone = "the rules answered alone"
+    alone = "the hints are from rules only"
     try:
         server = endpoint.endpoint_of("hints", environment)
     except (OSError, ValueError) as error:
-        return [], f"no model asked: {error}; {alone}"
+        return [], f"no model used: {error}; {alone}"
     if server is None:
-        return [], f"no model asked: set {URL} and {MODEL}; {alone}"
+        return [], f"no model used: set {URL} and {MODEL}; {alone}"
     # Besides the key, `body` is all that leaves this computer for one step.
     schema = {"type": "json_schema", "json_schema": {"name": "hints", "strict": True, "schema": _SCHEMA}}
     prompt = _prompt(graph, step)
@@ -65,7 +65,7 @@ def model_hints(
         hints = [_hint(step, raw, origin) for raw in answer["hints"][:MOST_HINTS]]
     except endpoint.NoAnswer as error:
         reason = f"the model did not answer ({error.kind}): "
-        return [], f"{'no model asked, ' if error.kind == 'not_noted' else reason}{error}; {alone}"
+        return [], f"{'no model used, ' if error.kind == 'not_noted' else reason}{error}; {alone}"
     except (BadJson, ValueError, KeyError, TypeError, IndexError) as error:
         return [], f"the model's answer could not be read ({type(error).__name__}); {alone}"
     sent = f"recipe text was sent to {server.host}; how much is noted in {log}" if log else ""

@@ -100,9 +100,9 @@ def by_server(spoken: Pcm, steps: list[str]) -> dict[str, Any]:
         server = speech_server()
         return {} if server is None else {"engine": "server", "text": text_from(server, spoken, HZ, steps)}
     except NoAnswer as error:
-        return {"why": f"the server did not help ({error.kind}): {error}; recognized here"}
+        return {"why": f"the server failed ({error.kind}): {error}; recognized on this computer"}
     except (OSError, ValueError) as error:
-        return {"why": f"no server was asked: {error}; recognized here"}
+        return {"why": f"no server used: {error}; recognized on this computer"}
 
 
 def by_grammar(spoken: Pcm, steps: list[str], folder: str) -> dict[str, Any]:
@@ -146,7 +146,9 @@ def main(path: str) -> int:
     try:
         import pocketsphinx  # noqa: F401
     except ImportError:
-        print("no recognizer here; pip install 'kitchensync[speech]', or type what was said", file=sys.stderr)
+        print(
+            "no recognizer is installed; pip install 'kitchensync[speech]', or type the text", file=sys.stderr
+        )
         return 1
     try:
         pcm = decode(Path(path))

@@ -63,5 +63,7 @@ def text_from(server: endpoint.Endpoint, spoken: npt.NDArray[np.int16], hz: int,
         raise endpoint.NoAnswer("unreadable", "its text is none")
     line = " ".join(text.split())
     if len(line) > MOST_TEXT or not line.isprintable():
-        raise endpoint.NoAnswer("unreadable", f"its text is no line of at most {MOST_TEXT} letters")
+        raise endpoint.NoAnswer(
+            "unreadable", f"its text is not a single line of at most {MOST_TEXT} characters"
+        )
     return line

@@ -232,7 +232,7 @@ class OpenedBackup:
                 digest.update(piece)
                 write(piece)
         if digest.hexdigest() != self.manifest["files"][name]["sha256"]:
-            raise BadSetup(f"{self.path}: {name} is not what was backed up; take another copy")
+            raise BadSetup(f"{self.path}: {name} differs from the backup's checksum; use another copy")
 
 
 @contextlib.contextmanager
@@ -250,15 +250,17 @@ def opened(path: Path) -> Iterator[OpenedBackup]:
                     or max(sizes.get(member, 0) for member in (MANIFEST, WITHDRAWALS)) > MOST_PARSED
                 ):
                     raise BadSetup(
-                        f"{path}: unpacks to {size_words(unpacked)}, no backup does; take another copy"
+                        f"{path}: unpacks to {size_words(unpacked)}, too much for a backup; use another copy"
                     )
                 manifest = parse_object(archive.read(MANIFEST))
             names = set(archive.namelist()) - {MANIFEST}
             if manifest.get("schema") != SCHEMA or set(manifest["files"]) != names:
-                raise BadSetup(f"{path}: is no backup of this app ({SCHEMA})")
+                raise BadSetup(f"{path}: is not a backup of this app ({SCHEMA})")
             yield OpenedBackup(path, archive, manifest)
     except DAMAGED as error:
-        raise BadSetup(f"{path}: is damaged or no backup of this app ({error}); take another copy") from error
+        raise BadSetup(
+            f"{path}: is damaged or not a backup of this app ({error}); use another copy"
+        ) from error
 
 
 @contextlib.contextmanager

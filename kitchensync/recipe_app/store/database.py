@@ -65,7 +65,7 @@ def open_database(place: Path | str, key: bytes | None = None) -> Database:
     """
     if key is None:
         if isinstance(place, str):
-            raise BadSetup(f"{_shown(place)}: wants the app.key of its installation")
+            raise BadSetup(f"{_shown(place)}: needs the app.key of its installation")
         key = kept_key(place.parent)
     try:
         engine = _engine(place).execution_options(**{KEY: key})
@@ -82,9 +82,9 @@ def open_database(place: Path | str, key: bytes | None = None) -> Database:
                     metadata.create_all(connection)
                     command.stamp(config, "head")
     except CommandError as error:
-        raise BadSetup(f"{_shown(place)}: is of another version of the app ({error})") from error
+        raise BadSetup(f"{_shown(place)}: belongs to another version of the app ({error})") from error
     except (ArgumentError, ImportError) as error:
-        raise BadSetup(f"{_shown(place)}: no database address; give postgresql+psycopg://...") from error
+        raise BadSetup(f"{_shown(place)}: not a database address; give postgresql+psycopg://...") from error
     except (SQLAlchemyError, OSError) as error:
         raise BadSetup(
             f"{_shown(place)}: cannot be opened as the app's database ({_first_line(error)})"

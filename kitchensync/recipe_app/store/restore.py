@@ -58,12 +58,12 @@ def restore(
     with opened(source) as backup:
         for name in backup.manifest["files"]:
             if name not in (COPY, DUMP, WITHDRAWALS) and not _RECIPE.fullmatch(name):
-                raise BadSetup(f"{source}: holds {name!r}, which no backup of this app does")
+                raise BadSetup(f"{source}: holds {name!r}, which is never in a backup of this app")
         if isinstance(place, Path):
             # A killed app's journal files are refused too: SQLite would apply them to the restored file.
             for path in (place, *(place.with_name(place.name + end) for end in ("-wal", "-shm", "-journal"))):
                 if path.exists():
-                    raise BadSetup(f"{path}: is there already; move it away, or restore into another --data")
+                    raise BadSetup(f"{path}: already exists; move it away, or restore into another --data")
         if not (without_key or backup.is_made_with(key)):
             raise BadSetup(
                 f"{source}: was made with another app.key, without which its log is not proven; put that one into "
@@ -161,13 +161,13 @@ def _check_copy(backup: OpenedBackup, made: Path) -> None:
         except sqlite3.DatabaseError as error:
             status, last = str(error), None
     if status != "ok":
-        raise BadSetup(f"{backup.path}: its database is damaged ({status}); take another copy")
+        raise BadSetup(f"{backup.path}: its database is damaged ({status}); use another copy")
     _require_end(backup, last or (0, oplog.FIRST))
 
 
 def _require_end(backup: OpenedBackup, end: tuple[int, str]) -> None:
     if tuple(end) != (backup.manifest["operations"], backup.manifest["last_hash"]):
-        raise BadSetup(f"{backup.path}: the chain of the log is broken at its end; take another copy")
+        raise BadSetup(f"{backup.path}: the chain of the log is broken at its end; use another copy")
 
 
 def _into_server(backup: OpenedBackup, place: str, put: Callable[[], None], key: bytes) -> None:
@@ -177,7 +177,7 @@ def _into_server(backup: OpenedBackup, place: str, put: Callable[[], None], key:
     try:
         with database.reading() as connection:
             if connection.execute(select(tables.op.c.n).limit(1)).first() is not None:
-                raise BadSetup("--database: holds operations already; restore into an empty database")
+                raise BadSetup("--database: already holds operations; restore into an empty database")
         with database.writing() as connection:
             _fill(backup, connection, key)
             put()
@@ -193,7 +193,7 @@ def _fill(backup: OpenedBackup, connection: Connection, key: bytes) -> None:
                 connection.execute(insert(tables.metadata.tables[name]), rows)
             except SQLAlchemyError as error:
                 raise BadSetup(
-                    f"{backup.path}: rows of {name} do not fit the log; take another copy"
+                    f"{backup.path}: rows of {name} do not match the log; use another copy"
                 ) from error
         _require_end(backup, oplog.head(connection))
     for table in NOT_KEPT:
@@ -202,7 +202,7 @@ def _fill(backup: OpenedBackup, connection: Connection, key: bytes) -> None:
     fault = fault or oplog.first_fault(connection)
     if fault is not None:
         raise BadSetup(
-            f"{backup.path}: the chain of the log is broken at operation {fault}; take another copy"
+            f"{backup.path}: the chain of the log is broken at operation {fault}; use another copy"
         )
     projections.rebuild(connection)
     folders = connection.execute(
@@ -213,7 +213,7 @@ def _fill(backup: OpenedBackup, connection: Connection, key: bytes) -> None:
             check_recording_id(folder)
         except StorageError as error:
             raise BadSetup(
-                f"{backup.path}: names a folder {folder[:100]!r}, which is none of recordings"
+                f"{backup.path}: names a folder {folder[:100]!r}, which is not a recording's"
             ) from error
 
 

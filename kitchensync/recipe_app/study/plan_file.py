@@ -71,7 +71,7 @@ def read_plan(path: Path) -> list[PlanEntry]:
     except ValidationError as error:
         raise BadStudy(path.name, f"sessions: {first_problem(error)}") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadStudy(path.name, f"is no plan that `study plan` wrote ({error})") from error
+        raise BadStudy(path.name, f"is not a plan from `study plan` ({error})") from error
 
 
 def read_locked(path: Path) -> list[PlanEntry]:
@@ -84,7 +84,7 @@ def read_locked(path: Path) -> list[PlanEntry]:
         ):
             who = earlier.person if earlier.person == later.person else earlier.kitchen
             raise BadStudy(
-                path.name, f"two locked sessions want {who} at {second.start.isoformat()}; unlock one"
+                path.name, f"two locked sessions need {who} at {second.start.isoformat()}; unlock one"
             )
     return entries
 

@@ -141,10 +141,10 @@ def _study(file: _File, recipes: Sequence[str], name: str) -> Study:
     )
     # Refuse contradictions; goals that cannot be met are reported with the plan.
     if not study.cooks or not study.kitchens or not study.goals:
-        raise BadStudy(name, "a study has people, kitchens and goals")
+        raise BadStudy(name, "a study needs people, kitchens and goals")
     twice = {goal.name for goal in study.goals if sum(table.name == goal.name for table in study.goals) > 1}
     if twice:
-        raise BadStudy(name, f"goals: {min(twice)} is wanted twice; give one count")
+        raise BadStudy(name, f"goals: {min(twice)} occurs twice; give one count")
     parts = {part for kitchen in study.kitchens for part in kitchen.parts}
     for goal in study.goals:
         home = next((table for table in study.kitchens if table.name == goal.kitchen), None)
@@ -166,7 +166,7 @@ def _open(lines: list[str], away: list[date], place: str, file: str) -> OpenHour
         match = _HOURS.fullmatch(line.strip().lower())
         days = [day for day in (match.groups()[:2] if match else ()) if day]
         if not match or not set(days) <= set(DAYS):
-            raise BadStudy(file, f"{place}.hours: {line!r} is no time such as 'mon-fri 09:00-17:00'")
+            raise BadStudy(file, f"{place}.hours: {line!r} is not a time such as 'mon-fri 09:00-17:00'")
         first, last = _clock(match[3], place, file), _clock(match[4], place, file)
         numbers = [DAYS.index(day) for day in days]
         if numbers[-1] < numbers[0] or last <= first:

@@ -160,13 +160,13 @@ def _welcome(
         yield f"the guided tour: {url}t/pair#{code}"
         yield f"sign in as {tools.demo['pseudonym']} with the PIN {tools.demo['pin']}"
     if (admin := _admin_without_password(tools.records)) is not None:
-        yield "nobody is an admin yet; open this once, within 72 hours, and set a password:"
+        yield "there is no admin yet: open this link once within 72 hours and set a password:"
         yield f"invite={url}desk/sign-in#{tools.accounts.invite(admin, actor='')}"
     if others:
         yield f"also: {' '.join(others)}"
     if secure is not None and secure.left_out:
         yield (
-            f"not at {', '.join(secure.left_out)}: the certificate on the tablets cannot vouch for it; to use it, "
+            f"not at {', '.join(secure.left_out)}: the certificate on the tablets does not cover this address; to use it, "
             f"remove {secure.authority.parent}, start again and install the new one on every tablet"
         )
 
@@ -240,7 +240,7 @@ def _repeated(name: str, every_s: float, work: Callable[[], object]) -> Iterator
 def _shelf_folder(setup: Setup) -> Path:
     folder = OWN_RECIPES if setup.recipes is None else setup.recipes
     if not folder.is_dir():
-        raise BadSetup(f"{folder}: no such folder of recipes; give one with --recipes")
+        raise BadSetup(f"{folder}: this folder of recipes does not exist; give one with --recipes")
     return folder
 
 

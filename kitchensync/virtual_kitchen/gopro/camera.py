@@ -119,7 +119,7 @@ class VirtualCamera:
         if not self.is_ready:
             raise WrongState("the camera is busy")
         if self.replay is not None and self.card.files():
-            raise WrongState("the replayed file was recorded already")
+            raise WrongState("the replayed file was already recorded")
         self.kitchen.start_world_if_needed(now_ns)
         command_world_s = self.kitchen.world_time_s(now_ns)
         # A replay restarts the motion at the shutter's start, so no device may have sampled that far ahead yet.

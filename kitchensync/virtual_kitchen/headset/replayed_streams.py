@@ -62,7 +62,9 @@ class ReplayedStream(Stream):
         if self._made.configure(reader) is None:
             return None
         if not reader.taken.endswith(self._sent.configuration):
-            print(f"{self.name}: asked for in another form than it was recorded in; refused", file=sys.stderr)
+            print(
+                f"{self.name}: requested with another configuration than recorded; refused", file=sys.stderr
+            )
             raise Rejected("another form than the recording's")
         return self._feed
 

@@ -57,7 +57,9 @@ def read_gyro(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if not gyro or not shutter or any(b.stamp_us is None for b in (gyro[0], gyro[-1], shutter[0])):
         raise BadReplay(f"{path}: no gyroscope with camera time stamps; use a file of a HERO8 or later")
     if len(gyro) < 2:
-        raise BadReplay(f"{path}: one metadata payload does not tell the gyroscope's rate; use a longer file")
+        raise BadReplay(
+            f"{path}: one metadata payload is not enough for the gyroscope's rate; use a longer file"
+        )
     first_us, last_us, shutter_us = (int(b.stamp_us or 0) for b in (gyro[0], gyro[-1], shutter[0]))
     if last_us <= first_us:
         raise BadReplay(f"{path}: the gyroscope's time stamps do not rise")

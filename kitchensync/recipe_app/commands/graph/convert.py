@@ -155,7 +155,7 @@ def lost_in(graph: Graph, target: str) -> list[str]:
 def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> dict[str, Any]:
     """Write all annotation files and task graphs of a folder into another."""
     if out is None:
-        raise BadGraph(folder.name, "", "a folder is written into a folder; name it with --out")
+        raise BadGraph(folder.name, "", "a folder of annotations needs an output folder; give it with --out")
     annotations = read_annotations(folder)
     if contrary := annotations.contradictions:
         raise BadGraph(

@@ -134,7 +134,7 @@ class Pace:
         if (left_ns := self.until_ns - host_ns()) > 0:
             return left_ns / 1e9
         if self.taken - self.before < LEAST_IN_WINDOW:
-            raise HTTPException(408, "the request did not come to its end; send it again")
+            raise HTTPException(408, "the request was incomplete; send it again")
         self.before, self.until_ns = self.taken, host_ns() + WINDOW_NS
         return WINDOW_NS / 1e9
 
