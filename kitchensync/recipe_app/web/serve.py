@@ -166,7 +166,7 @@ def _welcome(
         yield f"also: {' '.join(others)}"
     if secure is not None and secure.left_out:
         yield (
-            f"not at {', '.join(secure.left_out)}: the certificate on the tablets does not cover this address; to use it, "
+            f"not at {', '.join(secure.left_out)}: the certificate on the tablets does not cover it; to use it, "
             f"remove {secure.authority.parent}, start again and install the new one on every tablet"
         )
 
