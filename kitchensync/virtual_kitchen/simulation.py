@@ -160,13 +160,13 @@ def _check(options: Options) -> None:
         _check_prepared(options, repeats=repeats)
     if options.scene == COOKING:
         return
-    for name, is_asked in (
+    for name, is_set in (
         ("--replay", options.replay is not None),
         ("--rings", options.rings or options.ring_store is not None),
         ("--speed 0", options.speed == 0),
         ("--gopro-chapter-seconds", options.gopro_chapter_seconds is not None),
     ):
-        if is_asked:
+        if is_set:
             raise KitchenError(f"--scene board does not go with {name}: leave one of them out")
 
 

@@ -19,7 +19,7 @@ from kitchensync.shell.untrusted_json import BadJson, parse_object
 PROGRAM = "kitchensync.capture.monitor.picture_worker"
 AGAIN_S = 10.0
 """Minimum time between two starts of a recording's process, seconds."""
-ASKED_S = 15.0
+REQUEST_LASTS_S = 15.0
 """Time that frames of a stream are kept after the last request, seconds."""
 END_S = 1.0
 MOST_BYTES, MOST_LINE = 1 << 20, 10_000
@@ -43,7 +43,7 @@ class _Pictures:
     started_s: float
     reader: threading.Thread | None = None
     newest: dict[str, LivePicture] = field(default_factory=dict)
-    asked_s: dict[str, float] = field(default_factory=dict)
+    requested_s: dict[str, float] = field(default_factory=dict)
     "The last request for each stream, without streams that expired."
 
 
@@ -69,8 +69,10 @@ class LivePictures:
                     del self._of[path]
             pictures = self._of.get(recording) or self._started(recording)
             self._of[recording] = pictures
-            asked_s = pictures.asked_s | dict.fromkeys(streams, now_s)
-            pictures.asked_s = {name: at_s for name, at_s in asked_s.items() if now_s - at_s < ASKED_S}
+            requested_s = pictures.requested_s | dict.fromkeys(streams, now_s)
+            pictures.requested_s = {
+                name: at_s for name, at_s in requested_s.items() if now_s - at_s < REQUEST_LASTS_S
+            }
         with suppress(OSError, ValueError):  # it has just ended
             assert pictures.process.stdin is not None
             pictures.process.stdin.write("".join(f"{stream}\n" for stream in streams).encode())
@@ -125,7 +127,9 @@ class LivePictures:
                 while sent := _taken(pipe):
                     with self._changed:
                         newest = pictures.newest | sent
-                        pictures.newest = {name: newest[name] for name in pictures.asked_s if name in newest}
+                        pictures.newest = {
+                            name: newest[name] for name in pictures.requested_s if name in newest
+                        }
                         self._changed.notify_all()
             except (BadJson, ValueError, KeyError, TypeError, OSError):
                 process.kill()

@@ -63,7 +63,7 @@ class Bucket:
         self._inside: set[str] = set()
 
     @contextlib.contextmanager
-    def one(self, origin: str, *, waits: bool = False) -> Iterator[None]:
+    def attempt(self, origin: str, *, waits: bool = False) -> Iterator[None]:
         """Count one attempt and hold a place during it. Raises TooOften."""
         now = self._now_ns()
         with self._lock:

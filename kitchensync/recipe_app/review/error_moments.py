@@ -16,7 +16,7 @@ from pydantic import Field
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.operation_kinds import Strict
 from kitchensync.operations.session_state import Op
-from kitchensync.recipe_app.review.judged_answers import Answers, last_given
+from kitchensync.recipe_app.review.judged_answers import Answers, last_answers
 from kitchensync.recipe_app.review.marks import Frame
 from kitchensync.recipe_app.review.rulings import AGREED_S
 from kitchensync.storage.recording_files.annotation_forms import MOMENTS, Moment
@@ -37,7 +37,7 @@ class GivenMoment(Strict):
 
 def moments_of(ops: Iterable[Op], kind: str, actor: str | None = None) -> Moments:
     """Return the last moments of one person, or of all rulers."""
-    return last_given(ops, kind, actor, "moment", "frame")
+    return last_answers(ops, kind, actor, "moment", "frame")
 
 
 def check_moment(moment: GivenMoment, items: Iterable[str], marked: Moments, frames: int) -> None:

@@ -60,10 +60,10 @@ class GivenAnswer(Strict):
 
 def answers_of(ops: Iterable[Op], kind: str, actor: str | None = None) -> Answers:
     """Return the last answers of one person, or of all rulers."""
-    return last_given(ops, kind, actor, "question", "answer")
+    return last_answers(ops, kind, actor, "question", "answer")
 
 
-def last_given(
+def last_answers(
     ops: Iterable[Op], kind: str, actor: str | None, name: str, value: str
 ) -> dict[str, dict[str, Any]]:
     """Return item -> question -> last answer; `name` and `value` are their keys in an operation's body."""

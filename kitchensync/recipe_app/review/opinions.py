@@ -62,7 +62,7 @@ def steps_to_decide(examples: Iterable[StepExample]) -> list[Item]:
     ]
 
 
-def questions_to_rate(steps: Iterable[Item], asked: Iterable[QuestionAnswer]) -> list[Item]:
+def questions_to_rate(steps: Iterable[Item], questions: Iterable[QuestionAnswer]) -> list[Item]:
     """Return an item for each question. Raises KeyError for an example that is not among the steps."""
     by_id = {step["item"]: step for step in steps}
     return [
@@ -73,7 +73,7 @@ def questions_to_rate(steps: Iterable[Item], asked: Iterable[QuestionAnswer]) ->
             "answer": question.answer,
             "hidden": {"relevance": question.relevance, "informativeness": question.informativeness},
         }
-        for number, question in enumerate(asked)
+        for number, question in enumerate(questions)
     ]
 
 

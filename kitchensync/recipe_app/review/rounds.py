@@ -56,7 +56,7 @@ class Round:
         rules = self.is_complete and actor not in self.people
         return {"asked": is_asked, "people": list(self.people), "complete": self.is_complete, "rules": rules}
 
-    def is_still_asked(self, actor: str) -> bool:
+    def is_still_working(self, actor: str) -> bool:
         """Return whether somebody is assigned and has not submitted."""
         return self.is_assigned and actor in self.people and not self.is_submitted(actor)
 

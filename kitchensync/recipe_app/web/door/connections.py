@@ -24,7 +24,7 @@ REST_S = 10.0
 UNREAD_S = 30.0
 """Time that an answer waits for a client that reads nothing, seconds."""
 MOST_HEAD = 1 << 15
-MOST_OF_ONE = 128
+MOST_PER_NETWORK = 128
 """Connections per visitor: a browser has six, and several tablets may share an address."""
 MOST = 512
 AT_A_TIME = 128
@@ -51,8 +51,8 @@ class Connection(Protocol):
 class Connections:
     """All connections of a server. If there are too many, the oldest idle one of the busiest network is closed."""
 
-    def __init__(self, most: int, most_of_one: int) -> None:
-        self.most, self.most_of_one = most, most_of_one
+    def __init__(self, most: int, most_per_network: int) -> None:
+        self.most, self.most_per_network = most, most_per_network
         self._of: dict[str, dict[Connection, None]] = {}
         self._count = 0
 
@@ -61,8 +61,8 @@ class Connections:
         mine = self._of.setdefault(connection.network, {})
         mine[connection] = None
         self._count += 1
-        if len(mine) > self.most_of_one or self._count > self.most:
-            many = mine if len(mine) > self.most_of_one else max(self._of.values(), key=len)
+        if len(mine) > self.most_per_network or self._count > self.most:
+            many = mine if len(mine) > self.most_per_network else max(self._of.values(), key=len)
             next((connection for connection in many if connection.idle), list(many)[-1]).end()
 
     def remove(self, connection: Connection) -> None:
@@ -229,7 +229,7 @@ class BoundedServer(uvicorn.Server):
         loop, context, connections = (
             asyncio.get_running_loop(),
             self.config.ssl,
-            Connections(min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), MOST_OF_ONE),
+            Connections(min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), MOST_PER_NETWORK),
         )
 
         def protocol() -> BoundedProtocol:

@@ -18,7 +18,7 @@ from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.shell.loopback import is_loopback_address
 from kitchensync.task_graphs.errors import RecipeError
 
-OF_ONE, OF_ALL = 6, 12
+PER_NETWORK, IN_TOTAL = 6, 12
 """Concurrent anonymous requests, from one network and in total."""
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' blob:; "
@@ -42,7 +42,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str], visitors: Visitors) -> None:
         self.app, self.hosts, self.visitors = app, frozenset(hosts), visitors
-        self.lanes = Lanes(OF_ONE, OF_ALL)
+        self.lanes = Lanes(PER_NETWORK, IN_TOTAL)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with an error."""

@@ -34,8 +34,8 @@ class Lanes:
     A new network waits for at most one request of each waiting network, however many those have sent.
     """
 
-    def __init__(self, of_one: int, of_all: int = sys.maxsize) -> None:
-        self._of_one, self._of_all = of_one, of_all
+    def __init__(self, per_network: int, in_total: int = sys.maxsize) -> None:
+        self._per_network, self._in_total = per_network, in_total
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._inside: Counter[str] = Counter()
 
@@ -64,8 +64,8 @@ class Lanes:
 
     def _give(self) -> None:
         """Assign free places, one to each network in turn."""
-        while self._inside.total() < self._of_all:
-            network = next((name for name in self._waiting if self._inside[name] < self._of_one), None)
+        while self._inside.total() < self._in_total:
+            network = next((name for name in self._waiting if self._inside[name] < self._per_network), None)
             if network is None:
                 return
             mine = self._waiting.pop(network)

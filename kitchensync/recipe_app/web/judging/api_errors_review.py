@@ -49,7 +49,7 @@ class JudgedError(Strict):
 
 def _items(work: RecordingWork) -> Items:
     """Return the errors by id. Raises NotNow for somebody who still marks the steps."""
-    if round_of(work.ops, STEPS).is_still_asked(work.actor):
+    if round_of(work.ops, STEPS).is_still_working(work.actor):
         raise NotNow("mark the steps of this recording first: who knows its errors looks for them")
     state = reduce_log(work.ops)
     words = state["recording"]["steps"]

@@ -49,7 +49,7 @@ class Edits(Strict):
 
 def steps_page(request: Request, work: Begun) -> Response:
     """Show the steps of a recording on its video; no errors for annotators, whose marks must stay independent."""
-    is_marking = work.round.is_still_asked(work.actor)
+    is_marking = work.round.is_still_working(work.actor)
     errors = work.visitor.may(Access.STUDY) and "annotator" not in work.visitor.roles and not is_marking
     fields = {"visitor": work.visitor, "recording": work.subject, "work": "marks", "errors": errors}
     return render(request, "desk/steps.html", **fields)

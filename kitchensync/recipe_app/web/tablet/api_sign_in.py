@@ -172,7 +172,7 @@ def _rate_limited(
 ) -> Iterator[str]:
     """Count an attempt by its origin, limit concurrent ones, and yield the origin. Raises TooOften."""
     origin = origin_of(request, visitor, person)
-    with tools.bucket.one(origin, waits=visitor.device is not None or visitor.person is not None):
+    with tools.bucket.attempt(origin, waits=visitor.device is not None or visitor.person is not None):
         yield origin
 
 
