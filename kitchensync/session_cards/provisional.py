@@ -17,7 +17,8 @@ from kitchensync.sync.errors import SyncError
 from kitchensync.sync.synchronize import synchronize
 
 PROXIES = "proxies"
-KEPT_APART = ("sync", "annotations")
+NOT_COPIED = ("sync", "annotations")
+"""Folders of results, which are not linked."""
 
 
 def provisional_alignment(recording: Path) -> RecordingAnswer | None:
@@ -55,17 +56,17 @@ def _copy_with_small(recording: Path, folder: Path, small: dict[Path, str]) -> N
     folder.mkdir()
     cameras = {path.parent.parent for path in small}
     for path in recording.iterdir():
-        if path.is_dir() and path.name not in KEPT_APART and path not in cameras:
-            shutil.copytree(path, folder / path.name, copy_function=_name_again)
+        if path.is_dir() and path.name not in NOT_COPIED and path not in cameras:
+            shutil.copytree(path, folder / path.name, copy_function=_link_or_copy)
     shutil.copyfile(recording / MANIFEST, folder / MANIFEST)
     for camera in cameras:
         (folder / camera.name).mkdir()
         shutil.copyfile(camera / MEDIA, folder / camera.name / MEDIA)
-    for path, film in small.items():
-        _name_again(path, folder / path.parent.parent.name / film)
+    for path, video in small.items():
+        _link_or_copy(path, folder / path.parent.parent.name / video)
 
 
-def _name_again(path: str | Path, target: str | Path) -> None:
+def _link_or_copy(path: str | Path, target: str | Path) -> None:
     """Hard-link a file, or copy it if the disk cannot link."""
     try:
         os.link(path, target)

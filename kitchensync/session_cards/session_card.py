@@ -57,6 +57,7 @@ def _made(recording: Path, stage: str) -> dict[str, Any]:
     begin_s = time.monotonic()
     report = verify(recording)
     answer = synchronize(recording) if stage == FINAL else provisional_alignment(recording)
+    # The videos of these cameras are not copied yet, so their absence is no problem.
     coming = set() if stage == FINAL else cameras_of(recording).keys()
     lines = _lines(report, stage)
     alignment = _alignment(answer, stage)
@@ -131,7 +132,7 @@ def compared(first: dict[str, Any], final: dict[str, Any]) -> dict[str, Any]:
     if (first["status"], final["status"]) != (PASS, PASS) and first["status"] != final["status"]:
         new = [reason for reason in final["reasons"] if reason not in first["reasons"]]
         differs.append(
-            f"it was {first['status']}, it is {final['status']}: {'; '.join(new) or 'less is wrong now'}"
+            f"the status changed from {first['status']} to {final['status']}: {'; '.join(new) or 'fewer problems'}"
         )
     early, late = first["alignment"], final["alignment"]
     if early is not None and late is not None:
@@ -143,20 +144,20 @@ def _moved(early: dict[str, Any], late: dict[str, Any]) -> list[str]:
     """Return a message for each video that is further from its small copy's alignment than the bounds allow."""
     if early["verdict"] != late["verdict"]:
         return [
-            f"the alignment was {early['verdict']} by the small copy, it is {late['verdict']} by the film"
+            f"the alignment is {late['verdict']} with the video; it was {early['verdict']} with the small copy"
         ]
     allowed_ms = max(AGREES_MS, (early["bound_ms"] or 0.0) + (late["bound_ms"] or 0.0))
     differences = []
     for source, rows in late["samples"].items():
         before = np.array(early["samples"].get(source, []))
         if not len(before):
-            differences.append(f"{source} had no small copy that could be aligned")
+            differences.append(f"{source}: its small copy was not aligned")
             continue
         now = np.array(rows)
         ticks = np.interp(now[:, 0], before[:, 0], before[:, 1])
         off_ms = float(np.abs(now[:, 1] - ticks).max()) / 1e4
         if off_ms > allowed_ms:
-            differences.append(f"{source} lies {off_ms:.0f} ms from where its small copy was put")
+            differences.append(f"{source}: {off_ms:.0f} ms away from the alignment of its small copy")
     return differences
 
 
@@ -178,7 +179,7 @@ def _to_repeat(
     lines: list[dict[str, Any]], alignment: dict[str, Any] | None, reasons: list[str]
 ) -> list[str]:
     """Return what to repeat before the participant leaves."""
-    actions = [f"record again: {line['name']} is of no use" for line in lines if line["status"] == FAIL]
+    actions = [f"record again: {line['name']} is unusable" for line in lines if line["status"] == FAIL]
     if alignment is not None and alignment["status"] == FAIL:
         actions.append(
             "let the participant turn the head quickly left and right and clap, both cameras on, then stop again"
