@@ -31,7 +31,7 @@ class FilmedClip(Protocol):
         ...
 
     def abandon(self) -> None:
-        """Give it up at once."""
+        """Abandon it immediately."""
         ...
 
     def record(self) -> bool:
@@ -57,7 +57,7 @@ class ReplayClip:
         return self._stop_world_s
 
     def abandon(self) -> None:
-        """Give it up at once."""
+        """Abandon it immediately."""
         self._is_abandoned = True
         self.stop()
 

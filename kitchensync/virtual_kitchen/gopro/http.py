@@ -81,11 +81,11 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
                 self._send_video(path.removeprefix("/videos/DCIM/"))
             elif path in ("/gopro/media/thumbnail", "/gopro/media/screennail"):
                 width = THUMBNAIL_WIDTH if path.endswith("thumbnail") else SCREENNAIL_WIDTH
-                self._send(HTTPStatus.OK, self.api.still(query, width), "image/jpeg")
+                self._send(HTTPStatus.OK, self.api.file_of(query).still(width), "image/jpeg")
             elif path == "/gopro/media/telemetry":
-                self._send(HTTPStatus.OK, self.api.telemetry(query), "application/octet-stream")
+                self._send(HTTPStatus.OK, self.api.file_of(query).telemetry, "application/octet-stream")
             elif path == "/gopro/media/gpmf":
-                self._send(HTTPStatus.OK, self.api.header(query), "application/octet-stream")
+                self._send(HTTPStatus.OK, self.api.file_of(query).header(), "application/octet-stream")
             elif path in self.api.commands:
                 self._send_json(HTTPStatus.OK, self.api.commands[path](query))
             else:

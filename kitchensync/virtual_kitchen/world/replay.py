@@ -44,7 +44,7 @@ class _Block:
 def read_gyro(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return the gyroscope of a GoPro MP4 as (t_s (n,), rad_per_s (n, 3)), both float64.
 
-    t_s is media time, 0 at the file's first frame: sample k lies at (STMP_gyro,first - STMP_shut,first)/1e6 + k/rate,
+    t_s is media time, 0 at the file's first frame: sample k is at (STMP_gyro,first - STMP_shut,first)/1e6 + k/rate,
     with rate = samples in all payloads but the last over the time from the first payload's stamp to the last one's.
     The first time may be negative: the gyroscope starts a few milliseconds before the first frame.
     rad_per_s is in head axes (x right, y up, z back), from the camera's X left, Y back, Z up.
