@@ -136,35 +136,19 @@ class ChapterWriter:
             VIDEO_TIMESCALE, FRAME_TICKS, 30, is_drop_frame=self._ids.model.drop_frame
         )
         self._video = add(
-            TrackWriter(1, b"vide", name, VIDEO_TIMESCALE, entry, mp4_writer.video_header(), *shape,
+            TrackWriter(1, b"vide", name, VIDEO_TIMESCALE, entry, mp4_writer.VIDEO_HEADER, *shape,
                   has_edit=True, timecode_track=3, sync=[])
         )  # fmt: skip
+        header = mp4_writer.SOUND_HEADER
         self._audio = add(
-            TrackWriter(
-                2,
-                b"soun",
-                "GoPro AAC",
-                AUDIO_HZ,
-                sound,
-                mp4_writer.sound_header(),
-                volume=0x100,
-                timecode_track=3,
-            )
+            TrackWriter(2, b"soun", "GoPro AAC", AUDIO_HZ, sound, header, volume=0x100, timecode_track=3)
         )
+        header = mp4_writer.timecode_header()
         self._code = add(
-            TrackWriter(
-                3,
-                b"tmcd",
-                "GoPro TCD",
-                VIDEO_TIMESCALE,
-                code,
-                mp4_writer.timecode_header(),
-                pictures.width,
-                16,
-            )
+            TrackWriter(3, b"tmcd", "GoPro TCD", VIDEO_TIMESCALE, code, header, pictures.width, 16)
         )
         self._metadata = add(
-            TrackWriter(4, b"meta", "GoPro MET", 1000, mp4_writer.gpmf_entry(), mp4_writer.metadata_header())
+            TrackWriter(4, b"meta", "GoPro MET", 1000, mp4_writer.GPMF_ENTRY, mp4_writer.METADATA_HEADER)
         )
         count = self._wall.timecode_frames + self._first_frame
         self._writer.write_sample(self._code, count.to_bytes(4, "big"), 0)

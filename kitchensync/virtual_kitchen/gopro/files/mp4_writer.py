@@ -103,14 +103,11 @@ def full(kind: bytes, flags: int, *parts: bytes) -> bytes:
     return box(kind, struct.pack(">I", flags), *parts)
 
 
-def video_header() -> bytes:
-    """Return vmhd."""
-    return full(b"vmhd", 1, bytes(8))
-
-
-def sound_header() -> bytes:
-    """Return smhd."""
-    return full(b"smhd", 0, bytes(4))
+VIDEO_HEADER = full(b"vmhd", 1, bytes(8))
+SOUND_HEADER = full(b"smhd", 0, bytes(4))
+METADATA_HEADER = box(b"gmhd", full(b"gmin", 0, bytes(12)), full(b"gpmd", 0))
+GPMF_ENTRY = box(b"gpmd", bytes(6), struct.pack(">HI", 1, 0))
+"""Sample description of a GPMF track."""
 
 
 def timecode_header() -> bytes:
@@ -118,11 +115,6 @@ def timecode_header() -> bytes:
     info = struct.pack(">HHHH", 21, 0, 10, 0) + bytes(6) + b"\xff" * 6 + b"\x09Helvetica"
     mode = struct.pack(">HHHHHH", 0x40, 0x8000, 0x8000, 0x8000, 0, 0)
     return box(b"gmhd", full(b"gmin", 0, mode), box(b"tmcd", full(b"tcmi", 1, info)))
-
-
-def metadata_header() -> bytes:
-    """Return gmhd of a GPMF track."""
-    return box(b"gmhd", full(b"gmin", 0, bytes(12)), full(b"gpmd", 0))
 
 
 def video_entry(codec: bytes, width: int, height: int, compressor: str, configuration: bytes) -> bytes:
@@ -157,11 +149,6 @@ def timecode_entry(timescale: int, frame_duration: int, frames_per_s: int, *, is
     flags = 3 if is_drop_frame else 2
     body = bytes(6) + struct.pack(">HIIIIBB", 1, 0, flags, timescale, frame_duration, frames_per_s, 0)
     return box(b"tmcd", body)
-
-
-def gpmf_entry() -> bytes:
-    """Return the sample description gpmd."""
-    return box(b"gpmd", bytes(6), struct.pack(">HI", 1, 0))
 
 
 MOVIE_TIMESCALE = 90000
