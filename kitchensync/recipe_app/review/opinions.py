@@ -122,7 +122,4 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def _ranked(values: Sequence[float]) -> list[float]:
-    ranks = []
-    for value in values:
-        ranks.append(sum(other < value for other in values) + sum(other == value for other in values) / 2)
-    return ranks
+    return [sum((other < value) + (other == value) / 2 for other in values) for value in values]

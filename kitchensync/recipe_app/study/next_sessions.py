@@ -34,15 +34,8 @@ class NextSession:
 
 def name_of(entry: PlanEntry) -> str:
     """Return the id of a session from its content, so that the same entry of a new plan is the same session."""
-    parts = (
-        entry.recipe,
-        entry.strategy,
-        entry.display,
-        entry.person,
-        entry.kitchen,
-        entry.start.isoformat(),
-    )
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
+    names = entry.recipe, entry.strategy, entry.display, entry.person, entry.kitchen
+    return hashlib.sha256("\n".join((*names, entry.start.isoformat())).encode()).hexdigest()[:24]
 
 
 def kept_plan(records: AppRecords) -> tuple[int, dict[str, Any]]:
@@ -89,10 +82,8 @@ def keep_plan(records: AppRecords, plan: Mapping[str, Any], *, seen: int | None,
 def sessions_of(records: AppRecords) -> list[NextSession]:
     """Return all sessions of the plan, in order of time."""
     kept = kept_plan(records)[1]
-    entries = sorted(
-        (PlanEntry.model_validate(entry) for entry in kept["sessions"]), key=lambda entry: entry.start
-    )
-    return [NextSession(name_of(entry), entry) for entry in entries]
+    entries = [PlanEntry.model_validate(session) for session in kept["sessions"]]
+    return [NextSession(name_of(entry), entry) for entry in sorted(entries, key=lambda entry: entry.start)]
 
 
 def taken(records: AppRecords) -> dict[str, str]:
@@ -114,12 +105,9 @@ def give_back(records: AppRecords, recording: str, *, actor: str) -> None:
 def next_of(records: AppRecords, pseudonym: str, now: datetime) -> list[NextSession]:
     """Return the next sessions of a person that are not begun, the nearest first."""
     begun = taken(records)
-    mine = (
-        session
-        for session in sessions_of(records)
-        if session.entry.person == pseudonym and session.session not in begun
-    )
-    return [session for session in mine if session.entry.start > now - LATE][:MOST_SHOWN]
+    coming = [planned for planned in sessions_of(records) if planned.entry.start > now - LATE]
+    mine = [planned for planned in coming if planned.entry.person == pseudonym]
+    return [planned for planned in mine if planned.session not in begun][:MOST_SHOWN]
 
 
 def session_named(records: AppRecords, session: str, pseudonym: str) -> PlanEntry:
