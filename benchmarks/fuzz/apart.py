@@ -37,7 +37,7 @@ def _ask(module: Any, name: str, bounds: Bounds, content: bytes, file: str, *mor
     function = f"{module.__name__}:{name}"
     if function not in _apart:
         _apart[function] = OPENED.enter_context(ProcessApart(function, bounds))
-    return _apart[function].ask(os.fspath(written(content, file)), *more).said
+    return _apart[function].ask(os.fspath(written(content, file)), *more).value
 
 
 def _chunks() -> list[bytes]:

@@ -81,7 +81,7 @@ def _export(recording: Path, *, form: str, given: dict[str, Any]) -> Answer:
     with noting(f"batch export {form}", say), contextlib.redirect_stderr(io.StringIO()):  # a row says it all
         may_write(given["out"])
         answer = _form(form).callback.__wrapped__(paths=(recording,), **given)  # type: ignore[union-attr]
-    return _row("exported", answer.said)
+    return _row("exported", answer.content)
 
 
 FORMS = ("mcap", "tables")

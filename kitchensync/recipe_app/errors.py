@@ -1,4 +1,4 @@
-"""Every error of the recipe app; the text of each names the thing and what to do."""
+"""Errors of the recipe app; each text names the thing and what to do."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ class BadSetup(RecipeError):
 
 
 class NotAllowed(RecipeError):
-    """Somebody who may not do this, or whose secret is wrong."""
+    """A visitor without the access, or with a wrong secret."""
 
 
 class NameTaken(RecipeError):
-    """A name that somebody or something has already."""
+    """A name that is already in use."""
 
 
 class TooOften(RecipeError):
-    """Too many tries; `wait_s` says how long to wait."""
+    """Too many attempts; wait `wait_s` seconds."""
 
     def __init__(self, wait_s: int) -> None:
         super().__init__("too many tries; wait {wait_s} s and try again", wait_s=wait_s)

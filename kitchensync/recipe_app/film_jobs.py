@@ -1,4 +1,4 @@
-"""The processes that make small films for the browser: one at a time, and how far each is."""
+"""Jobs that make small videos for the browser, one at a time, with their progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROGRAM = "kitchensync.dataset.films.review_film"
 
 
 class FilmState(TypedDict):
-    """How a small video is, as pages show it; `left_s` is the time left where a rate is known."""
+    """State of a small video as pages show it; `left_s` is the remaining time if a rate is known."""
 
     state: str
     "`waiting` for `wait`, `copying`, `synchronizing`, `making`, `ready` with `facts`, `failed`, `none`, `absent`."
@@ -40,14 +40,14 @@ class _Job:
     state: str = "waiting"
     "`waiting` for `wait`, `copying`, `synchronizing` or `making`."
     wait: str = "video"
-    "What is waited for: another `video` that is being made, or a `recording`."
+    "The reason to wait: another `video` that is being made, or a `recording`."
     done: int = 0
     whole: int = 0
     began_s: float = 0.0
     why: str = ""
-    "Why it came to nothing."
+    "Why it failed."
     unasked: bool = False
-    "Made because there is time: it is given up where there is none any more."
+    "Made in idle time: given up as soon as something else needs the computer."
     given_up: bool = False
 
     def enter(self, state: str) -> None:
@@ -63,12 +63,12 @@ class _Job:
 
 
 def seconds_left(done: int, whole: int, took_s: float) -> float | None:
-    """Return how long the rest takes at the rate so far; None where there is no rate yet."""
+    """Return the remaining seconds at the rate so far; None without a rate."""
     return round(max(whole - done, 0) * took_s / done, 1) if done > 0 else None
 
 
 class FilmJobs:
-    """Small films by recording folder and height: made when somebody asks, or before, when there is time."""
+    """Small videos by recording folder and height, made on demand or ahead in idle time."""
 
     def __init__(self, is_recording: Callable[[], bool] = lambda: False) -> None:
         self._is_recording = is_recording
@@ -78,7 +78,7 @@ class FilmJobs:
         self._lock = self._worker.lock
 
     def state(self, recording: Path, height: int) -> FilmState:
-        """Report how a film is: `ready` with its facts, `failed` and why, `none`, or how far its job is."""
+        """Return the state of a video: `ready` with its facts, `failed` and why, `none`, or its progress."""
         facts = facts_of(recording, height)
         with self._lock:
             job = self._jobs.get((recording, height))
@@ -89,14 +89,14 @@ class FilmJobs:
             return {"state": "failed", "why": job.why} if job is not None else {"state": "none"}
 
     def ask(self, recording: Path, height: int) -> None:
-        """Have a film made, unless it is there or on its way."""
+        """Queue a video, unless it exists or is queued."""
         if facts_of(recording, height) is not None:
             return
         with self._lock:
             self._add(recording, height, _Job())
 
     def prepare(self, recording: Path) -> None:
-        """Have the smaller film made before anybody asks: while nothing is recorded and no other film is made."""
+        """Make the smaller video ahead of any request, while nothing is recorded and no other video is made."""
         with self._lock:
             if recording in self._prepared or any(not job.why for job in self._jobs.values()):
                 return
@@ -109,15 +109,15 @@ class FilmJobs:
                 self._add(recording, HEIGHTS[0], _Job(unasked=True))
 
     def _add(self, recording: Path, height: int, job: _Job) -> None:
-        known = self._jobs.get((recording, height))
-        if known is not None and not known.why:
-            known.unasked = known.unasked and job.unasked
+        earlier = self._jobs.get((recording, height))
+        if earlier is not None and not earlier.why:
+            earlier.unasked = earlier.unasked and job.unasked
         elif not self._worker.end.is_set():
             self._jobs[recording, height] = job
             self._worker.add((recording, height))
 
     def close(self) -> None:
-        """Give up what waits, end what is under way."""
+        """Drop queued jobs and end the running one."""
         self._worker.close()
 
     def _work(self, key: tuple[Path, int]) -> None:
@@ -134,7 +134,7 @@ class FilmJobs:
                 del self._jobs[key]
 
     def _make(self, recording: Path, height: int, job: _Job) -> str:
-        """Make one; copy and synchronize the recording first if needed. Return why that failed."""
+        """Make a video; copy and synchronize the recording first if needed. Return why that failed."""
         film = [PROGRAM, str(recording), str(height)]
         if job.state == "copying":
             code, why = self._run(["kitchensync", "gopro", "fetch", str(recording), "--json"], None)
@@ -146,12 +146,12 @@ class FilmJobs:
             job.enter("synchronizing")
             _, trouble = self._run(["kitchensync", "sync", str(recording), "--json"], None)
             job.enter("making")
-            code, why = self._run(film, job)  # ended at once where the app was told to end
+            code, why = self._run(film, job)  # ends immediately if the app is closing
             return trouble or why if code == UNPLACED else why
         return why
 
     def _is_free(self, job: _Job) -> bool:
-        """Wait while something is being recorded, as a synchronization from the desk does; False where it is over."""
+        """Wait while something is being recorded; return False if the job is given up or the app closes."""
         while self._is_recording():
             job.state, job.wait = "waiting", "recording"
             if self._gives_up(job) or self._worker.end.wait(LOOK_S):
@@ -159,14 +159,14 @@ class FilmJobs:
         return not self._worker.end.is_set()
 
     def _gives_up(self, job: _Job) -> bool:
-        """Return whether a film that nobody asked for is in somebody's way."""
+        """Return whether a video made in idle time should stop for other work."""
         with self._lock:
             others = any(not other.why for other in self._jobs.values() if other is not job)
         job.given_up = job.given_up or (job.unasked and (others or self._is_recording()))
         return job.given_up
 
     def _run(self, module: list[str], job: _Job | None) -> tuple[int, str]:
-        """Run a module to its end; return its exit code and why it failed. A `job` hears how far it is."""
+        """Run a module to its end; return its exit code and why it failed. Its progress is set on `job`."""
         command = ["nice", "-n", str(NICE), sys.executable, "-P", "-m", *module]
         stdout, looked_s = subprocess.PIPE if job is not None else subprocess.DEVNULL, time.monotonic()
         try:
@@ -183,10 +183,10 @@ class FilmJobs:
                             looked_s = time.monotonic()
                             if self._gives_up(job):
                                 process.terminate()
-                    said = process.stderr.read().strip().splitlines()
+                    errors = process.stderr.read().strip().splitlines()
                 code = process.wait()
         except OSError as error:
             return 1, f"no film can be made now: {(error.strerror or str(error)).lower()}"
         if code == 0:
             return code, ""
-        return code, said[-1][:600] if said else f"the process that made the film ended with {code}"
+        return code, errors[-1][:600] if errors else f"the process that made the film ended with {code}"

@@ -1,4 +1,4 @@
-"""Work that is done one after the other in a thread of its own, which is there only while something waits."""
+"""A queue of work, done in order by a thread that lives only while something is queued."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ T = TypeVar("T")
 
 
 class OneWorker(Generic[T]):
-    """Does what is added in its order; `lock` guards what the work and its askers share."""
+    """Does queued work in order; `lock` guards what the work shares with callers."""
 
     def __init__(self, name: str, work: Callable[[T], None]) -> None:
         self.lock = threading.RLock()
         self.end = threading.Event()
-        "Set once nothing more is done."
+        "Set when closed."
         self._name, self._work = name, work
         self._waiting: deque[T] = deque()
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[str] | None = None
 
-    def add(self, one: T) -> None:
-        """Have one more done, unless it is over."""
+    def add(self, item: T) -> None:
+        """Queue an item, unless closed."""
         with self.lock:
             if self.end.is_set():
                 return
-            self._waiting.append(one)
+            self._waiting.append(item)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
 
     def forget(self) -> list[T]:
-        """Give up what waits; return it."""
+        """Drop queued items and return them."""
         with self.lock:
             waiting = list(self._waiting)
             self._waiting.clear()
@@ -43,7 +43,7 @@ class OneWorker(Generic[T]):
 
     @contextlib.contextmanager
     def running(self, command: list[str], stdout: int, stderr: int) -> Iterator[subprocess.Popen[str]]:
-        """Start the process that does the work; `close` ends it. Raises OSError."""
+        """Run the process that does the work; `close` ends it. Raises OSError."""
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -63,7 +63,7 @@ class OneWorker(Generic[T]):
                 self._process = None
 
     def close(self, wait_s: float | None = None) -> None:
-        """Give up what waits; end the process, wait for the work, for so many seconds or however long it takes."""
+        """Drop queued items, end the process, and wait for the work, at most `wait_s` seconds if given."""
         self.end.set()
         with self.lock:
             process, thread = self._process, self._thread
@@ -79,5 +79,5 @@ class OneWorker(Generic[T]):
                 if not self._waiting or self.end.is_set():
                     self._thread = None
                     return
-                one = self._waiting.popleft()
-            self._work(one)
+                item = self._waiting.popleft()
+            self._work(item)

@@ -1,1 +1,1 @@
-"""The card of a recording: its quality in one page, at the end of a session and after synchronization."""
+"""The session card of a recording: its quality at the end of the session and after synchronization."""

@@ -1,4 +1,4 @@
-"""The command `card`."""
+"""The command `kitchensync card`."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def card(path: Path, acknowledge: str | None, again: bool) -> Answer:
     return Answer(made, _show, failed=made["status"] == "FAIL")
 
 
-def _show(said: dict[str, Any]) -> None:
+def _show(card: dict[str, Any]) -> None:
     from kitchensync.storage.copies.store_states import StoreReport
 
-    click.echo(f"{said['recording']}: {said['status']} ({said['stage']} card)")
-    for line in said["lines"]:
+    click.echo(f"{card['recording']}: {card['status']} ({card['stage']} card)")
+    for line in card["lines"]:
         share = "" if line["coverage"] is None else f"{100 * line['coverage']:.0f} %"
         click.echo(f"{line['status']:5} {line['name']:28} {share:>6} {'; '.join(line['reasons'])}")
-    if (alignment := said["alignment"]) is not None:
-        said_of_it = ", ".join(filter(None, (alignment["verdict"], alignment.get("bounds"))))
-        click.echo(f"{alignment['status']:5} alignment by {alignment['by']}: {said_of_it}")
-    for store in said["stores"]:
+    if (alignment := card["alignment"]) is not None:
+        verdict = ", ".join(filter(None, (alignment["verdict"], alignment.get("bounds"))))
+        click.echo(f"{alignment['status']:5} alignment by {alignment['by']}: {verdict}")
+    for store in card["stores"]:
         click.echo(f"      {StoreReport(**store).words}")
-    for event in said["events"][:SHOWN_EVENTS]:
+    for event in card["events"][:SHOWN_EVENTS]:
         click.echo(f"      {event['at_s']:8.1f} s {event['kind']} ({event['by']})")
-    for words in said["repeat"]:
+    for words in card["repeat"]:
         click.echo(f"now: {words}")
-    for words in said.get("differs", []):
+    for words in card.get("differs", []):
         click.echo(f"differs from the first card: {words}")

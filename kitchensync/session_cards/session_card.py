@@ -1,4 +1,4 @@
-"""The card in two stages: the first while films are on their way, the final one when they are here."""
+"""The session card in two stages: the first before the videos are copied, the final one after."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from kitchensync.sync.errors import SyncError
 from kitchensync.sync.synchronize import synchronize
 
 AGREES_MS = 50.0
-"""Two alignments that differ by less than their bounds, or less than this, say the same."""
+"""Largest difference of two alignments that agree, milliseconds, unless their bounds are larger."""
 WORTH = {"aligned": PASS, "check": WARN, "nothing_to_align": PASS}
 
 
 def make_card(recording: Path, *, again: bool = False) -> dict[str, Any]:
-    """Report what a recording is worth, as far as that is known now; a kept card of its stage is not made anew.
+    """Return the card of a recording at its current stage, made if it is not saved yet, or `again`.
 
-    Raises StorageError; Withdrawn and NotPermitted where nobody may look.
+    Raises StorageError; Withdrawn and NotPermitted if its consent does not allow it.
     """
     require_consent(recording, Purpose.LOOK)
     stage = stage_of(recording)
@@ -56,31 +56,36 @@ def make_card(recording: Path, *, again: bool = False) -> dict[str, Any]:
         keep_cards(recording, kept)
     now = {
         "acknowledged": read_manifest(recording).get("card"),
-        "stores": [asdict(one) for one in store_states(recording)],
+        "stores": [asdict(store) for store in store_states(recording)],
     }
     return kept[stage] | now
 
 
 def _made(recording: Path, stage: str) -> dict[str, Any]:
     begin_s = time.monotonic()
-    seen = verify(recording)
-    aligned = synchronize(recording) if stage == FINAL else provisional_alignment(recording)
+    report = verify(recording)
+    answer = synchronize(recording) if stage == FINAL else provisional_alignment(recording)
+    # The videos of these cameras are not copied yet, so their absence is no problem.
     coming = set() if stage == FINAL else cameras_of(recording).keys()
-    lines = _lines(seen, stage)
-    alignment = _alignment(aligned, stage)
-    statuses = [status for subject, status in seen["trouble"].items() if subject.split("/")[0] not in coming]
+    lines = _lines(report, stage)
+    alignment = _alignment(answer, stage)
+    statuses = [
+        status for subject, status in report["trouble"].items() if subject.split("/")[0] not in coming
+    ]
     statuses += [alignment["status"]] if alignment else []
-    reasons = [one for one in seen["reasons"] if one.split(maxsplit=1)[0].rstrip(":") not in coming]
+    reasons = [
+        reason for reason in report["reasons"] if reason.split(maxsplit=1)[0].rstrip(":") not in coming
+    ]
     return {
         "schema": "card/1",
         "recording": recording.name,
         "stage": stage,
         "status": max([PASS, *statuses], key=(PASS, WARN, FAIL).index),
         "reasons": reasons,
-        "session_s": seen.get("session_s"),
+        "session_s": report.get("session_s"),
         "lines": lines,
         "alignment": alignment,
-        "good_for": seen.get("good_for", []),
+        "good_for": report.get("good_for", []),
         "events": _timeline(recording),
         "repeat": _to_repeat(lines, alignment, reasons),
         "thumbnails": [
@@ -90,23 +95,25 @@ def _made(recording: Path, stage: str) -> dict[str, Any]:
     }
 
 
-def _lines(seen: dict[str, Any], stage: str) -> list[dict[str, Any]]:
-    """One line a stream and camera, worst first: status, coverage, and what is wrong."""
-    facts = seen["streams"] | (seen.get("cameras", {}) if stage == FINAL else {})
+def _lines(report: dict[str, Any], stage: str) -> list[dict[str, Any]]:
+    """Return a line for each stream and camera, the worst first: status, coverage, reasons."""
+    facts = report["streams"] | (report.get("cameras", {}) if stage == FINAL else {})
     lines = [
         {
             "name": name,
-            "status": seen["trouble"].get(name, PASS),
-            "coverage": one.get("coverage"),
-            "reasons": [reason for reason in seen["reasons"] if reason.startswith((f"{name}:", f"{name} "))],
+            "status": report["trouble"].get(name, PASS),
+            "coverage": source.get("coverage"),
+            "reasons": [
+                reason for reason in report["reasons"] if reason.startswith((f"{name}:", f"{name} "))
+            ],
         }
-        for name, one in facts.items()
+        for name, source in facts.items()
     ]
     return sorted(lines, key=lambda line: (-(PASS, WARN, FAIL).index(line["status"]), line["name"]))
 
 
 def _alignment(aligned: RecordingAnswer | None, stage: str) -> dict[str, Any] | None:
-    """Report how well films and headset go together, by what, and where each film begins by that."""
+    """Return the alignment of videos and headset: verdict, method, bounds, and the samples of each video."""
     if aligned is None:
         return None
     pairs = aligned.get("pairs", [])
@@ -128,12 +135,12 @@ def _alignment(aligned: RecordingAnswer | None, stage: str) -> dict[str, Any] | 
 
 
 def compared(first: dict[str, Any], final: dict[str, Any]) -> dict[str, Any]:
-    """Return whether the final card says what the first one said, and if not, in what they differ."""
+    """Return whether the final card agrees with the first, and their differences."""
     differs = []
     if (first["status"], final["status"]) != (PASS, PASS) and first["status"] != final["status"]:
         new = [reason for reason in final["reasons"] if reason not in first["reasons"]]
         differs.append(
-            f"it was {first['status']}, it is {final['status']}: {'; '.join(new) or 'less is wrong now'}"
+            f"the status changed from {first['status']} to {final['status']}: {'; '.join(new) or 'fewer problems'}"
         )
     early, late = first["alignment"], final["alignment"]
     if early is not None and late is not None:
@@ -142,30 +149,30 @@ def compared(first: dict[str, Any], final: dict[str, Any]) -> dict[str, Any]:
 
 
 def _moved(early: dict[str, Any], late: dict[str, Any]) -> list[str]:
-    """Report for each film how far it lies from where its small copy was put, if more than the bounds allow."""
+    """Return a message for each video that is further from its small copy's alignment than the bounds allow."""
     if early["verdict"] != late["verdict"]:
         return [
-            f"the alignment was {early['verdict']} by the small copy, it is {late['verdict']} by the film"
+            f"the alignment is {late['verdict']} with the video; it was {early['verdict']} with the small copy"
         ]
     allowed_ms = max(AGREES_MS, (early["bound_ms"] or 0.0) + (late["bound_ms"] or 0.0))
-    said = []
+    differences = []
     for source, rows in late["samples"].items():
         before = np.array(early["samples"].get(source, []))
         if not len(before):
-            said.append(f"{source} had no small copy that could be aligned")
+            differences.append(f"{source}: its small copy was not aligned")
             continue
         now = np.array(rows)
         ticks = np.interp(now[:, 0], before[:, 0], before[:, 1])
         off_ms = float(np.abs(now[:, 1] - ticks).max()) / 1e4
         if off_ms > allowed_ms:
-            said.append(f"{source} lies {off_ms:.0f} ms from where its small copy was put")
-    return said
+            differences.append(f"{source}: {off_ms:.0f} ms away from the alignment of its small copy")
+    return differences
 
 
 def _timeline(recording: Path) -> list[dict[str, Any]]:
-    """What people did, by seconds from the start of the recording; what they wrote stands in the events alone.
+    """Return the events in seconds from the start of the recording, without their texts.
 
-    Nothing where the manifest does not say when that was.
+    Empty if the manifest has no start time.
     """
     start_ns = (read_manifest(recording).get("started") or {}).get("host_ns")
     if start_ns is None:
@@ -179,66 +186,67 @@ def _timeline(recording: Path) -> list[dict[str, Any]]:
 def _to_repeat(
     lines: list[dict[str, Any]], alignment: dict[str, Any] | None, reasons: list[str]
 ) -> list[str]:
-    """Report what can be mended only while the participant is here."""
-    said = [f"record again: {line['name']} is of no use" for line in lines if line["status"] == FAIL]
+    """Return what to repeat before the participant leaves."""
+    actions = [f"record again: {line['name']} is unusable" for line in lines if line["status"] == FAIL]
     if alignment is not None and alignment["status"] == FAIL:
-        said.append(
+        actions.append(
             "let the participant turn the head quickly left and right and clap, both cameras on, then stop again"
         )
-    return said or (["record again"] if any("damaged" in reason for reason in reasons) else [])
+    return actions or (["record again"] if any("damaged" in reason for reason in reasons) else [])
 
 
 PROXIES = "proxies"
-KEPT_APART = ("sync", "annotations")
+NOT_COPIED = ("sync", "annotations")
+"""Folders of results, which are not linked."""
 
 
 def provisional_alignment(recording: Path) -> RecordingAnswer | None:
-    """Align with small copies in the place of films; None where there is none.
+    """Align a recording with small copies in place of its videos; None without small copies.
 
-    They hold the pictures at the same times, the same sound and the same motion as the film.
+    A small copy has the same frame times, sound and motion data as its video.
     """
     small = _small_copies(recording)
     if not small:
         return None
-    work = recording.parent / WORK  # on the same disk, where a file can have a second name
+    work = recording.parent / WORK  # on the same disk, so that files can be linked
     work.mkdir(mode=0o700, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="card-", dir=work) as folder:
-        stand_in = Path(folder) / recording.name
-        _stand_in(recording, stand_in, small)
+        copy = Path(folder) / recording.name
+        _copy_with_small(recording, copy, small)
         try:
-            return synchronize(stand_in)
+            return synchronize(copy)
         except (SyncError, StorageError, SensorError, OSError) as error:
             return {"status": "not_aligned", "reasons": [str(error)]}
 
 
 def _small_copies(recording: Path) -> dict[Path, str]:
-    """Return the small copies by path, with the names of their films."""
-    found = {}
+    """Return the small copies, path -> name of the video."""
+    copies = {}
     for media in sorted(recording.glob(f"*/{MEDIA}")):
         for entry in read_media(recording, media.parent.name).get("small") or []:
             path = media.parent / PROXIES / (proxy_name(str(entry)) or "")
             if path.is_file():
-                found[path] = str(entry)
-    return found
+                copies[path] = str(entry)
+    return copies
 
 
-def _stand_in(recording: Path, folder: Path, small: dict[Path, str]) -> None:
-    """Make a folder that is the recording, but for its films."""
+def _copy_with_small(recording: Path, folder: Path, small: dict[Path, str]) -> None:
+    """Link a recording's files into a folder, with the small copies in place of the videos."""
     folder.mkdir()
     cameras = {path.parent.parent for path in small}
     for path in recording.iterdir():
-        if path.is_dir() and path.name not in KEPT_APART and path not in cameras:
-            shutil.copytree(path, folder / path.name, copy_function=_name_again)
+        if path.is_dir() and path.name not in NOT_COPIED and path not in cameras:
+            shutil.copytree(path, folder / path.name, copy_function=_link_or_copy)
     shutil.copyfile(recording / MANIFEST, folder / MANIFEST)
     for camera in cameras:
         (folder / camera.name).mkdir()
         shutil.copyfile(camera / MEDIA, folder / camera.name / MEDIA)
-    for path, film in small.items():
-        _name_again(path, folder / path.parent.parent.name / film)
+    for path, video in small.items():
+        _link_or_copy(path, folder / path.parent.parent.name / video)
 
 
-def _name_again(path: str | Path, target: str | Path) -> None:
-    """Give a file a second name; where the disk has no such names it is copied."""
+def _link_or_copy(path: str | Path, target: str | Path) -> None:
+    """Hard-link a file, or copy it if the disk cannot link."""
     try:
         os.link(path, target)
     except OSError:

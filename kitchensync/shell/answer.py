@@ -16,7 +16,7 @@ from typing_extensions import TypeVar
 from kitchensync.shell.terminal import shown
 
 SCHEMA = "schema"
-"""Attribute of a command's function: what its JSON object is called."""
+"""Key of the schema's name in the JSON object, and attribute of a command's function with that name."""
 
 
 Shape = TypeVar("Shape", default=Any)
@@ -27,32 +27,32 @@ Shape = TypeVar("Shape", default=Any)
 class Answer(Generic[Shape]):
     """The result of a command."""
 
-    said: Shape
+    content: Shape
     "The JSON object, or a dataclass or named tuple whose fields are its keys."
     show: Callable[[Shape], object]
-    "Prints the same for people; it gets `said`."
+    "Prints the same for people; it gets `content`."
     trouble: Sequence[str] = ()
-    "A line each on stderr, with `--json` too."
+    "Lines for stderr, also with `--json`."
     failed: bool = False
     "Whether the exit code is 1."
 
 
 def answers(schema: str, *, is_bare: bool = False) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
-    """Give a command `--json`: its function returns what it found out, and this prints it and leaves.
+    """Decorate a command with `--json`: its function returns an `Answer`, which is printed, with an exit code.
 
-    `schema` is written into the object unless it has one, or is one that others defined (`is_bare`). What cannot be
-    done is raised, never printed: the group of all commands says it in one line, with `--json` in one object too.
+    `schema` is written into the object unless it has one, or its format is not ours (`is_bare`). Errors are raised,
+    not printed: the top-level group prints them in one line, with `--json` in one object too.
     """
 
     def declare(command: Callable[..., Answer]) -> Callable[..., None]:
         @functools.wraps(command)
-        def answering(*arguments: Any, as_json: bool, **given: Any) -> None:
-            answer = command(*arguments, **given)
+        def answering(*arguments: Any, as_json: bool, **options: Any) -> None:
+            answer = command(*arguments, **options)
             if as_json:
-                found = _plain(answer.said)
+                found = _plain(answer.content)
                 click.echo(json.dumps(found if is_bare else {SCHEMA: schema, **found}))
             else:
-                answer.show(answer.said)
+                answer.show(answer.content)
             for line in answer.trouble:
                 say(line)
             if answer.failed:
@@ -79,12 +79,12 @@ def _plain(value: Any) -> Any:
 
 
 def say(line: str) -> None:
-    """Say one line on stderr, under the name of the program."""
+    """Print one line on stderr, after the name of the program."""
     click.echo(f"kitchensync: {' '.join(line.split())}", err=True, color=True)
 
 
 def refuse(reason: str, schema: str | None) -> None:
-    """Return why nothing was done: one line on stderr, with a schema one object on stdout too."""
+    """Print why a command failed: one line on stderr, with a schema also one object on stdout."""
     reason = " ".join(reason.split())
     if schema is not None:
         click.echo(json.dumps({SCHEMA: schema, "status": "refused", "reason": reason}))
@@ -92,7 +92,7 @@ def refuse(reason: str, schema: str | None) -> None:
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, left: int = 1) -> None:
-    """Print rows under their columns: the first `left` columns to the left, the others to the right."""
+    """Print a table: the first `left` columns are left-aligned, the others right-aligned."""
     cells = [list(columns), *([_cell(value) for value in row] for row in rows)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
     for row in cells:
@@ -108,7 +108,7 @@ def _cell(value: object) -> str:
 
 
 def size_words(count: int) -> str:
-    """Say a number of bytes in at most four digits."""
+    """Format a number of bytes with at most four digits."""
     size, unit = float(count), "B"
     for unit in ("B", "kB", "MB", "GB", "TB"):
         if size < 999.5 or unit == "TB":
@@ -118,7 +118,7 @@ def size_words(count: int) -> str:
 
 
 def length_words(seconds: float | None) -> str:
-    """Say a length as minutes and seconds, or hours too; nothing where nobody knows it."""
+    """Format a duration as [h:]mm:ss; empty if unknown."""
     if seconds is None:
         return ""
     minutes, rest = divmod(round(seconds), 60)

@@ -1,4 +1,4 @@
-"""Names for the arrays that functions take and return; their shapes and units stand in the docstrings."""
+"""Types of arrays that functions take and return; docstrings state their shapes and units."""
 
 from __future__ import annotations
 

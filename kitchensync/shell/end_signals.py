@@ -1,4 +1,4 @@
-"""Signals that ask a process to end, heard beside whatever they interrupt."""
+"""Handlers for signals that ask a process to end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 
 def ask_at_signals(numbers: tuple[signal.Signals, ...], ask: Callable[[], object]) -> None:
-    """Call `ask` in a thread of its own at each of these signals; only the main thread may say so.
+    """Call `ask` in a separate thread at each of these signals; only the main thread may call this.
 
-    Python runs a handler in the main thread between any two of its steps, also while that thread holds the lock of
-    the very event that a handler sets: the process would hang, and so would every other thread that asks its end.
+    Python runs a handler in the main thread between any two of its steps, even while that thread holds the lock of
+    the event that the handler sets: setting it in the handler itself would deadlock.
     """
     for number in numbers:
         signal.signal(number, lambda *_: start_new_thread(ask, ()))
@@ -21,12 +21,12 @@ def ask_at_signals(numbers: tuple[signal.Signals, ...], ask: Callable[[], object
 
 @contextlib.contextmanager
 def ending_at_signals(end: Callable[[], object]) -> Iterator[None]:
-    """Call `end` at Ctrl-C and SIGTERM while the block runs; a thread that is not the main one hears no signals."""
+    """Call `end` at Ctrl-C and SIGTERM while the block runs; without effect in a thread other than the main one."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked = (signal.SIGINT, signal.SIGTERM)
-    previous = {number: signal.signal(number, lambda *_: end()) for number in asked}
+    signals = (signal.SIGINT, signal.SIGTERM)
+    previous = {number: signal.signal(number, lambda *_: end()) for number in signals}
     try:
         yield
     finally:

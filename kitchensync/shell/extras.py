@@ -1,11 +1,11 @@
-"""Which extra of this package brings a package that is not installed: `pip install 'kitchensync[EXTRA]'`."""
+"""The extra of this package that installs a missing package: `pip install 'kitchensync[EXTRA]'`."""
 
 from __future__ import annotations
 
 import re
 
 BY_FOLDER = {"capture": "record", "virtual_kitchen": "record", "recipe_app": "app"}
-"""The extra of a folder's commands; that of the others is `data`."""
+"""The extra for the commands of a folder; for other folders `data`."""
 IMPORTED_AS = {
     "argon2": "argon2-cffi",
     "foxglove": "foxglove-sdk",
@@ -13,13 +13,13 @@ IMPORTED_AS = {
     "rerun": "rerun-sdk",
     "zmq": "pyzmq",
 }
-"""Packages that are imported by another name than they are installed by."""
+"""Import name -> package name where they differ."""
 
 
 def what_to_install(module: str, folder: str | None = None) -> str | None:
-    """Return one line for a module that could not be imported, None if no extra brings it.
+    """Return a one-line hint for a module that could not be imported, None if no extra has it.
 
-    `folder` is the one that a command is in: where several extras bring a package, that command's is named.
+    `folder` is that of the command: if several extras have a package, the command's extra is named.
     """
     top = module.partition(".")[0]
     if top == "kitchensync":
@@ -33,13 +33,13 @@ def what_to_install(module: str, folder: str | None = None) -> str | None:
 
 
 def extras_with(package: str) -> list[str]:
-    """Return the extras that bring a package, in the order of setup.cfg; none of those for development."""
-    from importlib.metadata import requires  # slow, and nothing else of --help needs it
+    """Return the extras that have a package, in the order of setup.cfg, without `dev`."""
+    from importlib.metadata import requires  # slow, and --help does not need it
 
-    found = []
+    extras = []
     for line in requires("kitchensync") or ():
         name, _, marker = line.partition(";")
         extra = re.search(r"""extra == ["']([\w-]+)["']""", marker)
         if extra and re.split(r"[^\w.-]", name.strip())[0].lower() == package.lower():
-            found.append(extra[1])
-    return [extra for extra in found if extra != "dev"]
+            extras.append(extra[1])
+    return [extra for extra in extras if extra != "dev"]

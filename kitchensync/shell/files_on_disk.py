@@ -1,4 +1,4 @@
-"""What everybody asks of a file on a disk: that it is durable, with its rights from the start, and its hash."""
+"""Helpers for files on disk: regular files only, durable writes with permissions, hashes."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ LEFT_BY_SYSTEMS = re.compile(
     r"\._.*|\.DS_Store|\.AppleDouble|\.Trashes|\.Spotlight-V100|\.fseventsd|\.TemporaryItems"
     r"|\$RECYCLE\.BIN|System Volume Information|Thumbs\.db|desktop\.ini|\.Trash(-.*)?|@eaDir|#recycle"
 )
-"""Names of what operating systems and network storage put into other people's folders, and where what was deleted
-lies: nothing of it is ever read, offered or copied."""
+"""Names of files and trash folders that operating systems and network storage create; they are never read or
+copied."""
 
 
 class NotPlainFile(OSError):
-    """Something else than a file where a recording has one: a link leads elsewhere, a pipe never ends."""
+    """Not a regular file where a recording has one: a link leads elsewhere, a pipe never ends."""
 
 
 def check_plain(path: Path) -> None:
-    """Refuse what is no file of its own. Raises NotPlainFile; OSError where nothing is there."""
+    """Check that a path is a regular file, not a link. Raises NotPlainFile; OSError if it does not exist."""
     check_facts(os.lstat(path), path)
 
 
 def check_facts(facts: os.stat_result, path: Path, most_bytes: int | None = None) -> None:
-    """Refuse what `lstat` tells to be no file, or one of more than `most_bytes`. Raises NotPlainFile."""
+    """Check the result of `lstat` for a regular file of at most `most_bytes`. Raises NotPlainFile."""
     if not stat.S_ISREG(facts.st_mode):
         kind = _KINDS.get(stat.S_IFMT(facts.st_mode), "no file")
         raise NotPlainFile(errno.EINVAL, f"{kind}, not a file; put the file itself there", str(path))
@@ -49,8 +49,8 @@ def check_facts(facts: os.stat_result, path: Path, most_bytes: int | None = None
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a file of its own for reading; nothing else is opened. Raises NotPlainFile, OSError."""
-    check_plain(path)  # opening a device may do something already
+    """Open a regular file, not a link, for reading. Raises NotPlainFile, OSError."""
+    check_plain(path)  # before opening, since opening a device may have effects
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
         check_facts(os.fstat(handle), path)
@@ -61,7 +61,7 @@ def open_plain(path: Path) -> BinaryIO:
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file for reading, by a link too; a pipe or a device may never end. Raises NotPlainFile, OSError."""
+    """Open a regular file for reading, also through a link. Raises NotPlainFile, OSError."""
     check_facts(path.stat(), path)
     return path.open("rb")
 
@@ -70,35 +70,35 @@ NO_INODES = "no inodes left: the disk holds as many files as it can, whatever th
 
 
 def lacks_inodes(folder: Path) -> bool:
-    """Return whether a disk with free space takes no more files. Raises OSError.
+    """Return whether a disk is out of inodes. Raises OSError.
 
-    Some file systems (btrfs) know no bound and state 0.
+    File systems without a limit, such as btrfs, report 0 inodes in total.
     """
     facts = os.statvfs(folder)
     return facts.f_files > 0 and facts.f_favail == 0
 
 
 def read_plain(path: Path, most_bytes: int) -> bytes:
-    """Read a file of its own whole, of at most `most_bytes`. Raises NotPlainFile, OSError."""
+    """Read a regular file of at most `most_bytes`, not a link. Raises NotPlainFile, OSError."""
     with open_plain(path) as file:
         check_facts(os.fstat(file.fileno()), path, most_bytes)
         return file.read(most_bytes)
 
 
 def is_left_by_system(name: str) -> bool:
-    """Return whether a file or folder of this name was put there by an operating system, or was deleted."""
+    """Return whether a name is that of a system file or a trash folder."""
     return LEFT_BY_SYSTEMS.fullmatch(name) is not None
 
 
 def matching(folder: Path, pattern: str) -> list[Path]:
-    """Return what matches a pattern in a folder, by name, but what systems left there."""
+    """Return the paths in a folder that match a pattern, sorted, without system files."""
     return sorted(path for path in folder.glob(pattern) if not is_left_by_system(path.name))
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """Yield every file below a folder, by name, but what systems left and what was deleted.
+    """Yield every file below a folder, sorted, without system files and trash.
 
-    Linked folders are not entered; a link that leads nowhere, a pipe or a socket is no file.
+    Linked folders are not entered; broken links, pipes and sockets are skipped.
     """
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not is_left_by_system(name))
@@ -107,7 +107,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def sync_path(path: Path) -> None:
-    """Return when the content of a file, or the names in a folder, are on the disk. Raises OSError."""
+    """Flush the content of a file, or the names in a folder, to disk. Raises OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -116,7 +116,7 @@ def sync_path(path: Path) -> None:
 
 
 def file_sha256(path: Path, most_bytes: int | None = None) -> str:
-    """Hash a file, or its first bytes, by whatever way reading is quickest."""
+    """Return the SHA-256 of a file, or of its first `most_bytes`."""
     with path.open("rb") as file:
         if most_bytes is None:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -128,7 +128,7 @@ def file_sha256(path: Path, most_bytes: int | None = None) -> str:
 
 
 def write_with_rights(path: Path, content: bytes, rights: int = 0o600) -> None:
-    """Write a file that nobody sees half-written nor, for a moment, with other rights. Raises OSError."""
+    """Write a file atomically, with its permissions from the start. Raises OSError."""
     part = path.with_name(path.name + ".part")
     part.unlink(missing_ok=True)
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, rights), "wb") as file:

@@ -1,6 +1,6 @@
-"""What a forked child must not use of its parent: decoders whose threads stayed there, files read at a shared place.
+"""Objects that a forked child must not use: decoders whose threads exist only in the parent, shared file offsets.
 
-Closing them would wait for those threads for ever, so they are kept as they are, and opened again by who needs them.
+Closing them would wait for those threads for ever, so they are leaked, and their owners open them again.
 """
 
 from __future__ import annotations
@@ -12,23 +12,25 @@ from weakref import WeakSet
 
 
 class HoldsOpen(Protocol):
-    """Keeps something open between two calls, which it can open again."""
+    """An owner of open objects that it can open again."""
 
     def leave_to_parent(self) -> Any:
-        """Forget what is open, without closing it, and return it."""
+        """Drop the open objects without closing them, and return them."""
 
 
 _holders: WeakSet[HoldsOpen] = WeakSet()
 
 
 def reopens_in_child(holder: HoldsOpen) -> None:
-    """Have an object let go of what it holds open in each child that is forked while it lives."""
+    """Let an object drop its open objects in each child forked during its lifetime."""
     _holders.add(holder)
 
 
 def _leave_all() -> None:
-    left = [holder.leave_to_parent() for holder in list(_holders)]
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(left))  # never freed, not even when the interpreter ends
+    open_objects = [holder.leave_to_parent() for holder in list(_holders)]
+    ctypes.pythonapi.Py_IncRef(
+        ctypes.py_object(open_objects)
+    )  # never freed, not even when the interpreter ends
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked

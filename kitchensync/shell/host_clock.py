@@ -1,4 +1,4 @@
-"""The recorder's clock: integers of nanoseconds since boot, and one link to wall time."""
+"""The recorder's clock, integer nanoseconds since boot, and its relation to UTC."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 ANCHOR_TRIES = 5
 TIMEX_BYTES, TIME_ERROR = 512, 5
-"""More than `struct timex` has, all 0: it asks. The answer of a kernel whose UTC nobody keeps."""
+"""Buffer larger than `struct timex`, all 0 to only read; the state that adjtimex returns without NTP."""
 
 
 @dataclass(frozen=True)
@@ -24,24 +24,24 @@ class UtcAnchor:
     host_ns: int
     "CLOCK_MONOTONIC, nanoseconds."
     utc_ns: int
-    "UTC, nanoseconds since 1970-01-01, as good as this computer's NTP."
+    "UTC, nanoseconds since 1970-01-01, as accurate as this computer's NTP."
     bound_ns: int = 0
-    "How far apart the two readings may be."
+    "Bound of the time between the two readings."
     slept_ns: int = 0
-    "How long this computer had slept since it was started: meanwhile CLOCK_MONOTONIC stands still."
+    "Total suspend time since boot, during which CLOCK_MONOTONIC stands still."
     synchronized: bool = False
-    "The kernel says that its UTC is kept by another clock (NTP)."
+    "Whether the kernel reports that UTC is synchronized (NTP)."
 
 
 def host_ns() -> int:
-    """Read CLOCK_MONOTONIC in integer nanoseconds, the one clock that every host stamp is on."""
+    """Read CLOCK_MONOTONIC in integer nanoseconds, the clock of every host timestamp."""
     return time.monotonic_ns()
 
 
 def utc_anchor() -> UtcAnchor:
-    """Read both clocks as near to one moment as can be: the tightest of a few tries.
+    """Read both clocks as simultaneously as possible: the tightest of a few tries.
 
-    The monotonic reading is the middle of the two that enclose the UTC reading.
+    The monotonic time is the midpoint of the two readings around the UTC reading.
     """
     best: tuple[int, int, int] | None = None
     for _ in range(ANCHOR_TRIES):
@@ -57,16 +57,16 @@ def utc_anchor() -> UtcAnchor:
 
 
 def slept_ns() -> int:
-    """Return how long this computer has slept since it was started; 0 where the system does not say."""
+    """Return the total suspend time since boot; 0 if the system does not report it."""
     boot_clock = getattr(time, "CLOCK_BOOTTIME", None)
     if boot_clock is None:
         return 0
-    # Who is held between the two readings reads too little.
+    # A delay between the two readings makes the difference too small, so take the largest.
     return max(time.clock_gettime_ns(boot_clock) - time.monotonic_ns() for _ in range(ANCHOR_TRIES))
 
 
 def _is_synchronized() -> bool:
-    """Ask the kernel whether another clock keeps its UTC; False where it cannot be asked."""
+    """Return whether the kernel's UTC is synchronized by NTP; False if unknown."""
     ask = _adjtimex()
     return ask is not None and 0 <= ask(ctypes.create_string_buffer(TIMEX_BYTES)) < TIME_ERROR
 
@@ -78,19 +78,19 @@ def _adjtimex() -> Callable[..., int] | None:
 
 PROBE = np.dtype(
     [
-        ("host_send_ns", "<i8"),  # CLOCK_MONOTONIC just before the question left
-        ("host_receive_ns", "<i8"),  # CLOCK_MONOTONIC just after the answer came
-        ("device_ticks", "<i8"),  # the device's answer, 100 ns ticks
-        ("utc_filetime", "<i8"),  # its UTC (100 ns since 1601), 0 where it was not asked
+        ("host_send_ns", "<i8"),  # CLOCK_MONOTONIC just before the request was sent
+        ("host_receive_ns", "<i8"),  # CLOCK_MONOTONIC just after the answer arrived
+        ("device_ticks", "<i8"),  # the device's clock in its answer, 100 ns ticks
+        ("utc_filetime", "<i8"),  # the device's UTC (100 ns since 1601), 0 if not requested
     ]
 )
 
 
 def decode(payload: bytes) -> npt.NDArray[np.void]:
-    """Read the probes of a payload, (n,) of PROBE, without a copy."""
+    """Decode the probes of a payload, (n,) of PROBE, without a copy."""
     return np.frombuffer(payload, PROBE)
 
 
 def encode(host_send_ns: int, host_receive_ns: int, device_ticks: int, utc_filetime: int = 0) -> bytes:
-    """Write one probe."""
+    """Encode one probe."""
     return np.array((host_send_ns, host_receive_ns, device_ticks, utc_filetime), PROBE).tobytes()

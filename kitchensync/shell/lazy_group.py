@@ -1,4 +1,4 @@
-"""A group of commands that are imported only when they are called: its help is instant."""
+"""A group of commands that are imported only when called, so that help is instant."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 import click
 
 Table = dict[str, tuple[str, str]]
-"""command -> (`folder.module:function` in `kitchensync` where it lives, one line of help)."""
+"""command -> (`folder.module:function` in `kitchensync`, one line of help)."""
 
 
 class LazyGroup(click.Group):
-    """A click group over a table; no import edge is added by a line of it."""
+    """A click group over a table of commands, without importing their modules."""
 
     def __init__(self, *arguments: Any, sections: dict[str, Table], **options: Any) -> None:
-        """Take the commands by section of the help, beside what every group takes."""
+        """Take the commands by section of the help, and the arguments of every click group."""
         super().__init__(*arguments, **options)
         self.sections = sections
         self.table = {name: line for table in sections.values() for name, line in table.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of a session."""
+        """Return the names in the order of the table."""
         return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -36,7 +36,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command of some arguments; one that is mistyped is told what may be meant."""
+        """Find the command of some arguments, with a suggestion for a mistyped name."""
         if args and args[0] not in self.table and (close := get_close_matches(args[0], self.table, n=1)):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {close[0]!r}?")
         return super().resolve_command(ctx, args)

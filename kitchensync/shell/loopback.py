@@ -1,4 +1,4 @@
-"""Which addresses are this computer's own."""
+"""Loopback addresses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ipaddress
 
 
 def is_loopback_address(host: str) -> bool:
-    """Return whether a host name or address is this computer's own."""
+    """Return whether a host name or address is loopback."""
     if host == "localhost":
         return True
     try:

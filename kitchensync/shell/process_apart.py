@@ -1,9 +1,9 @@
-"""Read what strangers made in a process of its own, within bounds of memory and time.
+"""Read untrusted files in a separate process with limits on memory and time.
 
-A parser written in C may crash, hang or take all memory over a file that somebody made up. The process apart is
-started when it is first asked, serves one question after another, and is started again after a file has ended it.
+A parser written in C may crash, hang or take all memory on a hostile file. The process is started at the first
+request, serves one request after another, and is restarted after a file has ended it.
 
-A question is a line of JSON; an answer too, followed by the blobs whose sizes stand in it.
+A request is a line of JSON; so is an answer, followed by blobs whose sizes it lists.
 """
 
 from __future__ import annotations
@@ -21,50 +21,49 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any, NamedTuple
 
-from kitchensync.shell.untrusted_json import MOST_BYTES as MOST_SAID
-from kitchensync.shell.untrusted_json import BadJson, parse_object
+from kitchensync.shell.untrusted_json import MOST_BYTES, BadJson, parse_object
 
 START_S = 60.0
-"""A computer under load may take long to start a process; one that takes longer is in trouble."""
+"""Time limit for starting the process, seconds: long, for a computer under load."""
 PROGRAM = "import sys; from kitchensync.shell.process_apart import main; main(sys.argv[1], int(sys.argv[2]))"
 ONE_THREAD = dict.fromkeys(("OPENCV_FOR_THREADS_NUM", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-"""Each thread of a library takes address space of its own."""
+"""Environment that limits libraries to one thread, since each thread takes address space."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one question may cost."""
+    """Limits of one request."""
 
     seconds: float
     most_bytes: int
-    "Of address space, the program itself included (about 0.3 GB with NumPy and OpenCV)."
+    "Address space, including the program itself (about 0.3 GB with NumPy and OpenCV)."
     environment: dict[str, str] = field(default_factory=dict)
-    "More variables for the process."
+    "Further environment variables for the process."
 
 
 class ChildAnswer(NamedTuple):
-    """An answer: what can be said in JSON, and bytes."""
+    """An answer: a JSON value, and blobs."""
 
-    said: Any
+    value: Any
     blobs: Sequence[bytes] = ()
 
 
 class ReaderFailed(Exception):
-    """What was to be read ended the process, or its reader raised; says by what, in words."""
+    """A file ended the process, or its reader raised; the text tells how."""
 
 
 class OutOfTime(ReaderFailed):
-    """Reading it takes longer than the time given."""
+    """Reading took longer than allowed."""
 
 
 class OutOfMemory(ReaderFailed):
-    """Reading it takes more memory than there is for it."""
+    """Reading took more memory than allowed."""
 
 
 class ProcessApart:
-    """Asks one function of ours, `module:function`, in the process apart; a context manager, for one thread.
+    """Calls one function, `module:function`, in the separate process; a context manager, for one thread.
 
-    The function takes what `ask` was given and returns `ChildAnswer`. What it raises comes back as `ReaderFailed`.
+    The function takes the arguments of `ask` and returns `ChildAnswer`. Its exceptions are raised as `ReaderFailed`.
     """
 
     def __init__(self, function: str, bounds: Bounds) -> None:
@@ -74,7 +73,7 @@ class ProcessApart:
         self._listener = threading.Thread()
 
     def __enter__(self) -> ProcessApart:
-        """Return itself; nothing is started yet."""
+        """Return itself; the process starts with the first request."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -82,7 +81,7 @@ class ProcessApart:
         self.end()
 
     def ask(self, *arguments: Any, more_s: float = 0.0) -> ChildAnswer:
-        """Ask once; `more_s` is added to the time. Raises ReaderFailed; OSError where the computer is in trouble."""
+        """Call the function; `more_s` extends the time limit. Raises ReaderFailed; OSError if the system fails."""
         process, limit_s = self._running(), self._bounds.seconds + more_s
         question = json.dumps({"arguments": arguments, "seconds": limit_s}).encode() + b"\n"
         assert process.stdin is not None
@@ -127,20 +126,17 @@ class ProcessApart:
             self._answers = queue.Queue()
             self._listener = threading.Thread(target=_listen, args=(self._process, self._answers))
             self._listener.start()
-            self._await_start()
+            try:
+                ready = self._answers.get(timeout=START_S)
+            except queue.Empty:
+                ready = None
+            if not isinstance(ready, ChildAnswer):
+                self.end()
+                raise OSError("the process that reads untrusted files does not start")
         return self._process
 
-    def _await_start(self) -> None:
-        try:
-            ready = self._answers.get(timeout=START_S)
-        except queue.Empty:
-            ready = None
-        if not isinstance(ready, ChildAnswer):
-            self.end()
-            raise OSError("the process that reads files of others does not start")
-
     def end(self) -> None:
-        """End the process, where there is one."""
+        """End the process, if there is one."""
         process, self._process = self._process, None
         if process is None:
             return
@@ -149,12 +145,12 @@ class ProcessApart:
         self._listener.join()
         for pipe in (process.stdin, process.stdout):
             assert pipe is not None
-            with contextlib.suppress(OSError):  # what it did not take any more
+            with contextlib.suppress(OSError):  # flushing data that the process did not read
                 pipe.close()
 
 
 def ask_once(function: str, bounds: Bounds, *arguments: Any) -> ChildAnswer:
-    """Ask in a process of its own, that ends with the answer. Raises ReaderFailed, OSError."""
+    """Call a function in a process that ends with the answer. Raises ReaderFailed, OSError."""
     with ProcessApart(function, bounds) as process:
         return process.ask(*arguments)
 
@@ -162,66 +158,63 @@ def ask_once(function: str, bounds: Bounds, *arguments: Any) -> ChildAnswer:
 def _listen(
     process: subprocess.Popen[bytes], answers: queue.Queue[ChildAnswer | ReaderFailed | None]
 ) -> None:
-    """Hand over every answer, and None at the end."""
+    """Put every answer into the queue, and None at the end."""
     assert process.stdout is not None
     try:
-        while line := process.stdout.readline(MOST_SAID):
-            answers.put(_heard(line, process.stdout))
-    except (BadJson, KeyError, TypeError, EOFError):  # it does not speak as our program does any more
+        while line := process.stdout.readline(MOST_BYTES):
+            answers.put(_received(line, process.stdout))
+    except (BadJson, KeyError, TypeError, EOFError):  # a hostile file has taken over the process
         process.kill()
     answers.put(None)
 
 
-def _heard(line: bytes, rest: IO[bytes]) -> ChildAnswer | ReaderFailed:
-    found = parse_object(line)
-    if "memory" in found:
+def _received(line: bytes, rest: IO[bytes]) -> ChildAnswer | ReaderFailed:
+    message = parse_object(line)
+    if "memory" in message:
         return OutOfMemory("takes more memory than is given to it")
-    if "raised" in found:
-        return ReaderFailed(str(found["raised"]))
-    blobs = [rest.read(size) for size in found["sizes"]]
-    if [len(blob) for blob in blobs] != found["sizes"]:
+    if "raised" in message:
+        return ReaderFailed(str(message["raised"]))
+    blobs = [rest.read(size) for size in message["sizes"]]
+    if [len(blob) for blob in blobs] != message["sizes"]:
         raise EOFError
-    return ChildAnswer(found["said"], blobs)
+    return ChildAnswer(message["value"], blobs)
 
 
 def main(function: str, most_bytes: int) -> None:
-    """Answer one question after another until nobody asks any more."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    """Serve requests from stdin until it is closed."""
+    pipe = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # so that output of a library is not taken for an answer
     module, _, name = function.partition(":")
-    asked = getattr(importlib.import_module(module), name)
+    read = getattr(importlib.import_module(module), name)
     limit_memory(most_bytes)
-    _tell(answers, ChildAnswer("ready"))
+    _send(pipe, ChildAnswer("ready"))
     for line in sys.stdin.buffer:
         question = json.loads(line)
-        _set_alarm(question["seconds"] + 1.0)  # whoever asked may be gone
-        _tell(answers, _answer(asked, question["arguments"]))
+        _set_alarm(question["seconds"] + 1.0)  # in case the parent is gone
+        try:
+            answer: ChildAnswer | dict[str, Any] = read(*question["arguments"])
+        except MemoryError:
+            answer = {"memory": True}
+        except Exception as error:  # noqa: BLE001 (the parent reports every error)
+            answer = {"raised": f"{type(error).__name__}: {error}"[:200]}
+        _send(pipe, answer)
         _set_alarm(0.0)
 
 
-def _answer(asked: Any, arguments: list[Any]) -> ChildAnswer | dict[str, Any]:
-    try:
-        told: ChildAnswer = asked(*arguments)
-    except MemoryError:
-        return {"memory": True}
-    except Exception as error:  # noqa: BLE001 (a fault of ours too: whoever asked is told)
-        return {"raised": f"{type(error).__name__}: {error}"[:200]}
-    return told
-
-
-def _tell(pipe: IO[bytes], told: ChildAnswer | dict[str, Any]) -> None:
-    blobs = told.blobs if isinstance(told, ChildAnswer) else ()
-    said = (
-        {"said": told.said, "sizes": [len(blob) for blob in blobs]} if isinstance(told, ChildAnswer) else told
-    )
-    pipe.write(json.dumps(said).encode() + b"\n")
+def _send(pipe: IO[bytes], answer: ChildAnswer | dict[str, Any]) -> None:
+    if isinstance(answer, ChildAnswer):
+        message: dict[str, Any] = {"value": answer.value, "sizes": [len(blob) for blob in answer.blobs]}
+        blobs = answer.blobs
+    else:
+        message, blobs = answer, ()
+    pipe.write(json.dumps(message).encode() + b"\n")
     for blob in blobs:
         pipe.write(blob)
     pipe.flush()
 
 
 def limit_memory(most_bytes: int) -> None:
-    """Bound this process's address space, where the system can; it leaves no core file."""
+    """Limit this process's address space where the system can, and disable core files."""
     if sys.platform == "win32":
         return
     import resource
@@ -229,7 +222,7 @@ def limit_memory(most_bytes: int) -> None:
     for kind, most in ((resource.RLIMIT_AS, most_bytes), (resource.RLIMIT_CORE, 0)):
         with contextlib.suppress(
             OSError, ValueError
-        ):  # macOS bounds no address space; the time stays bounded
+        ):  # macOS cannot limit address space; the time limit remains
             resource.setrlimit(kind, (most, most))
 
 

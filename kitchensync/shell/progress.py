@@ -1,4 +1,4 @@
-"""What people see of long work: a bar on stderr that goes away at its end, and none where a machine reads."""
+"""Progress bars on stderr for long work, hidden if it is not a terminal."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 Show = Callable[[str, int, int], None]
-"""What is being worked on, bytes done, bytes in all."""
+"""Takes the current item, bytes done and bytes in total."""
 
 
 def terminal_bar(*columns: ProgressColumn, console: Console | None = None, shown: bool = True) -> Progress:
-    """Make a bar with these columns after its words; it stays unseen unless the console is a terminal."""
+    """Make a bar with these columns after its description, hidden unless the console is a terminal."""
     from rich.progress import Progress, TextColumn
 
     console = console or terminal_console(stderr=True)
@@ -31,10 +31,10 @@ def terminal_bar(*columns: ProgressColumn, console: Console | None = None, shown
 
 
 class Bar:
-    """Progress of one command: `show(done, whole, words)` as often as there is something new."""
+    """Progress of one command; call `show(done, whole, words)` after each step."""
 
     def __init__(self, name: str = "", *, unit: str = "", lines: bool = False, shown: bool = True) -> None:
-        """`lines` writes one line a call where stderr is no terminal."""
+        """Set up the bar; with `lines`, each call prints a line if stderr is not a terminal."""
         from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
         count = TextColumn("{task.completed:.0f}{task.fields[of_whole]} " + unit)
@@ -45,16 +45,16 @@ class Bar:
         self._task = self._bar.add_task(name, total=None, visible=False, of_whole="")
 
     def __enter__(self) -> Bar:
-        """Begin."""
+        """Show the bar."""
         self._open.enter_context(live(self._bar))
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._open.close()
 
     def show(self, done: float, whole: float | None = None, words: str = "") -> None:
-        """Report how much of `whole` is done (None when nobody knows how much there is), and what was last."""
+        """Show that `done` of `whole` is done (None if unknown), and the last item."""
         if self._lines and whole is not None and whole > 1:
             print(f"{done:.0f}/{whole:.0f}  {words}", file=sys.stderr, flush=True)
         text = "  ".join(filter(None, (self._name, words)))
@@ -66,7 +66,7 @@ class Bar:
 
 @contextmanager
 def byte_bar() -> Iterator[Show]:
-    """Show a bar on stderr for as long as the block lasts, if that is a terminal."""
+    """Show a bar of bytes while the block runs."""
     from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
 
     bar = terminal_bar(BarColumn(), DownloadColumn(), TimeRemainingColumn())
@@ -79,10 +79,10 @@ LINE_S = 10.0
 
 
 class ByteMeter:
-    """One take after the other; a context manager."""
+    """Progress and speed of downloads, one after the other; a context manager."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """Show on stderr unless another console is given."""
+        """Set up the bar, by default on stderr."""
         from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
 
         self._console = console or terminal_console(stderr=True, soft_wrap=True)
@@ -95,12 +95,12 @@ class ByteMeter:
         self._first_bytes = 0
 
     def __enter__(self) -> ByteMeter:
-        """Begin to show."""
+        """Show the bar."""
         self._open.enter_context(live(self._bar))
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._open.close()
 
     def say(self, line: str) -> None:
@@ -108,13 +108,13 @@ class ByteMeter:
         self._console.print(line, markup=False, highlight=False)
 
     def begin(self, name: str) -> None:
-        """Start with the next take."""
+        """Start the next download."""
         self._name, self._first_bytes = name, -1
         self._begun_s = self._told_s = time.monotonic()
         self._bar.reset(self._task, description=name, visible=False)
 
     def update(self, here: int, promised: int) -> None:
-        """Show how far it is; what an earlier run left does not count as speed."""
+        """Show the bytes received; those of an earlier run do not count for the speed."""
         if self._first_bytes < 0:
             self._first_bytes = here
         self._bar.update(self._task, completed=here, total=promised, visible=True)

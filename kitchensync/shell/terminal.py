@@ -1,7 +1,7 @@
-"""What reaches the terminal: names and texts of others are shown, never obeyed.
+"""Safe terminal output: control characters in names and texts are shown as escapes.
 
-A recording, a file name or a recipe may hold control characters that rewrite the screen or reverse the text on it.
-While a command runs, standard output and standard error show them as escapes; only our own styles pass.
+A recording, a file name or a recipe may contain control characters that rewrite the screen or reverse its text.
+While a command runs, standard output and standard error escape them; only the program's own styles pass.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _TURNS = re.compile(f"[{_TURNING}]")
 
 
 def shown(text: str) -> str:
-    """Return a text with escapes for control, direction and zero-width characters and what is no Unicode."""
+    """Return a text with escapes for control, direction and zero-width characters and lone surrogates."""
     return _UNSEEN.sub(_escape, text)
 
 
 def shown_in_page(value: T) -> T:
-    """Return a value of a template with escapes for what turns the direction of a page's text."""
+    """Return a template's value with escapes for characters that change the text direction."""
     if isinstance(value, str) and _TURNS.search(value):
         return cast(T, type(value)(_TURNS.sub(_escape, value)))
     return value
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])  # beyond ASCII's first 32 in the form that JSON knows too
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])  # from 0x20 in the form of JSON
     return f"\\x{code:02x}" if code < 0x20 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 class _ShowingStream:
-    """A text stream with escapes for what a terminal would obey."""
+    """A text stream that escapes control characters."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -67,7 +67,7 @@ class _ShowingStream:
 
 @contextmanager
 def showing_controls() -> Iterator[None]:
-    """Let standard output and standard error show control characters while the block runs."""
+    """Escape control characters on standard output and standard error while the block runs."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (
         stream if isinstance(stream, _ShowingStream) else cast(TextIO, _ShowingStream(stream))
@@ -80,35 +80,35 @@ def showing_controls() -> Iterator[None]:
 
 
 def _obeying(stream: TextIO) -> TextIO:
-    """Return the stream that takes styles of ours."""
+    """Return the underlying stream, for our own styles."""
     return stream.stream if isinstance(stream, _ShowingStream) else stream
 
 
 def headline(text: str, colour: str | None = None, *, bold: bool = True) -> None:
-    """Print the line that names a result, with a style where stdout is a terminal."""
+    """Print the headline of a result, styled if stdout is a terminal."""
     out = _obeying(sys.stdout)
     click.echo(click.style(shown(text), fg=colour, bold=bold), file=out, color=out.isatty())
 
 
 def console(*, stderr: bool = False, **options: Any) -> Console:
-    """Make a console of Rich that escapes the texts it prints, not its own styles."""
+    """Make a Rich console that escapes control characters in texts but not its own styles."""
     from rich.console import Console
 
     class ShowingConsole(Console):
         def render(
             self, renderable: RenderableType, options: ConsoleOptions | None = None
         ) -> Iterable[Segment]:
-            for one in super().render(renderable, options):
-                yield one if one.control else one._replace(text=shown(one.text))
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=shown(segment.text))
 
     return ShowingConsole(file=_obeying(sys.stderr if stderr else sys.stdout), **options)
 
 
 @contextmanager
 def live(display: Live | Progress) -> Iterator[None]:
-    """Keep a display of Rich up to date while the block runs.
+    """Show a Rich display while the block runs.
 
-    Rich prints what is written meanwhile above it and reads styles in it: the escapes come before that.
+    Rich prints other output above the display and interprets styles in it, so the escaping comes first.
     """
     with display, showing_controls():
         yield

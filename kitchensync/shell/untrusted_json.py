@@ -1,11 +1,10 @@
-"""JSON from somebody who may mean harm, a device, a file, another process: bounded in size, depth and numbers."""
+"""Parse untrusted JSON of devices, files and processes, with limits on size, depth and numbers."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,41 +13,30 @@ from kitchensync.shell.files_on_disk import read_plain
 MOST_BYTES = 16 << 20
 MOST_DEPTH = 64
 MOST_ITEMS = 1_000_000
-"""Of values in lists and objects: each takes up to a hundred bytes of memory."""
+"""Values in lists and objects; each takes up to a hundred bytes of memory."""
 MOST_DIGITS = 25
-"""Of a number: more than any clock in any unit has."""
+"""Digits of an integer, more than any clock in any unit needs."""
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-"""To the end where it is not closed: else each quote in it would be looked at anew."""
+"""A string; an unclosed one extends to the end, so that matching stays linear."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NO_BRACKET = re.compile(r"[^\[\]{}]+")
 
 
 class BadJson(ValueError):
-    """Text that is no JSON, or more of it than anybody needs; in words for one line."""
+    """Text that is not JSON or exceeds a limit; the message fits on one line."""
 
 
-Hook = Callable[[list[tuple[str, Any]]], Any]
-"""Makes what an object's pairs become."""
-
-
-def parse_json(
-    content: bytes | str,
-    *,
-    most_bytes: int = MOST_BYTES,
-    most_items: int = MOST_ITEMS,
-    pairs: Hook | None = None,
-) -> Any:
-    """Parse a document in UTF-8 whose numbers are finite. Raises BadJson."""
+def parse_json(content: bytes | str, *, most_bytes: int = MOST_BYTES, most_items: int = MOST_ITEMS) -> Any:
+    """Parse a UTF-8 document with finite numbers. Raises BadJson."""
     if len(content) > most_bytes:
-        raise BadJson(f"{len(content)} bytes, at most {most_bytes} are taken")
+        raise BadJson(f"{len(content)} bytes, at most {most_bytes} are read")
     try:
         text = content if isinstance(content, str) else content.decode()
         check_shape(text, most_items)
-        numbers: Any = {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _bounded}
-        found = json.loads(text, object_pairs_hook=pairs, **numbers)
+        document = json.loads(text, parse_constant=_no_number, parse_float=_finite, parse_int=_bounded)
         if _SURROGATE.search(text):
-            json.dumps(found, ensure_ascii=False).encode()  # half a character can never be written or shown
-        return found
+            json.dumps(document, ensure_ascii=False).encode()  # raises for a lone surrogate
+        return document
     except UnicodeEncodeError as error:
         raise BadJson("has half a character (a lone surrogate, \\ud800 to \\udfff); complete it") from error
     except RecursionError as error:
@@ -57,27 +45,25 @@ def parse_json(
         raise BadJson(f"no JSON ({error})") from error
 
 
-def load_json(path: Path, *, most_bytes: int = MOST_BYTES, most_items: int = MOST_ITEMS) -> Any:
-    """Parse a file of its own, no link. Raises BadJson; OSError, NotPlainFile where it cannot be read."""
-    return parse_json(read_plain(path, most_bytes), most_bytes=most_bytes, most_items=most_items)
+def load_json(path: Path) -> Any:
+    """Parse a regular file, not a link. Raises BadJson; OSError, NotPlainFile if it cannot be read."""
+    return parse_json(read_plain(path, MOST_BYTES))
 
 
 def parse_object(
     content: bytes | str, *, most_bytes: int = MOST_BYTES, most_items: int = MOST_ITEMS
 ) -> dict[str, Any]:
-    """Parse a document that is one object. Raises BadJson."""
-    found = parse_json(content, most_bytes=most_bytes, most_items=most_items)
-    if not isinstance(found, dict):
+    """Parse a document that is an object. Raises BadJson."""
+    document = parse_json(content, most_bytes=most_bytes, most_items=most_items)
+    if not isinstance(document, dict):
         raise BadJson("no JSON object")
-    return found
+    return document
 
 
 def check_shape(text: str, most_items: int) -> None:
-    """Count values and depth before anything is made of them; most texts hold too few to be looked at.
-
-    Raises BadJson.
-    """
+    """Check the number of values and the depth before parsing. Raises BadJson."""
     brackets = text.count("[") + text.count("{")
+    # Most texts have too few brackets and commas to exceed a limit: skip the slow scan.
     if brackets <= MOST_DEPTH and brackets + text.count(",") <= most_items:
         return
     bare = _STRING.sub("", text)
@@ -91,13 +77,13 @@ def check_shape(text: str, most_items: int) -> None:
 
 
 def _no_number(text: str) -> NoReturn:
-    raise BadJson(f"{text} is no number of JSON")
+    raise BadJson(f"{text} is not a JSON number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise BadJson(f"{text[:MOST_DIGITS]} is beyond all numbers")
+        raise BadJson(f"{text[:MOST_DIGITS]} is too large for a number")
     return number
 
 

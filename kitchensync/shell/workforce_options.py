@@ -1,4 +1,4 @@
-"""Options of commands that work on many recordings at once: processes of this computer, or workers of a scheduler."""
+"""Options of commands that process many recordings in parallel, by local processes or a scheduler's workers."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 
-def _list_faults(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _list_faults(context: click.Context, _parameter: click.Parameter, is_set: bool) -> None:
+    if is_set:
         from kitchensync.virtual_kitchen.faults import KINDS
 
         for line in KINDS.values():

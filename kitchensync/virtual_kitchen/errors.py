@@ -1,14 +1,14 @@
-"""What can go wrong in the virtual kitchen, each said in one line for a person."""
+"""Errors of the virtual kitchen; each message is one line for the user."""
 
 
 class KitchenError(Exception):
-    """Name the thing that cannot be served and what to do."""
+    """Something cannot be served; the message says what to do."""
 
     exit_code = 1
 
 
 class PortBusy(KitchenError):
-    """Name the address that cannot be listened on."""
+    """An address cannot be listened on."""
 
     def __init__(self, host: str, port: int, what: str, reason: str = "Address already in use") -> None:
         super().__init__(
@@ -17,4 +17,4 @@ class PortBusy(KitchenError):
 
 
 class BadReplay(KitchenError):
-    """Name the replay that cannot be read and why."""
+    """A replay cannot be read."""

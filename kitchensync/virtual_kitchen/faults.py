@@ -1,4 +1,4 @@
-"""Things that go wrong on purpose, named on the command line and written into the truth."""
+"""Faults to inject, named on the command line and recorded in the truth."""
 
 import re
 import threading
@@ -77,19 +77,19 @@ CUTS = ("drop_connection", "half_packet", "garbage_size", "kill_port", *HOSTILE)
 "Faults that end a connection."
 STORM = 30
 OF_HEADSET = ("lost_tracking", "frozen_gaze")
-"Faults in several streams at once: their window names none."
+"Faults that hit several streams together: their argument names no stream."
 ONLY_OF = {
     "depth_rate_drop": ("depth_ahat", "depth_longthrow"),
     "black_pictures": ("pv",),
     "still_sensor": ("gyroscope", "accelerometer", "magnetometer"),
 }
-"Streams that alone can have a fault."
+"Streams that can have the fault; faults that are not listed can hit any stream."
 WHOLE = ("app_restart", "headset_swap", "die")
-"Faults of the headset as a whole."
+"Faults of the whole headset."
 ARMED = "@armed+"
-"Written for `@`: the moment counts from when every connected stream has sent a packet."
+"Replaces `@` for a time that counts from when every connected stream has sent a packet."
 NEVER_S = 1e9
-"Added to the moments of a fault that waits for that."
+"Offset added to the times of a fault until it is armed, seconds."
 BUNCH_S = 0.5
 SLOW_HZ = 5.0
 _FORMS = {
@@ -103,7 +103,7 @@ _AT = re.compile(r"(?P<stream>[\w/]*)@(?P<at>\d+(\.\d+)?)((?P<sign>[+-])(?P<leng
 
 
 class BadFault(KitchenError):
-    """Name a fault that cannot be done and what is known."""
+    """A fault cannot be played; the message lists the known ones."""
 
 
 @dataclass
@@ -118,23 +118,23 @@ class Fault:
     jump_s: float = 0.0
     done: bool = False
     times: int = 1
-    "Connections that it ends."
+    "Number of connections that the fault ends."
 
     def covers(self, world_s: float) -> bool:
-        """Return whether its window holds a world time."""
+        """Return whether a world time is in its window."""
         return self.start_s <= world_s and (self.end_s is None or world_s < self.end_s)
 
 
 @dataclass
 class FaultPlan:
-    """All faults of a simulation, asked by the ports."""
+    """All faults of a simulation."""
 
     faults: list[Fault] = field(default_factory=list)
     camera: CameraFaults = field(default_factory=CameraFaults)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def version(self) -> tuple[int, int, int]:
-        """Return what the server says of itself."""
+        """Return the version that the server reports."""
         return next((f.version for f in self.faults if f.name == "wrong_version"), (1, 0, 37))
 
     def has(self, name: str, stream: str = "") -> bool:
@@ -142,7 +142,7 @@ class FaultPlan:
         return any(f.name == name and f.stream == stream for f in self.faults)
 
     def cut_due(self, stream: str, world_s: float) -> Fault | None:
-        """Return the fault that ends this connection now, if one does; it is then spent."""
+        """Return the fault that ends this connection now, if any, and use it up."""
         with self._lock:
             for fault in self.faults:
                 waiting = fault.name in CUTS and fault.stream == stream and not fault.done
@@ -153,19 +153,19 @@ class FaultPlan:
         return None
 
     def resumed(self, stream: str, world_s: float) -> None:
-        """Let the windows of ended connections end where the next connection's packets begin."""
+        """End the windows of faults that cut connections where the packets of the next connection begin."""
         for fault in self.faults:
             cut = fault.name in CUTS and fault.stream == stream and fault.done
             if cut and fault.end_s is None:
                 fault.end_s = world_s
 
     def active(self, name: str, stream: str, world_s: float) -> Fault | None:
-        """Return the fault of this kind whose window holds a packet due at `world_s`."""
-        found = (f for f in self.faults if f.name == name and f.stream == stream and f.covers(world_s))
-        return next(found, None)
+        """Return the fault of this kind that is active for a packet due at `world_s`."""
+        matches = (f for f in self.faults if f.name == name and f.stream == stream and f.covers(world_s))
+        return next(matches, None)
 
     def held_until(self, stream: str, world_s: float) -> tuple[float, str] | None:
-        """Return when a packet due at `world_s` may leave and which fault holds it, if one does."""
+        """Return when a packet due at `world_s` may leave and the fault that delays it, if any."""
         if (stall := self.active("stall", stream, world_s)) and stall.end_s is not None:
             return stall.end_s, "stall"
         if burst := self.active("burst", stream, world_s):
@@ -182,7 +182,7 @@ class FaultPlan:
         return any(is_waiting(fault) for fault in self.every())
 
     def arm(self, world_s: float) -> None:
-        """Let the moments of the faults that wait for it count from a world time."""
+        """Count the times of waiting faults from a world time."""
         for fault in filter(is_waiting, self.every()):
             _delay(fault, world_s - NEVER_S)
 
@@ -195,11 +195,11 @@ class FaultPlan:
             try:
                 fault = _parse_any(form)
             except BadFault as error:
-                refused = error
+                refusal = error
                 continue
             self._add(fault, later_s=world_s if "@" in form else 0.0)
             return
-        raise refused
+        raise refusal
 
     def _add(self, fault: Fault | CameraFault, later_s: float) -> None:
         _delay(fault, later_s)
@@ -209,7 +209,7 @@ class FaultPlan:
             self.camera.faults.append(fault)
 
     def due_whole(self, world_s: float) -> Fault | None:
-        """Return the next restart, swap or death of the headset that is due and was not played."""
+        """Return the next restart, swap or death of the headset that is due and was not played yet."""
         due = [f for f in self.faults if f.name in WHOLE and not f.done and f.start_s <= world_s]
         return min(due, key=lambda f: f.start_s, default=None)
 
@@ -220,12 +220,12 @@ def _delay(fault: Fault | CameraFault, by_s: float) -> None:
 
 
 def is_waiting(fault: Fault | CameraFault) -> bool:
-    """Return whether a fault waits to be armed."""
+    """Return whether a fault is waiting to be armed."""
     return fault.start_s >= NEVER_S
 
 
 def parse_faults(texts: Sequence[str]) -> FaultPlan:
-    """Return the plan of `--fault` values; raise `BadFault` for one that is not known or not complete."""
+    """Parse `--fault` values. Raises BadFault for one that is unknown or incomplete."""
     plan = FaultPlan()
     for text in texts:
         plan._add(_parse_any(text.replace(ARMED, "@", 1)), NEVER_S if ARMED in text else 0.0)

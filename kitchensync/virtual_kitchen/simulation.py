@@ -1,4 +1,4 @@
-"""One run of the virtual kitchen: everything bound before anything listens, the truth at the end."""
+"""One run of the virtual kitchen: bind all ports, serve, and write the truth at the end."""
 
 from __future__ import annotations
 
@@ -33,29 +33,27 @@ from kitchensync.virtual_kitchen.world import rotations
 from kitchensync.virtual_kitchen.world.boards import BoardShow
 from kitchensync.virtual_kitchen.world.frame_counter import ABOUT
 from kitchensync.virtual_kitchen.world.motion import simulated_motion
-from kitchensync.virtual_kitchen.world.replay import FILMS, Replay, read_replay
+from kitchensync.virtual_kitchen.world.replay import VIDEO_SUFFIXES, Replay, read_replay
 
 ALONE_S = 10.0
-"""So long nobody may have been connected: a busy computer takes its time between two things."""
+"""Time without a client after which all are taken to have left, seconds; a busy client makes pauses."""
 CLOSING_S = 5.0
-"""So long a camera may go on filming after the headset's streams have ended."""
+"""Extra length of prepared camera video: a camera may record on after the headset's streams end, seconds."""
 LATEST_S = 300.0
-"""So long a client is waited for that never leaves, or never fetches a file."""
+"""Longest wait for a client that never leaves, or never fetches a file, seconds."""
 _TICK_S = 0.1
 SETTLED_NS = 500_000_000
-"""So long no other stream connects before faults are armed: a recorder connects one after the other."""
+"""Time without a new stream before faults are armed: a recorder connects one stream after the other."""
 
 
-def wait_for_clients(
-    seen_ns: Callable[[], int], has_all: Callable[[], bool], asked_to_stop: threading.Event
-) -> None:
-    """Return when clients have all and have left (last `seen_ns`, host_ns), on request, or when it is too late."""
+def wait_for_clients(seen_ns: Callable[[], int], has_all: Callable[[], bool], stop: threading.Event) -> None:
+    """Wait until clients have everything and have left (last `seen_ns`, host_ns), a stop request or LATEST_S."""
     begin_ns = time.monotonic_ns()
     while (now_ns := time.monotonic_ns()) - begin_ns < LATEST_S * NS_PER_S:
         alone_ns = now_ns - max(begin_ns, seen_ns())
         if alone_ns >= ALONE_S * NS_PER_S and has_all():
             return
-        if asked_to_stop.wait(_TICK_S):
+        if stop.wait(_TICK_S):
             return
 
 
@@ -65,7 +63,7 @@ _DRAWN_AT = VideoFormat(1280, 720, 30)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks for; `seconds` None means until a signal."""
+    """Options of the command line; `seconds` None means until a signal."""
 
     seed: int
     out: Path
@@ -83,14 +81,14 @@ class Options:
     start_utc_ns: int | None = None
     replay: str | None = None
     shows_people: bool = False
-    "The replayed film is of a recording of people: what is made of it is no virtual kitchen's."
+    "Whether the replayed video shows people: then recordings of it are not marked as virtual."
     scene: str = COOKING
     frame_counter: bool = False
     faults: FaultPlan = field(default_factory=FaultPlan)
 
 
 def run(options: Options) -> None:
-    """Serve until a signal, or until time and clients have gone; raise `KitchenError` for what cannot be served."""
+    """Serve until a signal, or until the time is over and clients have left. Raises KitchenError."""
     cv2.setNumThreads(1)
     _check(options)
     kitchen, replay = _kitchen(options)
@@ -112,7 +110,7 @@ def run(options: Options) -> None:
         ports.prepare(options.seconds)
         for camera in cameras:
             camera.prepare(options.seconds + CLOSING_S)
-    with stop_asked() as asked_to_stop:
+    with stop_on_signals() as stop:
         try:
             ports.bind()
             gopro_ports = [camera.start() for camera in cameras]
@@ -121,13 +119,13 @@ def run(options: Options) -> None:
             print(f"ready gopro={','.join(map(str, gopro_ports))}", flush=True)
             if sys.stdout.isatty():
                 print(f"in another terminal: {record_line(options, gopro_ports)}", file=sys.stderr)
-            wait_for_end(headset, ports, cameras, asked_to_stop)
+            wait_for_end(headset, ports, cameras, stop)
         finally:
             ports.stop()
             for camera in cameras:
                 camera.stop()
-        _tell_faults(headset)
-        try:  # a second signal must not cost the truth
+        _record_faults(headset)
+        try:  # inside the handler: a second signal must not lose the truth
             kitchen.truth.write()
         except OSError as error:
             raise KitchenError(
@@ -139,67 +137,67 @@ def record_line(options: Options, gopro_ports: list[int]) -> str:
     """Return the command that records what is served."""
     cameras = [f"http://{options.gopro_host}:{port}" for port in gopro_ports]
     named = cameras if len(cameras) == 1 else [f"gopro-{k}={url}" for k, url in enumerate(cameras, start=1)]
-    given = " ".join(f"--gopro {one}" for one in named)
-    return f"kitchensync record take-1 --data data --hololens {options.hololens_host} {given}"
+    cameras_option = " ".join(f"--gopro {camera}" for camera in named)
+    return f"kitchensync record take-1 --data data --hololens {options.hololens_host} {cameras_option}"
 
 
 def _check(options: Options) -> None:
-    """Raise `KitchenError` for what does not go together."""
+    """Raise KitchenError for options that exclude each other."""
     repeats = options.rings or options.ring_store is not None or options.speed == 0
-    is_filmed = options.replay is None or not options.replay.lower().endswith(FILMS)
+    is_rendered = options.replay is None or not options.replay.lower().endswith(VIDEO_SUFFIXES)
     fixed = [port for port in options.gopro_ports if port]
     if len(fixed) > len(set(fixed)):
         raise KitchenError("--gopro-port has one port twice: give each camera its own, or 0 for a free one")
-    if len(options.gopro_ports) > 1 and (options.scene == BOARD or not is_filmed):
-        raise KitchenError("--scene board and a replayed film go with one camera: give one --gopro-port")
-    if options.frame_counter and (repeats or options.scene == BOARD or not is_filmed):
+    if len(options.gopro_ports) > 1 and (options.scene == BOARD or not is_rendered):
+        raise KitchenError("--scene board and a replayed video need a single camera: give one --gopro-port")
+    if options.frame_counter and (repeats or options.scene == BOARD or not is_rendered):
         raise KitchenError(
-            "--frame-counter needs a picture of its own for every frame: leave --rings, --ring-store, --speed 0, "
-            "--scene board and a replayed film away"
+            "--frame-counter needs newly rendered frames: leave out --rings, --ring-store, --speed 0, "
+            "--scene board and a replayed video"
         )
     if options.prepare:
         _check_prepared(options, repeats=repeats)
     if options.scene == COOKING:
         return
-    for name, is_asked in (
+    for name, is_set in (
         ("--replay", options.replay is not None),
         ("--rings", options.rings or options.ring_store is not None),
         ("--speed 0", options.speed == 0),
         ("--gopro-chapter-seconds", options.gopro_chapter_seconds is not None),
     ):
-        if is_asked:
-            raise KitchenError(f"--scene board does not go with {name}: leave one of them away")
+        if is_set:
+            raise KitchenError(f"--scene board does not go with {name}: leave one of them out")
 
 
 def _check_prepared(options: Options, *, repeats: bool) -> None:
-    """Raise `KitchenError` where pictures cannot be encoded before anybody comes."""
+    """Raise KitchenError if frames cannot be encoded in advance."""
     if options.seconds is None:
         raise KitchenError("--prepare needs --seconds: give the length of the recording")
     blackens = options.faults.has("black_pictures", "pv")
     if repeats or blackens or options.scene == BOARD or options.replay is not None:
         raise KitchenError(
             "--prepare does not go with --rings, --ring-store, --speed 0, --scene board, --replay and the fault "
-            "black_pictures: leave one of them away"
+            "black_pictures: leave one of them out"
         )
 
 
 def _shown_board(seed: int) -> BoardShow:
-    """Return the show of a cook who holds a calibration board, its film encoded."""
+    """Return the show of a cook who holds a calibration board; its video is already encoded."""
     turn = rotations.matrices(CameraMount.of_seed(seed).wxyz[None])[0]
     show = BoardShow(seed, turn, eye(_DRAWN_AT, focal_px_of(_DRAWN_AT)))
-    print("encoding the film of the board ...", file=sys.stderr, flush=True)
+    print("encoding the video of the board ...", file=sys.stderr, flush=True)
     roll_of(show).warm_up()
     return show
 
 
 def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
-    """Build the world whole, so that nothing has to be made when the first client comes."""
+    """Build the whole world, so that the first client does not wait."""
     try:
         options.out.mkdir(parents=True, exist_ok=True)
         if options.ring_store is not None:
             options.ring_store.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise KitchenError(f"cannot make {options.out}: {error.strerror}") from error
+        raise KitchenError(f"cannot create {options.out}: {error.strerror}") from error
     replay = read_replay(options.replay, options.seed) if options.replay else None
     motion = replay.motion if replay else simulated_motion(options.seed)
     kitchen = Kitchen(options.seed, motion, Truth(options.out, options.seed), options.speed or 1.0)
@@ -216,7 +214,7 @@ def _kitchen(options: Options) -> tuple[Kitchen, Replay | None]:
 
 
 def _cameras(options: Options, kitchen: Kitchen, replay: Replay | None) -> list[VirtualGoPro]:
-    """Prepare a camera for each port; several have numbers, and the first one has the faults."""
+    """Make a camera for each port. Several cameras get numbers; the first one has the faults."""
     cameras = []
     for number, port in enumerate(options.gopro_ports):
         gopro = VirtualGoPro(
@@ -235,16 +233,16 @@ def _cameras(options: Options, kitchen: Kitchen, replay: Replay | None) -> list[
 
 
 @contextmanager
-def stop_asked() -> Iterator[threading.Event]:
-    """Turn SIGINT and SIGTERM into an event; put the old handlers back at the end."""
-    asked = threading.Event()
+def stop_on_signals() -> Iterator[threading.Event]:
+    """Turn SIGINT and SIGTERM into an event; restore the old handlers at the end."""
+    stop = threading.Event()
 
     def ask(_signal: int, _frame: FrameType | None) -> None:
-        start_new_thread(asked.set, ())  # what the signal interrupts may hold the lock of the event
+        start_new_thread(stop.set, ())  # the interrupted code may hold the lock of the event
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield asked
+        yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -254,11 +252,11 @@ def wait_for_end(
     headset: HeadsetState,
     ports: VirtualHeadset,
     cameras: Sequence[VirtualGoPro],
-    asked_to_stop: threading.Event,
+    stop: threading.Event,
 ) -> None:
-    """Wait until the streams have ended and clients have all and have gone, or a signal came."""
+    """Wait until the streams have ended and clients have everything and have left, or until a signal."""
     if headset.end_world_s is None:
-        while not asked_to_stop.wait(_TICK_S * 5):
+        while not stop.wait(_TICK_S * 5):
             pass
         return
     kitchen = headset.kitchen
@@ -266,24 +264,24 @@ def wait_for_end(
         if headset.is_unthrottled and ports.all_sent:
             break
         left_s = (kitchen.host_ns_of(headset.end_world_s) - time.monotonic_ns()) / NS_PER_S
-        if asked_to_stop.wait(min(_TICK_S, max(left_s, 0.001))):
+        if stop.wait(min(_TICK_S, max(left_s, 0.001))):
             return
     ports.end_streams()
     wait_for_clients(
         lambda: max([ports.client_seen_ns, *(camera.client_seen_ns for camera in cameras)]),
         lambda: all(camera.idle_and_fetched() for camera in cameras),
-        asked_to_stop,
+        stop,
     )
 
 
 def _start_faults(headset: HeadsetState, ports: VirtualHeadset) -> None:
-    """Arm the faults that wait once all streams send; play a fault for each line `fault NAME:ARGS` that is typed."""
+    """Arm waiting faults once all streams send; play a fault for each typed line `fault NAME:ARGS`."""
     threading.Thread(target=_arm_when_all_send, args=(headset, ports), name="arming", daemon=True).start()
     try:
         typed = sys.stdin.fileno()
-    except (AttributeError, OSError, ValueError):  # closed, or another program's
+    except (AttributeError, OSError, ValueError):  # standard input is closed or replaced
         return
-    # With this ignored, reading a terminal from the background fails instead of stopping the process.
+    # With SIGTTIN ignored, reading a terminal from the background fails instead of stopping the process.
     signal.signal(signal.SIGTTIN, signal.SIG_IGN)
     threading.Thread(target=_play_typed, args=(headset, typed), name="typed faults", daemon=True).start()
 
@@ -302,8 +300,10 @@ def _arm_when_all_send(headset: HeadsetState, ports: VirtualHeadset) -> None:
 def _play_typed(headset: HeadsetState, typed: int) -> None:
     rest = b""
     with contextlib.suppress(OSError):
-        while said := os.read(typed, 4096):  # unbuffered: a lock that is held ends Python with a crash
-            *lines, rest = (rest + said).split(b"\n")
+        while content := os.read(
+            typed, 4096
+        ):  # unbuffered: Python crashes at exit if a thread holds the buffer's lock
+            *lines, rest = (rest + content).split(b"\n")
             now_s = headset.now_s()
             for line in lines:
                 word, _, fault = line.decode(errors="replace").strip().partition(" ")
@@ -314,8 +314,8 @@ def _play_typed(headset: HeadsetState, typed: int) -> None:
                     print(error, file=sys.stderr, flush=True)
 
 
-def _tell_faults(headset: HeadsetState) -> None:
-    """Write the window of each armed fault; one that lasts goes from world time 0 to the end of the streams."""
+def _record_faults(headset: HeadsetState) -> None:
+    """Write the window of each armed fault; a fault without an end lasts until the streams end."""
     kitchen, end_s = headset.kitchen, headset.end_world_s
     last_s = headset.now_s() if end_s is None else min(end_s, headset.now_s())
     for fault in headset.faults.every():

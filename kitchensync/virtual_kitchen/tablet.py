@@ -1,6 +1,6 @@
-"""A scripted participant: drives the recipe app over HTTP as a tablet would, and writes down what it really did.
+"""A scripted participant: drives the recipe app over HTTP as a tablet would and records what it did as truth.
 
-It shares no code with the app; it knows only the app's HTTP interface.
+It shares no code with the app and uses only its HTTP interface.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import random
 import secrets
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +27,7 @@ Kind = Literal["done", "error", "undo", "pause", "resume"]
 
 @dataclass(frozen=True)
 class Action:
-    """What the participant means to do, `at_s` seconds after beginning."""
+    """One planned action, `at_s` seconds after the beginning."""
 
     at_s: float
     kind: Kind
@@ -37,7 +37,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Tap:
-    """What was really done: the touch on CLOCK_MONOTONIC of this computer, and the app's receipt for it."""
+    """One performed action: the touch on CLOCK_MONOTONIC of this computer, and the app's receipt."""
 
     op_id: str
     kind: Kind
@@ -51,15 +51,15 @@ class Tap:
 
 @dataclass
 class TabletTruth:
-    """Everything a judge needs to compare with the events of the recording."""
+    """Ground truth to compare with the events of the recording."""
 
     schema: str = "tablet-truth/1"
     seed: int = 0
     recording: str = ""
     session: str = ""
-    "The app's own id of it."
+    "The app's id of the recording."
     log_end: int = 0
-    "Number of its last operation in the app's log."
+    "Number of the last operation in the app's log."
     recipe: str = ""
     strategy: str = "normal"
     graph_hash: str = ""
@@ -67,18 +67,18 @@ class TabletTruth:
     taps: list[Tap] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the truth as it is written."""
+        """Return the truth as written to JSON."""
         return asdict(self)
 
 
 MISTAKES = (0, 1, 3, 4)
-"""Categories that fit a step that is done in its turn: preparation, measurement, timing, technique."""
+"""Error categories that fit a step done in order: preparation, measurement, timing, technique."""
 
 
 def plan(
     order: Sequence[int], seconds: float, rng: random.Random, pause_s: tuple[float, float] | None = None
 ) -> list[Action]:
-    """Spread the steps over the time, with one or two errors and one step that is undone and done again.
+    """Spread the steps over the time, with one or two errors and one step that is undone and repeated.
 
     `pause_s` is when a privacy pause begins and ends.
     """
@@ -101,20 +101,20 @@ def plan(
 
 @dataclass(frozen=True)
 class Keys:
-    """What lets a tablet in and a participant sign in."""
+    """Keys that let a tablet in and a participant sign in."""
 
     device: str
     login: str
 
 
 class Desk:
-    """The person at the desk, once: from the invite of the first start to a paired tablet with a participant."""
+    """The person at the desk: from the invite of the first start to a paired tablet with a participant."""
 
     def __init__(self, client: httpx.Client) -> None:
         self.client = client
         self.headers: dict[str, str] = {}
         self.admin = ""
-        "The admin's session, once set up."
+        "The session of the admin after setup."
 
     def ask(self, path: str, body: dict[str, Any]) -> Any:
         """Send one request."""
@@ -151,56 +151,50 @@ def _content(answer: httpx.Response) -> Any:
 
 
 def operation_id(rng: random.Random) -> str:
-    """Make the id of an operation, a UUID of version 7."""
+    """Make the id of an operation, a version 7 UUID."""
     value = rng.getrandbits(128)
     value = value & ~(0xF << 76) & ~(0x3 << 62) | (0x7 << 76) | (0x2 << 62)
     return str(uuid.UUID(int=value))
 
 
 class Tablet:
-    """A client with a clock of its own, whose zero is arbitrary, as a browser page has."""
+    """A client with its own clock that starts at an arbitrary time, as in a browser page."""
 
-    def __init__(
-        self, client: httpx.Client, keys: Keys, now_ns: Callable[[], int], rng: random.Random
-    ) -> None:
-        self.client, self.now_ns, self.rng = client, now_ns, rng
+    def __init__(self, client: httpx.Client, keys: Keys, rng: random.Random) -> None:
+        self.client, self.rng = client, rng
         self._headers = {"authorization": f"Bearer {keys.device}", "x-kitchensync-login": keys.login}
-        self._zero_ns = now_ns() - rng.randrange(10**9)
+        self._zero_ns = time.monotonic_ns() - rng.randrange(10**9)
         self._best: dict[str, Any] | None = None
         self._seq = 0
         self.recording = ""
         self.actor = self.ask("GET", "/api/v1/me")["person"]["id"]
 
     def page_ms(self, host_ns: int) -> float:
-        """Return the tablet's own clock at a moment."""
+        """Return the tablet's clock at a host time."""
         return (host_ns - self._zero_ns) / 1e6
 
     def ask(self, method: Literal["GET", "POST"], path: str, body: dict[str, Any] | None = None) -> Any:
-        """Send one request. Raises RuntimeError with the app's own words when it refuses."""
+        """Send one request. Raises RuntimeError with the app's message if it refuses."""
         return _content(self.client.request(method, path, json=body, headers=self._headers))
 
     def exchange_clocks(self) -> None:
-        """Measure the offset to the capture clock; the shortest exchange is kept."""
+        """Measure the offset to the capture clock; keep the shortest exchange."""
         for _ in range(CLOCK_EXCHANGES):
-            sent = self.page_ms(self.now_ns())
+            sent = self.page_ms(time.monotonic_ns())
             answer = self.ask("GET", "/api/v1/time")
-            received = self.page_ms(self.now_ns())
+            received = self.page_ms(time.monotonic_ns())
             if self._best is None or received - sent < self._best["received_ms"] - self._best["sent_ms"]:
                 clock = {key: answer[key] for key in ("host_ns", "clock_id", "signature")}
                 self._best = {"sent_ms": sent, "received_ms": received, **clock}
 
-    def new_id(self) -> str:
-        """Make an operation id that depends on the seed alone."""
-        return operation_id(self.rng)
-
     def send(self, kind: str, body: dict[str, Any]) -> tuple[str, int, Any]:
-        """Do something now and send it, twice in one case of five, as a client does after a lost answer."""
+        """Act now and send it; one time in five send it twice, as a client does after a lost answer."""
         if self._best is None:
             self.exchange_clocks()
-        touch_ns = self.now_ns()
+        touch_ns = time.monotonic_ns()
         self._seq += 1
         operation = {
-            "op_id": self.new_id(),
+            "op_id": operation_id(self.rng),
             "seq": self._seq,
             "recording": self.recording,
             "actor": self.actor,
@@ -225,7 +219,7 @@ class Tablet:
         }
         if action.kind == "error":
             fields = {"node": action.step, "categories": [action.category]}
-            bodies["error"] = {"error_id": self.new_id(), "fields": fields}
+            bodies["error"] = {"error_id": operation_id(self.rng), "fields": fields}
         op_id, touch_ns, receipt = self.send(action.kind, bodies[action.kind])
         return Tap(
             op_id=op_id,
@@ -241,11 +235,11 @@ class Tablet:
     def choose(
         self, recipe: str | None, folder: str | None, seed: int, strategy: str = "normal"
     ) -> dict[str, Any]:
-        """Stage 1: choose a recipe; return what was frozen of it."""
-        names = [found["recipe"] for found in self.ask("GET", "/api/v1/recipes")["recipes"]]
+        """Stage 1: choose a recipe; return its frozen form."""
+        names = [listed["recipe"] for listed in self.ask("GET", "/api/v1/recipes")["recipes"]]
         chosen = recipe or self.rng.choice(names)
         body = {
-            "op_id": self.new_id(),
+            "op_id": operation_id(self.rng),
             "recipe": chosen,
             "seed": seed,
             "folder": folder,
@@ -258,7 +252,7 @@ class Tablet:
         return frozen
 
     def prepare(self) -> None:
-        """Stage 2 and the checklist: nothing is planned, everything is ticked."""
+        """Stage 2 and the checklist: plan nothing, tick everything."""
         self.send("prepared", {})
         self.send("consent", {"version": self.checklist["consent"], "accepted": True})
         for item in self.checklist["items"]:
@@ -278,18 +272,16 @@ def participate(
     strategy: str = "normal",
     pause_s: tuple[float, float] | None = None,
     withdraws: bool = False,
-    now_ns: Callable[[], int] = time.monotonic_ns,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> TabletTruth:
-    """Choose a recipe, prepare, follow it over `seconds`, log errors, undo once, review; return what was done.
+    """Choose a recipe, prepare, follow it over `seconds`, log errors, undo once, review; return the truth.
 
-    Whoever `withdraws` does so at the end. Without a `recording` the session has no devices. The app's first invite
-    is used up, unless there are `keys` already. Raises RuntimeError when the app refuses something.
+    With `withdraws` the participant withdraws at the end. Without a `recording` the session has no devices. Without
+    `keys` this uses up the app's first invite. Raises RuntimeError if the app refuses something.
     """
     rng = random.Random(f"tablet {seed}")
     with httpx.Client(base_url=url, timeout=30, trust_env=False) as client:
         keys = keys or Desk(client).set_up(invite, pseudonym="virtual-1")
-        tablet = Tablet(client, keys, now_ns, rng)
+        tablet = Tablet(client, keys, rng)
         frozen = tablet.choose(recipe, recording, seed, strategy)
         truth = TabletTruth(
             seed=seed,
@@ -302,9 +294,9 @@ def participate(
         )
         tablet.exchange_clocks()
         tablet.prepare()
-        begun_ns = now_ns()
+        begun_ns = time.monotonic_ns()
         for action in plan(frozen["order"], seconds, rng, pause_s):
-            sleep(max(action.at_s - (now_ns() - begun_ns) / 1e9, 0.0))
+            time.sleep(max(action.at_s - (time.monotonic_ns() - begun_ns) / 1e9, 0.0))
             tablet.exchange_clocks()
             done = [tap.op_id for tap in truth.taps if tap.kind == "done"]
             undoes = done[-1] if action.kind == "undo" else None
@@ -334,25 +326,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help=f"the invite that the app printed at its first start; without it that of the variable {INVITE}",
     )
     parser.add_argument("--out", type=Path, help="file for the truth; without it standard output")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
         truth = participate(
-            given.url,
-            recording=given.recording,
-            seconds=given.seconds,
-            seed=given.seed,
-            recipe=given.recipe,
-            invite=given.invite.rpartition("#")[2],
+            options.url,
+            recording=options.recording,
+            seconds=options.seconds,
+            seed=options.seed,
+            recipe=options.recipe,
+            invite=options.invite.rpartition("#")[2],
         )
     except (httpx.HTTPError, RuntimeError) as error:
-        parser.exit(1, f"error: {given.url}: {error}\n")
+        parser.exit(1, f"error: {options.url}: {error}\n")
     text = json.dumps(truth.as_json(), indent=1)
-    if given.out is None:
+    if options.out is None:
         print(text)
     else:
-        part = given.out.with_name(given.out.name + ".part")
+        part = options.out.with_name(options.out.name + ".part")
         part.write_text(text + "\n")
-        part.replace(given.out)
+        part.replace(options.out)
 
 
 if __name__ == "__main__":

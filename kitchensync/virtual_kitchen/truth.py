@@ -1,4 +1,4 @@
-"""What was really sent: counts and hashes of payloads, written where a judge can read them."""
+"""Ground truth: counts and hashes of the payloads that were sent."""
 
 import hashlib
 import json
@@ -11,10 +11,10 @@ from typing import IO, Any
 
 @dataclass
 class StreamTruth:
-    """One stream's packets. One thread at a time adds to it; bytes and hash cover payloads in order.
+    """The packets of one stream. One thread at a time adds to it; bytes and hash cover the payloads in order.
 
-    `scheduled` counts the packets that fell due while a client was served: those sent, those dropped at the source,
-    and the one whose sending showed that the client had left.
+    `scheduled` counts the packets that were due while a client was served: those sent, those dropped at the source,
+    and the one that could not be sent because the client had left.
     """
 
     name: str
@@ -24,14 +24,14 @@ class StreamTruth:
     dropped_by_backpressure: int = 0
     payload_bytes: int = 0
     most_behind_s: float = 0.0
-    """How late the latest packet left, in host time, because this computer or the client was busy."""
+    """Largest delay of a packet, host time: this computer or the client was busy."""
     _hash: Any = field(default_factory=hashlib.sha256)
     _lines: IO[str] | None = None
 
     def sent(
         self, k: int, ticks: int, payload: bytes, connection: int, fault: str | None, sha256: str = ""
     ) -> None:
-        """Record one whole packet handed to the network; `sha256` saves hashing a payload that is sent often."""
+        """Record one whole packet that was sent; pass `sha256` to save hashing a payload that is sent often."""
         self._hash.update(payload)
         self.packets += 1
         self.payload_bytes += len(payload)
@@ -49,7 +49,7 @@ class StreamTruth:
         return self._lines
 
     def close(self) -> None:
-        """Bring the lines to disk."""
+        """Write the remaining lines to disk."""
         self._file().close()
 
     def summary(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Truth:
         self._lock = threading.Lock()
 
     def stream(self, name: str) -> StreamTruth:
-        """Return the account of one stream, such as "hololens/gyroscope"."""
+        """Return the truth of one stream, such as "hololens/gyroscope"."""
         with self._lock:
             return self._streams.setdefault(name, StreamTruth(name, self.folder / "truth"))
 
@@ -111,7 +111,7 @@ class Truth:
             }
 
     def write(self) -> Path:
-        """Write truth.json beside its final name, sync it and rename it."""
+        """Write truth.json under a temporary name, sync it and rename it."""
         for stream in self._streams.values():
             stream.close()
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,11 @@ from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds
 from kitchensync.virtual_kitchen.gopro.files.recorder import ClipFile
 from kitchensync.virtual_kitchen.gopro.files.sensors import CameraMount, Timeline
 from kitchensync.virtual_kitchen.headset.cameras import LONGTHROW
-from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
+from kitchensync.virtual_kitchen.headset.client_configuration import (
+    RequestedEncoding,
+    VideoEncoding,
+    VideoFormat,
+)
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
 from kitchensync.virtual_kitchen.headset.streams.longthrow_stream import LongThrowFeed
 from kitchensync.virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed, eye, focal_px_of
@@ -82,7 +86,7 @@ def test_lens_and_mount_are_recovered(kitchen, film, tmp_path):
     assert len(lens.answer["used"]) <= SHOWN + 1, "a held pose counts as one view for any number of frames"
     detector, show, pairs = Detector(BOARD), kitchen.show, []
     pictures = boards.BoardPictures(show, show.camera)
-    raw = PvConfiguration(False, FRONT, 1, VideoEncoding(AskedEncoding.RAW, 1_000_000), 1)
+    raw = PvConfiguration(False, FRONT, 1, VideoEncoding(RequestedEncoding.RAW, 1_000_000), 1)
     feed = PvFeed(HeadsetState(kitchen), raw)
     for place in range(SHOWN + 6):
         luma, constants = front_picture(feed, place)

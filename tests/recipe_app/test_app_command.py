@@ -129,7 +129,7 @@ def test_it_refuses_in_one_line(tmp_path: Path) -> None:
         refusals = {
             f"127.0.0.1:{port} cannot be opened": ["--data", str(tmp_path), "--port", str(port)],
             "no such address": ["--data", str(tmp_path), "--host", "host.invalid"],
-            "no database address": ["--data", str(tmp_path), "--port", "0", "--database", "mysql://x"],
+            "not a database address": ["--data", str(tmp_path), "--port", "0", "--database", "mysql://x"],
             "cannot be opened as the app's database": [
                 *("--data", str(tmp_path), "--port", "0"),
                 *("--database", f"postgresql://secret:word@/x?host={tmp_path}"),

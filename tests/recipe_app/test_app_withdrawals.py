@@ -409,7 +409,7 @@ def test_nothing_is_left_in_either_database(database: Any) -> None:
             sound = {"recording": recording, "media_type": "audio/webm", "content": VOICE}
             connection.execute(insert(tables.voice).values(sha256=recording, **sound))
     before = everything_of(database)
-    destruction.destroy(records, destruction.found_of(records, [], "Basil"))
+    destruction.destroy(records, destruction.to_destroy(records, [], "Basil"))
     place = database.engine.url
     assert (
         destruction.scrub(database, Path(place.database) if place.drivername == "sqlite" else str(place))
@@ -459,7 +459,7 @@ def test_what_is_blanked_by_a_stranger_is_found(withdrawn: Any) -> None:
 def test_whoever_is_more_than_a_participant_keeps_the_account(withdrawn: Any) -> None:
     accounts, records = withdrawn.tools.accounts, withdrawn.tools.records
     person = accounts.add_person("Dill", ["participant", "operator"], actor="")
-    what = destruction.found_of(records, [], "Dill")
+    what = destruction.to_destroy(records, [], "Dill")
     assert what.people == (person,)
     assert destruction.destroy(records, what) == 0
     assert records.row(tables.person, person)["pseudonym"] == "Dill"

@@ -102,7 +102,7 @@ def test_who_reads_nothing_of_an_answer_is_not_waited_for(kitchen: Any) -> None:
 
 @pytest.mark.slow
 def test_too_many_of_one_visitor_end_his_oldest(kitchen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_OF_ONE", 3)
+    monkeypatch.setattr(connections, "MOST_PER_NETWORK", 3)
     monkeypatch.setattr(connections, "HEAD_S", 600)
     with contextlib.ExitStack() as stack:
         other = stack.enter_context(connected(kitchen.url))
@@ -124,7 +124,7 @@ class Line:
 
 
 def test_whoever_has_the_most_makes_room() -> None:
-    known = Connections(most=10, most_of_one=8)
+    known = Connections(most=10, most_per_network=8)
     flood, others = [Line("flood") for _ in range(8)], [Line(f"other {number}") for number in range(3)]
     for line in (*others[:2], *flood, others[2]):
         known.add(line)
@@ -133,7 +133,7 @@ def test_whoever_has_the_most_makes_room() -> None:
     known.remove(flood[0])
     known.remove(flood[0])
     busy = [Line("busy", idle=False) for _ in range(9)]
-    alone = Connections(most=100, most_of_one=8)
+    alone = Connections(most=100, most_per_network=8)
     for line in busy:
         alone.add(line)
     assert [line.ended for line in busy] == [False] * 8 + [True]  # what is being answered is not cut off

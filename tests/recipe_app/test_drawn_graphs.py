@@ -19,7 +19,7 @@ from kitchensync.recipe_app.review.drawn_graphs import (
     graph_with,
     holding,
 )
-from kitchensync.recipe_app.review.recorded_evidence import evidence_of, told
+from kitchensync.recipe_app.review.recorded_evidence import edge_row, evidence_of
 from kitchensync.task_graphs.formats.assembly import format_assembly, parse_assembly, ticks
 from kitchensync.task_graphs.model import END, START, Graph, Step
 
@@ -81,7 +81,7 @@ def test_an_edge_is_contradicted_by_who_made_no_error() -> None:
         "d": cooked([2, 1, 3, 4], removed=True),
         "e": cooked([1, 2]),
     }
-    found = {one["edge"]: one for one in map(told, evidence_of(RECIPE, states))}
+    found = {one["edge"]: one for one in map(edge_row, evidence_of(RECIPE, states))}
     assert next(iter(found)) == (1, 2), "the most contradicted first"
     assert found[1, 2] == {"edge": (1, 2), "kept": 2, "seen": 4, "broken_by": ["b", "d"]}
     assert found[3, 4] == {"edge": (3, 4), "kept": 3, "seen": 3, "broken_by": []}

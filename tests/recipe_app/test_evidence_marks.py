@@ -18,7 +18,7 @@ from screens import findings
 from kitchensync.cli import main
 from kitchensync.dataset.films.review_film import facts_of
 from kitchensync.dataset.grounding.object_questions import MULTI_HOP, NEEDLE
-from kitchensync.recipe_app.review.film_evidence import AGREED_IOU, Pass, clip_pictures, record_of, standing
+from kitchensync.recipe_app.review.film_evidence import AGREED_IOU, Pass, clip_frames, record_of, standing
 
 ITEM = {
     "item": "q", "node": 0, "question_id": "q", "recording": "r", "clip_start": 2.0, "clip_end": 6.0, "task": "Tea",
@@ -61,8 +61,8 @@ def test_what_holds_of_two_passes_is_what_both_marked(
 
 def test_evidence_is_in_seconds_of_the_clip_and_labelled_by_how_many_moments_it_is() -> None:
     fps = Fraction(10)
-    assert clip_pictures(ITEM, fps) == (20, 59)
-    assert clip_pictures({"clip_start": 1.04, "clip_end": 1.51}, fps) == (10, 15)
+    assert clip_frames(ITEM, fps) == (20, 59)
+    assert clip_frames({"clip_start": 1.04, "clip_end": 1.51}, fps) == (10, 15)
     passes = [Pass("a", ((20.0, 30.0), (40.0, 60.0))), Pass("b", ((50.0, 60.0),))]
     row = record_of(ITEM, passes, standing(passes, "first"), fps)
     assert (row["evidence"], row["reasoning"]) == ([[0.0, 1.0], [2.0, 4.0]], MULTI_HOP)

@@ -93,7 +93,7 @@ def test_whatever_goes_wrong_the_rules_answer_alone(
     served = play(lambda body: said)
     found, note = model_hints(graph, graph.steps[0], served.environment)
     assert found == []
-    assert "the rules answered alone" in note
+    assert "the hints are from rules only" in note
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_nothing_is_asked_unless_it_is_named() -> None:
     assert endpoint_of("hints", {}) is None
     assert endpoint_of("hints", {URL: "http://127.0.0.1:9"}) is None
     graph = read_graph(QUESADILLA)
-    assert model_hints(graph, graph.steps[0], {})[1].startswith("no model asked: set KITCHENSYNC_HINTS_URL")
+    assert model_hints(graph, graph.steps[0], {})[1].startswith("no model used: set KITCHENSYNC_HINTS_URL")
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_the_command_joins_both_sources_and_notes_a_failure(
     failed = CliRunner().invoke(main, ["graph", *arguments, "--model"])
     assert failed.exit_code == 0
     assert json.loads(failed.stdout)["steps"] == alone["steps"]
-    assert "the rules answered alone" in failed.stderr
+    assert "the hints are from rules only" in failed.stderr
 
 
 def test_what_leaves_this_computer_is_noted_first_and_said(

@@ -24,7 +24,6 @@ REAL_NAME, SURNAME = "Klara Grünwald-Yıldız", "Grünwald-Yıldız"
 def used(url: str, invite: str) -> dict[str, str]:
     """Use everything that takes a secret, rightly and wrongly; return all secrets."""
     import random
-    import time
 
     secrets = {"invite": invite, "PIN": PIN, "wrong PIN": WRONG_PIN, "new PIN": NEW_PIN, "password": PASSWORD}
     with httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
@@ -69,7 +68,7 @@ def used(url: str, invite: str) -> dict[str, str]:
         again = {"person": person, "pin": NEW_PIN, "program": True}
         secrets["second login"] = ask("sign-in", again, **bearer)["token"]
         keys = Keys(secrets["device token"], secrets["second login"])
-        tablet = Tablet(client, keys, time.monotonic_ns, random.Random(1))
+        tablet = Tablet(client, keys, random.Random(1))
         tablet.choose("tea_and_toast", None, 1)
         tablet.prepare()
     return secrets

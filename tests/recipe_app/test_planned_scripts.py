@@ -20,7 +20,7 @@ from kitchensync.recipe_app.store.app_records import new_id
 from kitchensync.recipe_app.study import next_sessions
 from kitchensync.recipe_app.study.already_cooked import CookedRecording, cooked_below
 from kitchensync.recipe_app.study.as_cooked import as_cooked
-from kitchensync.recipe_app.study.error_scripts import draw_apart, script_of
+from kitchensync.recipe_app.study.error_scripts import draw_unused, script_of
 from kitchensync.recipe_app.study.make_plan import make_plan
 from kitchensync.recipe_app.study.plan_file import KINDS_IN_TURN, PlanEntry
 from kitchensync.recipe_app.study.wanted import (
@@ -86,7 +86,7 @@ def test_all_scripts_are_used_before_one_comes_again(strategy: str, category: st
     for times in (1, 2):
         for _ in every:
             rng = random.Random(f"{times} {used}")
-            seed, script = draw_apart(FEW, strategy, category, used=used, rng=rng)
+            seed, script = draw_unused(FEW, strategy, category, used=used, rng=rng)
             assert script == script_of(FEW, strategy, seed=seed, category=category)
             used[script] += 1
         assert used == dict.fromkeys(every, times)

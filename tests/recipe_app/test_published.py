@@ -242,7 +242,7 @@ def test_a_researcher_uploads_and_downloads_at_the_desk(kitchen: Any) -> None:
             "/api/v1/desk/collections", json={"name": "bad", "files": {**files, name: ""}}
         )
         assert answer.status_code == 422
-        assert "no file of this form" in answer.json()["error"]
+        assert "not a file of a data set" in answer.json()["error"]
 
 
 def test_a_folder_is_chosen_in_the_browser_and_a_withdrawn_recording_keeps_it_in(
@@ -398,7 +398,7 @@ def test_the_browser_takes_bytes_as_they_are_or_not_at_all(kitchen: Any, tmp_pat
 
 
 def test_what_is_no_such_folder_is_one_line(kitchen: Any, tmp_path: Path) -> None:
-    with pytest.raises(BadGraph, match="no file of this form"):
+    with pytest.raises(BadGraph, match="not a file of a data set"):
         check_names({"annotation_json/a b.json": ""})
     run, data = CliRunner().invoke, ["--data", str(kitchen.data), "--json"]
     done = run(main, ["annotations", "import", str(tmp_path), *data])

@@ -19,7 +19,7 @@ from kitchensync.operations.reduce import reduce_log
 from kitchensync.recipe_app.review.marks import (
     STEPS,
     StepMark,
-    given_marks,
+    initial_marks,
     marks_of,
     regions_of,
     require_finished,
@@ -46,7 +46,7 @@ BOTH = ["start", "end"]
 def given(
     recording: str, touches: list[dict[str, Any]], ops: Sequence[dict[str, Any]] = ()
 ) -> list[StepMark]:
-    return given_marks(recording, touched_marks(recording, touches, ops))
+    return initial_marks(recording, touched_marks(recording, touches, ops))
 
 
 def edit(actor: str, **mark: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from small_recordings import HOST0_NS
 
 from kitchensync.cli import main
 from kitchensync.dataset.films.review_film import facts_of, film_of
-from kitchensync.recipe_app.review.marks import given_marks, touched_marks
+from kitchensync.recipe_app.review.marks import initial_marks, touched_marks
 from kitchensync.storage.manifest import edit_manifest
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 
@@ -170,7 +170,7 @@ def test_steps_are_marked_by_keyboard_and_released(
     page.reload()  # with the small film, which plays on any computer
     page.locator("canvas.lanes").wait_for(timeout=60_000)
     set_while_it_plays(desk)
-    given = given_marks(recording, touched_marks(recording, facts["touches"], []))
+    given = initial_marks(recording, touched_marks(recording, facts["touches"], []))
     assert [mark["node"] for mark in given] == kitchen.tools.records.state(recording)["recording"]["order"][
         :4
     ]

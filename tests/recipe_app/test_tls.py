@@ -133,7 +133,7 @@ def test_without_a_default_route_every_address_of_this_computer_is_served() -> N
 
 
 def test_the_printed_address_is_one_that_the_certificate_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls, "_of_interfaces", lambda: ["127.0.0.1", "10.9.0.4", "192.168.7.20", "8.8.4.4"])
+    monkeypatch.setattr(tls, "_local_addresses", lambda: ["127.0.0.1", "10.9.0.4", "192.168.7.20", "8.8.4.4"])
     monkeypatch.setattr(tls, "routed_address", lambda: ["192.168.7.20"])
     every, one = Path("leaf.crt"), "https://192.168.7.20:9/"
     assert addresses("0.0.0.0", 9, tls.Credentials(every, every, every)) == [
@@ -143,7 +143,7 @@ def test_the_printed_address_is_one_that_the_certificate_names(monkeypatch: pyte
     assert addresses("0.0.0.0", 9, narrow) == [one]
     assert addresses("::1", 9, None) == ["http://[::1]:9/"]
     monkeypatch.setattr(tls, "routed_address", list)
-    monkeypatch.setattr(tls, "_of_interfaces", list)
+    monkeypatch.setattr(tls, "_local_addresses", list)
     assert addresses("0.0.0.0", 9, narrow) == ["https://127.0.0.1:9/"]
 
 

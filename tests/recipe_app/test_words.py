@@ -19,7 +19,7 @@ from kitchensync.recipe_app.review.judged_answers import ERRORS
 from kitchensync.recipe_app.review.opinions import OPINIONS
 from kitchensync.recipe_app.review.question_rounds import CRITERIA
 from kitchensync.recipe_app.study.study_progress import DIMENSIONS, STAGES
-from kitchensync.recipe_app.web.desk.pages import SAID_KINDS
+from kitchensync.recipe_app.web.desk.pages import NAMED_KINDS
 from kitchensync.recipe_app.web.i18n import (
     LANGUAGES,
     ONLY_IN_TEMPLATES,
@@ -36,7 +36,7 @@ from kitchensync.task_graphs.text.plain_lines import LINE_KINDS
 ROOM = Path(__file__).resolve().parents[2] / "kitchensync" / "recipe_app"
 SOURCES = [*ROOM.glob("static/**/*.js"), *ROOM.glob("templates/**/*.html")]
 FAMILIES = {
-    "op": SAID_KINDS,
+    "op": NAMED_KINDS,
     "op.capture": get_args(Action),
     "steps.do": ("play", "right", "next", "set", "begin", "missing", "remove", "undo"),
     "work.show": SHOWN,

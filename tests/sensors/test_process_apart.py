@@ -26,7 +26,7 @@ BOUNDS = Bounds(150.0, 1 << 30)
 def test_an_answer_is_returned_unchanged() -> None:
     with ProcessApart(SAYS, BOUNDS) as apart:
         assert apart.ask({"a": [1, None, "ä\n"]}) == ChildAnswer({"a": [1, None, "ä\n"]}, [])
-        assert apart.ask("again").said == "again"
+        assert apart.ask("again").value == "again"
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_reasons_of_an_end_are_reported(
 
 def test_a_killed_process_gives_no_verdict_and_is_replaced() -> None:
     with ProcessApart(SAYS, BOUNDS) as apart:
-        assert apart.ask(1).said == 1
+        assert apart.ask(1).value == 1
         assert apart._process is not None
         os.kill(apart._process.pid, signal.SIGKILL)
         with pytest.raises(OSError, match="was killed"):
             apart.ask(2)
-        assert apart.ask(3).said == 3
+        assert apart.ask(3).value == 3
 
 
 def test_a_process_that_does_not_start_gives_no_verdict() -> None:

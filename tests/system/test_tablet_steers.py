@@ -28,7 +28,7 @@ from kitchensync.capture.monitor.live_findings import findings_in
 from kitchensync.capture.monitor.rules import ALARM
 from kitchensync.capture.plan import runtime_folder
 from kitchensync.capture.session.control import ask
-from kitchensync.virtual_kitchen.tablet import Desk
+from kitchensync.virtual_kitchen.tablet import Desk, operation_id
 from kitchensync.virtual_kitchen.tablet import Tablet as Program
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(300)]
@@ -145,7 +145,7 @@ def judged_like_any_other(folder: Path) -> None:
 def let_begin(client: httpx.Client, desk: Desk, tablet: Program) -> None:
     """An admin at the desk lets a recording begin though points are open, and says why."""
     headers = {"x-kitchensync-login": desk.admin}
-    body = {"op_id": tablet.new_id(), "reason": "the mirror cannot be covered"}
+    body = {"op_id": operation_id(tablet.rng), "reason": "the mirror cannot be covered"}
     address = f"/api/v1/desk/recordings/{tablet.recording}/override"
     answer = client.post(address, json=body, headers=headers)
     assert answer.status_code == 200, answer.text
@@ -160,7 +160,7 @@ def test_a_headset_that_is_not_there_is_a_refusal_in_words_and_leaves_nothing(
         httpx.Client(base_url=url, timeout=90) as client,
     ):
         desk = Desk(client)
-        tablet = Program(client, desk.set_up(invite, pseudonym="B"), time.monotonic_ns, random.Random(1))
+        tablet = Program(client, desk.set_up(invite, pseudonym="B"), random.Random(1))
         tablet.choose("tea_and_toast", None, 1)
         address = f"/api/v1/capture/{tablet.recording}"
         with pytest.raises(RuntimeError, match="409.*checklist is not through"):

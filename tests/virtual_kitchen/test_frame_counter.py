@@ -16,7 +16,11 @@ from kitchensync.virtual_kitchen.gopro.files.models import MODELS, FileIds
 from kitchensync.virtual_kitchen.gopro.files.recorder import ClipFile, WallTimes
 from kitchensync.virtual_kitchen.gopro.files.sensors import Timeline
 from kitchensync.virtual_kitchen.headset.cameras import VLC
-from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
+from kitchensync.virtual_kitchen.headset.client_configuration import (
+    RequestedEncoding,
+    VideoEncoding,
+    VideoFormat,
+)
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
 from kitchensync.virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed
 from kitchensync.virtual_kitchen.headset.streams.vlc_stream import VlcConfiguration, VlcFeed
@@ -26,7 +30,7 @@ from kitchensync.virtual_kitchen.truth import Truth
 from kitchensync.virtual_kitchen.world import frame_counter
 from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
-H265 = VideoEncoding(AskedEncoding.H265_MAIN, 640 * 360 * 30 * 12 // 150)
+H265 = VideoEncoding(RequestedEncoding.H265_MAIN, 640 * 360 * 30 * 12 // 150)
 
 
 @pytest.fixture

@@ -8,7 +8,11 @@ import av
 import pytest
 
 from kitchensync.virtual_kitchen.headset.cameras import VLC
-from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
+from kitchensync.virtual_kitchen.headset.client_configuration import (
+    RequestedEncoding,
+    VideoEncoding,
+    VideoFormat,
+)
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
 from kitchensync.virtual_kitchen.headset.stream import Feed
 from kitchensync.virtual_kitchen.headset.stream_port import RingFeed
@@ -21,7 +25,7 @@ from kitchensync.virtual_kitchen.world.motion import simulated_motion
 
 pytestmark = pytest.mark.slow
 
-H264, H265 = AskedEncoding.H264_MAIN, AskedEncoding.H265_MAIN
+H264, H265 = RequestedEncoding.H264_MAIN, RequestedEncoding.H265_MAIN
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +38,12 @@ def grey(headset: HeadsetState, gop: int = 15, bits: int = 737_280) -> VlcFeed:
     return VlcFeed(headset, VLC[1], VlcConfiguration(True, 1, VideoEncoding(H265, bits), gop, 0))
 
 
-def front(headset: HeadsetState, profile: AskedEncoding, bits: int, size: VideoFormat) -> PvFeed:
+def front(headset: HeadsetState, profile: RequestedEncoding, bits: int, size: VideoFormat) -> PvFeed:
     return PvFeed(headset, PvConfiguration(False, size, 1, VideoEncoding(profile, bits), 30))
 
 
 def depth(headset: HeadsetState) -> AhatFeed:
-    shelf = GroupShelf(3, at_asked_rate=headset.has_rings)
+    shelf = GroupShelf(3, at_requested_rate=headset.has_rings)
     return AhatFeed(headset, AhatConfiguration(False, 1, VideoEncoding(H265, 15_099_488), 45), shelf)
 
 

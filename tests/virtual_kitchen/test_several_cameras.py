@@ -169,7 +169,7 @@ def test_both_hear_the_same_sound_at_the_same_time(filmed: Filmed) -> None:
     [
         ({"gopro_ports": (0, 8081, 8081)}, "--gopro-port"),
         ({"gopro_ports": (0, 0), "scene": "board"}, "--scene board"),
-        ({"gopro_ports": (0, 0), "replay": "GX010001.MP4"}, "replayed film"),
+        ({"gopro_ports": (0, 0), "replay": "GX010001.MP4"}, "replayed video"),
     ],
 )
 def test_what_several_cameras_cannot_do_is_one_line(tmp_path: Path, more: dict[str, Any], named: str) -> None:

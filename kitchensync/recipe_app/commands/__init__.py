@@ -1,1 +1,1 @@
-"""The commands of the recipe app, and those that ask its memory: `release captaincook4d`, `withdraw`, `study`."""
+"""The commands of the recipe app, and those that read its database: `release captaincook4d`, `withdraw`, `study`."""

@@ -1,4 +1,4 @@
-"""`kitchensync adopt`: a recording of videos that were filmed elsewhere."""
+"""`kitchensync adopt`: make a recording from videos that were filmed elsewhere."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ def adopt(
         check_no_pauses_in(file)
     with byte_bar() as tell:
         made = make(data, recording, files, consent=consent, participant=participant, tell=tell)
-    paces = {one["original"]: one["video"]["pace"] for one in made["files"] if "pace" in one["video"]}
+    paces = {file["original"]: file["video"]["pace"] for file in made["files"] if "pace" in file["video"]}
     warnings = [f"{name}: {words}" for name, words in paces.items()]
-    said: dict[str, Any] = {"recording": recording, "status": "WARN" if warnings else "PASS", **made}
-    said["warnings"] = warnings
-    del said["manifest"]
+    answer: dict[str, Any] = {"recording": recording, "status": "WARN" if warnings else "PASS", **made}
+    answer["warnings"] = warnings
+    del answer["manifest"]
     if aligns:
-        said |= {"sync": synchronize(Path(made["path"])), "report": str(write_report(Path(made["path"])))}
-    is_wrong = said.get("sync", {}).get("status") == NOT_ALIGNED
-    return Answer(said, partial(_show, data), warnings, failed=is_wrong)
+        answer |= {"sync": synchronize(Path(made["path"])), "report": str(write_report(Path(made["path"])))}
+    failed = answer.get("sync", {}).get("status") == NOT_ALIGNED
+    return Answer(answer, partial(_show, data), warnings, failed=failed)
 
 
-def _show(data: Path, said: dict[str, Any]) -> None:
+def _show(data: Path, answer: dict[str, Any]) -> None:
     from kitchensync.sync.commands.sync import show_recording
 
-    videos = f"{said['path']}: {len(said['files'])} videos"
-    click.echo(f"{videos}; log on it with `kitchensync app --data {data}`")
-    if "sync" in said:
-        show_recording(said["sync"])
-        click.echo(said["report"])
+    videos = f"{answer['path']}: {len(answer['files'])} videos"
+    click.echo(f"{videos}; log errors on it with `kitchensync app --data {data}`")
+    if "sync" in answer:
+        show_recording(answer["sync"])
+        click.echo(answer["report"])

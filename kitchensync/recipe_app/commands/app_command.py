@@ -14,24 +14,24 @@ from kitchensync.storage.options.output_options import OutputFolder
 
 
 class RigOfKitchen(click.ParamType):
-    """A rig file, for every kitchen or after `NAME=` for the one of that name."""
+    """A rig file, for every kitchen, or after `NAME=` for the kitchen of that name."""
 
     name = "[KITCHEN=]rig.toml"
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
-        """Return it as it was given, once the file is seen to be there."""
+        """Return the value unchanged after checking that the file exists."""
         path = value if Path(value).exists() else value.rpartition("=")[2]
         given_path(exists=True).convert(path, parameter, context)
         return str(value)
 
 
 class ProxyAddress(click.ParamType):
-    """The address of a proxy, or the network that it is in."""
+    """The address of a proxy, or its network."""
 
     name = "address"
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> str:
-        """Return it in its usual form."""
+        """Return the address or network in canonical form."""
         try:
             return str(ipaddress.ip_network(value) if "/" in value else ipaddress.ip_address(value))
         except ValueError:

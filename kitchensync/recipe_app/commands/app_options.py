@@ -1,4 +1,4 @@
-"""Where the app keeps its memory, for commands beside `app`."""
+"""Options for the location of the app's data, for commands other than `app`."""
 
 from __future__ import annotations
 

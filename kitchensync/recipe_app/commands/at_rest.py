@@ -1,4 +1,4 @@
-"""The app's memory for commands that work on it without serving, beside a running app or alone."""
+"""The app's database for commands that use it without serving, also while the app runs."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 def place_of(data: Path, database: str | None) -> Path | str:
-    """Return where the app over this data folder keeps its memory."""
+    """Return the database of the app over a data folder."""
     return database or data / APP_FOLDER / "app.db"
 
 
 @contextlib.contextmanager
 def memory(data: Path, database: str | None) -> Iterator[Collaborators]:
-    """Open the memory of an app that this user started here before.
+    """Open the database of an app that this user has started here before.
 
-    One that came with recordings from elsewhere would name folders to destroy. Raises BadSetup, BadInstallation.
+    A database from elsewhere is refused, since it could list folders to destroy. Raises BadSetup, BadInstallation.
     """
     from kitchensync.recipe_app.cooking.collaborators import collaborators
     from kitchensync.recipe_app.exchange.folders import Folders
@@ -56,7 +56,7 @@ def memory(data: Path, database: str | None) -> Iterator[Collaborators]:
 
 @dataclass(frozen=True)
 class MemoryBeside:
-    """The memory of the app over a folder of recordings, for a withdrawal; without an app nothing is there."""
+    """The app's database over a folder of recordings, for a withdrawal; empty without an app."""
 
     data: Path
     place: Path | str
@@ -64,28 +64,28 @@ class MemoryBeside:
     key: bytes = b""
 
     def recordings_of(self, person: str) -> list[Path]:
-        """Return the folders in which this person cooked, whether their manifests say so or not."""
+        """Return the folders of a person's recordings from the database, whatever their manifests state."""
         if self.tools is None:
             return []
-        found = []
+        folders = []
         for name in app_withdrawals.folders_of(self.tools.records, person):
             with contextlib.suppress(NotFound):
-                found.append(self.tools.folders.path(name))
-        return found
+                folders.append(self.tools.folders.path(name))
+        return folders
 
     def note(self, folders: list[str], person: str) -> ToDestroy:
-        """Note what a withdrawal is about before anything is destroyed."""
+        """Log what a withdrawal covers before anything is destroyed."""
         if self.tools is None:
             return ToDestroy()
         return app_withdrawals.note(self.data / APP_FOLDER, self.tools.records, folders, person, key=self.key)
 
     def keep_proof(self, places: list[WithdrawnPlace]) -> None:
-        """Keep what was done at each place; the log of the desk shows it."""
+        """Save the proof of what was destroyed at each place, which the desk's log shows."""
         if self.tools is not None:
             app_withdrawals.note_done(self.data / APP_FOLDER, places)
 
     def destroy(self, what: ToDestroy, person: str) -> list[WithdrawnPlace]:
-        """Destroy it in database, backups and tablets."""
+        """Destroy the data in the database, backups and tablets."""
         if self.tools is None:
             is_open = (self.data / APP_FOLDER / WITHDRAWALS).exists()
             why = "the memory of the recipe app is no file; give its --database"
@@ -98,7 +98,7 @@ class MemoryBeside:
 
 @contextlib.contextmanager
 def memory_beside(data: Path, database: str | None) -> Iterator[MemoryBeside]:
-    """Open the memory of the app over this data folder, where one was ever started."""
+    """Open the app's database over this data folder, if an app was ever started there."""
     place = place_of(data, database)
     if isinstance(place, Path) and not place.is_file():
         yield MemoryBeside(data, place, None)

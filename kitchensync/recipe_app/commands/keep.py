@@ -1,4 +1,4 @@
-"""Commands over the app's memory: `kitchensync backup` and `kitchensync restore`."""
+"""Commands on the app's data: `kitchensync backup`, `restore`, `take-dump` and `annotations`."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
     is_listed = (data / APP_FOLDER / WITHDRAWALS).exists()
     manifest = put_back(file, place, recipes, key=key, without_key=without_key)
     take_folder(data / APP_FOLDER)
-    with memory(data, database):  # what is listed as withdrawn is destroyed as it is opened
+    with memory(data, database):  # opening it destroys what is listed as withdrawn
         return _answer("restore/1", file, manifest, warnings=() if is_listed else (NOT_LISTED,))
 
 
@@ -149,7 +149,7 @@ def import_folder(folder: Path, data: Path, database: str | None) -> Answer:
 
     with memory(data, database) as tools:
         files = published.files_of(folder)
-        name = folder.name.encode(errors="replace").decode()[:40]  # on the disk it need not be UTF-8
+        name = folder.name.encode(errors="replace").decode()[:40]  # a folder name need not be valid UTF-8
         taken = published.take_in(files, name, tools.records, actor="")
         taken |= shelve_graphs(files, tools.records, tools.shelf, actor="")
     counted = f"{taken['new']} operations and {len(taken['recipes'])} recipes are new"
@@ -173,13 +173,15 @@ def export_folder(collection: str | None, out: Path, force: bool, data: Path, da
     from kitchensync.recipe_app.exchange import published
 
     with memory(data, database) as tools:
-        known = list(published.collections(tools.records))
-        only = known[0] if len(known) == 1 else ""
-        given = published.give_back(collection or only, tools.records)
-        write_into(out, {path: text.encode() for path, text in given.files.items()}, force=force)
-    said = {"out": str(out), "written": sorted(given.files), "corrected": given.corrected}
-    words = f"{out}: {len(given.files)} files, corrected recordings: {', '.join(given.corrected) or 'none'}"
-    return Answer({**said, "warnings": given.warnings}, lambda _: click.echo(words), given.warnings)
+        collections = list(published.collections(tools.records))
+        only = collections[0] if len(collections) == 1 else ""
+        exported = published.give_back(collection or only, tools.records)
+        write_into(out, {path: text.encode() for path, text in exported.files.items()}, force=force)
+    answer = {"out": str(out), "written": sorted(exported.files), "corrected": exported.corrected}
+    words = (
+        f"{out}: {len(exported.files)} files, corrected recordings: {', '.join(exported.corrected) or 'none'}"
+    )
+    return Answer({**answer, "warnings": exported.warnings}, lambda _: click.echo(words), exported.warnings)
 
 
 def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
@@ -188,5 +190,5 @@ def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
 
 def _answer(schema: str, file: Path, manifest: dict[str, Any], warnings: Sequence[str] = ()) -> Answer:
     words = f"{file}: {manifest['operations']} operations, log ends with {manifest['last_hash'][:12]}"
-    said = {**manifest, "schema": schema, "file": str(file), "warnings": list(warnings)}
-    return Answer(said, lambda _: click.echo(words), warnings)
+    answer = {**manifest, "schema": schema, "file": str(file), "warnings": list(warnings)}
+    return Answer(answer, lambda _: click.echo(words), warnings)

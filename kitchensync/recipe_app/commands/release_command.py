@@ -1,4 +1,4 @@
-"""`kitchensync release`: recordings become a data set in the published form; a data set is checked."""
+"""`kitchensync release`: write recordings as a data set in the published form; check a data set."""
 
 from __future__ import annotations
 
@@ -27,12 +27,9 @@ from kitchensync.storage.options.outputs import write_output
 from kitchensync.task_graphs.formats.graph_files import read_text
 
 if TYPE_CHECKING:
-    from kitchensync.dataset.data_set_cards.about import About
     from kitchensync.dataset.release.media_of_all import MediaOrder
     from kitchensync.dataset.release.release import Stated
     from kitchensync.storage.batch.runner import Workforce
-
-"""The data folder of the app when nobody says another."""
 
 
 @click.group()
@@ -109,42 +106,34 @@ def captaincook4d(
     from kitchensync.dataset.release.media_of_all import MediaOrder
     from kitchensync.storage.batch.runner import Workforce
 
-    kinds, words = _media(media), _about(about)
-    _check_apart(out)
+    kinds = _media(media)
+    cards = parse_about(read_text(about), about.name) if about else About()
+    if any(map(is_recording, out.glob("*"))):
+        raise click.UsageError(f"{out} holds recordings; choose a separate folder for the data set")
     if published := published_among(paths):
-        said = _again(published, out, words, data, database, force=force)
+        answer = _release_again(published, out, cards, data, database, force=force)
     else:
         table = numbering or out.with_name(f"{out.name}.numbering.json")
         stated = _stated(paths, data, database)
         order = MediaOrder(out.absolute(), kinds, force, without_consent)
-        said = _own(paths, order, words, table, stated, Workforce(workers=jobs))
+        answer = _release_own(paths, order, cards, table, stated, Workforce(workers=jobs))
     if about is None:
         note = "no licence and no title are stated; write them into a TOML file and give it as --about"
-        said.setdefault("notes", []).append(note)
-    failed = strict and said["status"] == "WARN"
-    return Answer(said, partial(_show_release, out), failed=failed)
+        answer.setdefault("notes", []).append(note)
+    failed = strict and answer["status"] == "WARN"
+    return Answer(answer, partial(_show_release, out), failed=failed)
 
 
-def _check_apart(out: Path) -> None:
-    """Raise UsageError where a data set would lie among recordings: what a folder is would be anybody's guess."""
-    if any(map(is_recording, out.glob("*"))):
-        raise click.UsageError(f"{out} holds recordings; a data set wants a folder of its own")
-
-
-def _about(path: Path | None) -> About:
-    return parse_about(read_text(path), path.name) if path else About()
-
-
-def _own(
+def _release_own(
     paths: tuple[Path, ...], order: MediaOrder, about: About, table: Path, stated: Stated, crew: Workforce
 ) -> dict[str, Any]:
     from kitchensync.dataset.release import release as writer
 
-    found = [recording for path in paths for recording in recordings_in(path)]
-    ids = _numbering(table)
+    recordings = [recording for path in paths for recording in recordings_in(path)]
+    ids = parse_numbering(table.read_text(encoding="utf-8"), table.name) if table.exists() else Numbering()
     with Bar(unit="pictures") as bar:
         made = writer.release(
-            found,
+            recordings,
             order,
             ids,
             about,
@@ -154,11 +143,11 @@ def _own(
             crew=crew,
         )
     notes = [f"used without consent: {name}" for name in made.not_agreed]
-    return {**_said(made, []), "no_splits": made.no_splits, "notes": notes}
+    return {**_summary(made, []), "no_splits": made.no_splits, "notes": notes}
 
 
 def _stated(paths: tuple[Path, ...], data: Path | None, database: str | None) -> Stated:
-    """Return who knows what was stated at the desk: the app over the folder of the recordings, if it was started."""
+    """Return a function that reads what was stated at the desk from the app's database, if there is one."""
     from kitchensync.recipe_app.commands.at_rest import memory, place_of
     from kitchensync.recipe_app.exchange.stated_facts import stated_of
 
@@ -174,10 +163,10 @@ def _stated(paths: tuple[Path, ...], data: Path | None, database: str | None) ->
     return stated
 
 
-def _again(
+def _release_again(
     folder: Path, out: Path, about: About, data: Path | None, database: str | None, *, force: bool
 ) -> dict[str, Any]:
-    """Release a published folder, with the corrections of the app that took it in, if one did."""
+    """Release a published folder again, with the corrections of the app that imported it, if any."""
     from kitchensync.dataset.release.release import other_files, release_again
     from kitchensync.recipe_app.commands.at_rest import memory, place_of
     from kitchensync.recipe_app.exchange import published
@@ -190,33 +179,35 @@ def _again(
         with memory(data or default_data(), database) as tools:
             collection = published.collection_of(files)
             if collection in published.collections(tools.records):
-                given = published.give_back(collection, tools.records)
-                files, corrected, warnings = given.files, given.corrected, given.warnings
+                exported = published.give_back(collection, tools.records)
+                files, corrected, warnings = exported.files, exported.corrected, exported.warnings
     made = release_again(
         other_files(folder) | {name: text.encode() for name, text in files.items()}, out, about, force=force
     )
-    return {**_said(made, warnings), "corrected": corrected}
+    return {**_summary(made, warnings), "corrected": corrected}
 
 
-def _said(made: Any, warnings: list[str]) -> dict[str, Any]:
+def _summary(made: Any, warnings: list[str]) -> dict[str, Any]:
     status = "WARN" if made.left_out or warnings else "PASS"
-    said = {"status": status, "recordings": made.members, "left_out": made.left_out}
-    return said | {"files": made.files, "bytes": made.bytes, "warnings": warnings}
+    answer = {"status": status, "recordings": made.members, "left_out": made.left_out}
+    return answer | {"files": made.files, "bytes": made.bytes, "warnings": warnings}
 
 
-def _show_release(out: Path, said: dict[str, Any]) -> None:
-    click.echo(f"{said['status']}: {len(said['recordings'])} recordings, {said['files']} files in {out}")
-    for one in said["left_out"]:
-        click.echo(f"left out: {one['recording']}: {one['why']}")
-    for one in said["recordings"]:
-        for lacking in one.get("lacking", []):
-            click.echo(f"{one['published_id']}: {lacking['said']}")
-    for line in [*said["warnings"], *said.get("notes", [])]:
+def _show_release(out: Path, answer: dict[str, Any]) -> None:
+    click.echo(
+        f"{answer['status']}: {len(answer['recordings'])} recordings, {answer['files']} files in {out}"
+    )
+    for left_out in answer["left_out"]:
+        click.echo(f"left out: {left_out['recording']}: {left_out['why']}")
+    for recording in answer["recordings"]:
+        for lacking in recording.get("lacking", []):
+            click.echo(f"{recording['published_id']}: {lacking['said']}")
+    for line in [*answer["warnings"], *answer.get("notes", [])]:
         click.echo(line)
-    for kind, why in said.get("no_splits", {}).items():
+    for kind, why in answer.get("no_splits", {}).items():
         click.echo(f"no split by {kind}: {why}")
-    if "corrected" in said:
-        click.echo(f"corrected at the desk: {', '.join(said['corrected']) or 'nothing'}")
+    if "corrected" in answer:
+        click.echo(f"corrected at the desk: {', '.join(answer['corrected']) or 'nothing'}")
 
 
 def _media(text: str) -> tuple[str, ...]:
@@ -226,10 +217,6 @@ def _media(text: str) -> tuple[str, ...]:
     if unknown := [kind for kind in kinds if kind not in MEDIA]:
         raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(MEDIA)}", param_hint="--media")
     return kinds
-
-
-def _numbering(table: Path) -> Any:
-    return parse_numbering(table.read_text(encoding="utf-8"), table.name) if table.exists() else Numbering()
 
 
 @release.command("check")
@@ -264,19 +251,23 @@ def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
     published = against if against is not None and is_published(against) else None
     words = private_words(against) if against and not published else frozenset()
     with byte_bar() as tell:
-        found = check(folder, words=words, published=published, tell=tell)
-    failed = bool(found.differences or found.names)
-    status = "FAIL" if failed else "WARN" if found.warnings else "PASS"
-    said = {"status": status, "differences": found.differences, "names_or_serials_found": found.names}
+        report = check(folder, words=words, published=published, tell=tell)
+    failed = bool(report.differences or report.names)
+    status = "FAIL" if failed else "WARN" if report.warnings else "PASS"
+    answer = {"status": status, "differences": report.differences, "names_or_serials_found": report.names}
     show = partial(_show_check, folder)
-    return Answer({**said, "warnings": found.warnings}, show, failed=failed or (strict and status == "WARN"))
+    return Answer(
+        {**answer, "warnings": report.warnings}, show, failed=failed or (strict and status == "WARN")
+    )
 
 
-def _show_check(folder: Path, said: dict[str, Any]) -> None:
-    for one in said["differences"]:
-        click.echo(f"{one['file']} {one['where']}: {one['got']} instead of {one['want']}")
-    for named in said["names_or_serials_found"]:
-        click.echo(f"{named['file']}: holds {named['found']}")
-    for line in said["warnings"]:
+def _show_check(folder: Path, answer: dict[str, Any]) -> None:
+    for difference in answer["differences"]:
+        click.echo(
+            f"{difference['file']} {difference['where']}: {difference['got']} instead of {difference['want']}"
+        )
+    for match in answer["names_or_serials_found"]:
+        click.echo(f"{match['file']}: holds {match['found']}")
+    for line in answer["warnings"]:
         click.echo(line)
-    click.echo(f"{said['status']}: {folder}")
+    click.echo(f"{answer['status']}: {folder}")

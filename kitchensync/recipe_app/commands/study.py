@@ -1,4 +1,4 @@
-"""`kitchensync study`: who cooks what, where and when, until a study has what it wants."""
+"""`kitchensync study`: plan who cooks what, where and when, and count what a study has reached."""
 
 from __future__ import annotations
 
@@ -71,27 +71,27 @@ def plan(
     from kitchensync.recipe_app.study.already_cooked import cooked_below
     from kitchensync.recipe_app.study.as_cooked import as_cooked
     from kitchensync.recipe_app.study.make_plan import make_plan
-    from kitchensync.recipe_app.study.plan_file import graphs_of, read_locked
+    from kitchensync.recipe_app.study.plan_file import LATE, graphs_of, read_locked
     from kitchensync.recipe_app.study.study_file import read_study
-    from kitchensync.recipe_app.study.study_progress import LATE, not_recorded
+    from kitchensync.recipe_app.study.study_progress import not_recorded
 
-    wanted, recipes = read_study(file)
-    first = datetime.combine(since.date(), time(0), wanted.zone) if since is not None else _now()
-    wanted = replace(wanted, not_before=max(first, _now()))
+    study, recipes = read_study(file)
+    first = datetime.combine(since.date(), time(0), study.zone) if since is not None else _now()
+    study = replace(study, not_before=max(first, _now()))
     counted, left_out = cooked_below(data) if data else ([], {})
     cooked = as_cooked(data, counted) if data else []
     locked = not_recorded(read_locked(keep), cooked) if keep else []
-    lost = [one for one in locked if data and one.start <= _now() - LATE]
-    kept = [one for one in locked if one not in lost]
-    said = make_plan(wanted, graphs_of(wanted, recipes), cooked, kept, seed=seed)
-    said["notes"] += [
-        f"{one.person}'s session of {one.start.isoformat()} was not recorded: it is planned anew"
-        for one in lost
+    lost = [session for session in locked if data and session.start <= _now() - LATE]
+    kept = [session for session in locked if session not in lost]
+    result = make_plan(study, graphs_of(study, recipes), cooked, kept, seed=seed)
+    result["notes"] += [
+        f"{session.person}'s session of {session.start.isoformat()} was not recorded: it is planned anew"
+        for session in lost
     ]
-    said |= {"left_out": left_out, "study": file.read_text(encoding="utf-8")}
-    text = json.dumps({"schema": "study-plan/1", **said}, indent=1, ensure_ascii=False)
+    result |= {"left_out": left_out, "study": file.read_text(encoding="utf-8")}
+    text = json.dumps({"schema": "study-plan/1", **result}, indent=1, ensure_ascii=False)
     write_output(out, f"{text}\n".encode(), force=force)
-    return Answer(said, lambda found: _show(found, wanted, out))
+    return Answer(result, lambda shown: _show(shown, study, out))
 
 
 @study.command("coverage")
@@ -134,13 +134,13 @@ def show_coverage(
     names = [name.strip() for name in by.split(",")]
     if not names or not set(names) <= set(progress.DIMENSIONS):
         raise click.BadParameter(f"{by!r}: not some of {', '.join(progress.DIMENSIONS)}", param_hint="--by")
-    wanted, now = read_study(file)[0], _now()
+    study, now = read_study(file)[0], _now()
     cooked, left_out = cooked_below(data)
     coming = progress.to_come(read_plan(planned) if planned else [], cooked, now)
-    rows = progress.coverage(wanted, cooked, coming, names).rows
+    rows = progress.coverage(study, cooked, coming, names).rows
     if table is not None:
         write_output(table, progress.as_csv(rows, names).encode(), force=force)
-    said = {
+    answer = {
         "by": names,
         "rows": [
             dict(zip(names, row, strict=True)) | {stage: getattr(counts, stage) for stage in progress.COLUMNS}
@@ -148,20 +148,22 @@ def show_coverage(
         ],
         "left_out": left_out,
     }
-    return Answer(said, _show_coverage)
+    return Answer(answer, _show_coverage)
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _show_coverage(said: dict[str, Any]) -> None:
-    stages = [key for key in (said["rows"] or [{}])[0] if key not in said["by"]]
-    wide = max((len(_row_name(row, said["by"])) for row in said["rows"]), default=0)
+def _show_coverage(answer: dict[str, Any]) -> None:
+    stages = [key for key in (answer["rows"] or [{}])[0] if key not in answer["by"]]
+    wide = max((len(_row_name(row, answer["by"])) for row in answer["rows"]), default=0)
     click.echo(" " * wide + "".join(f"{stage:>12}" for stage in stages))
-    for row in said["rows"]:
-        click.echo(f"{_row_name(row, said['by']):{wide}}" + "".join(f"{row[stage]:>12}" for stage in stages))
-    for path, reason in said["left_out"].items():
+    for row in answer["rows"]:
+        click.echo(
+            f"{_row_name(row, answer['by']):{wide}}" + "".join(f"{row[stage]:>12}" for stage in stages)
+        )
+    for path, reason in answer["left_out"].items():
         click.echo(f"  does not count: {path}: {reason}")
 
 
@@ -169,12 +171,14 @@ def _row_name(row: dict[str, Any], by: list[str]) -> str:
     return " · ".join(row[name] for name in by if row[name])
 
 
-def _show(said: dict[str, Any], wanted: Study, out: Path) -> None:
-    goals = sum(goal.count for goal in wanted.goals)
-    click.echo(f"{len(said['sessions'])} sessions in {out.name}; {said['recorded']} recorded; {goals} wanted")
-    for one in said["unmet"]:
-        click.echo(f"  {one['missing']} missing: {one['goal']}: {one['reason']}")
-    for path, reason in said["left_out"].items():
+def _show(result: dict[str, Any], study: Study, out: Path) -> None:
+    goals = sum(goal.count for goal in study.goals)
+    click.echo(
+        f"{len(result['sessions'])} sessions in {out.name}; {result['recorded']} recorded; {goals} wanted"
+    )
+    for unmet in result["unmet"]:
+        click.echo(f"  {unmet['missing']} missing: {unmet['goal']}: {unmet['reason']}")
+    for path, reason in result["left_out"].items():
         click.echo(f"  does not count: {path}: {reason}")
-    for note in said["notes"]:
+    for note in result["notes"]:
         click.echo(f"  {note}")

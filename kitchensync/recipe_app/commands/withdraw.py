@@ -1,4 +1,4 @@
-"""`kitchensync withdraw`: a participant took the consent back."""
+"""`kitchensync withdraw`: destroy recordings whose participant withdrew consent."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from kitchensync.storage.withdraw.withdrawal import withdraw as withdraw_one
 )
 @click.option(
     "--policy",
-    type=click.Choice([one.value for one in Policy]),
+    type=click.Choice([policy.value for policy in Policy]),
     default=Policy.DESTROY.value,
     show_default=True,
     help="destroy: nothing can be brought back; quarantine: the recording's own folder is put aside for its owner.",
@@ -61,36 +61,38 @@ def withdraw(
 
     if bool(paths) == bool(person) or bool(person) != bool(data):
         raise click.UsageError("give recordings, or --person and --data")
-    found = [one for path in paths for one in recordings_in(path)]
-    _held = [*map(own_list, found), *([list_in(data)] if data else [])]  # each list is read once
+    recordings = [recording for path in paths for recording in recordings_in(path)]
+    _lists = [*map(own_list, recordings), *([list_in(data)] if data else [])]  # each list is read once
     if person and data:
-        found = recordings_of(person, data)
-    folders = dict.fromkeys([*(one.resolve().parent for one in found), *([data.resolve()] if data else [])])
+        recordings = recordings_of(person, data)
+    parents = [recording.resolve().parent for recording in recordings]
+    folders = dict.fromkeys([*parents, *([data.resolve()] if data else [])])
     with ExitStack() as stack:
         apps = [stack.enter_context(memory_beside(folder, database)) for folder in folders]
         if person:
-            known = {one.resolve() for one in found}
-            found += [one for app in apps for one in app.recordings_of(person) if one not in known]
-        found, places = with_made_of(found)
-        if same := [one.place for one in places if one.open == SAME_UUID]:
-            raise SameUuid(found[0], same)
-        for one in found:
-            require_closed(one)  # before anything is noted
-        noted = [
-            (app, app.note([one.name for one in found if one.resolve().parent == app.data], person or ""))
-            for app in apps
-        ]
-        places += [place for recording in found for place in withdraw_one(recording, Policy(policy))]
+            known = {recording.resolve() for recording in recordings}
+            of_apps = [recording for app in apps for recording in app.recordings_of(person)]
+            recordings += [recording for recording in of_apps if recording not in known]
+        recordings, places = with_made_of(recordings)
+        if same := [place.place for place in places if place.open == SAME_UUID]:
+            raise SameUuid(recordings[0], same)
+        for recording in recordings:
+            require_closed(recording)  # before anything is logged
+        noted = []
+        for app in apps:
+            names = [recording.name for recording in recordings if recording.resolve().parent == app.data]
+            noted.append((app, app.note(names, person or "")))
+        places += [place for recording in recordings for place in withdraw_one(recording, Policy(policy))]
         places += [place for app, what in noted for place in app.destroy(what, person or "")]
         for app in apps:
             app.keep_proof(places)
-    left = [one for one in places if one.open]
-    said = {
-        "status": "open" if left else "done",
-        "recordings": [recording.name for recording in found],
-        "places": [one.as_json() for one in places],
+    remaining = [place for place in places if place.open]
+    answer = {
+        "status": "open" if remaining else "done",
+        "recordings": [recording.name for recording in recordings],
+        "places": [place.as_json() for place in places],
     }
-    return Answer(said, _show, trouble=[_trouble(one) for one in left])
+    return Answer(answer, _show, trouble=[_trouble(place) for place in remaining])
 
 
 def _trouble(place: WithdrawnPlace) -> str:
@@ -99,11 +101,11 @@ def _trouble(place: WithdrawnPlace) -> str:
     return f"not reached yet: {place.place}: {place.open}; run it again then"
 
 
-def _show(said: dict[str, Any]) -> None:
-    if not said["places"]:
+def _show(answer: dict[str, Any]) -> None:
+    if not answer["places"]:
         click.echo("no recording of this person")
-    for one in said["places"]:
+    for place in answer["places"]:
         click.echo(
-            f"{one['place']}: {one['found']} found, {one['done']}"
-            + (f"; open: {one['open']}" * bool(one["open"]))
+            f"{place['place']}: {place['found']} found, {place['done']}"
+            + (f"; open: {place['open']}" * bool(place["open"]))
         )

@@ -1,1 +1,1 @@
-"""One session of cooking: what is chosen and drawn, the checklist, the devices, the outcome."""
+"""A cooking session: choice of the recipe, checklist, control of the devices, outcome."""

@@ -1,7 +1,8 @@
-"""The card of what was recorded: made when it ends, read by the operator before the kitchen records again."""
+"""The session card: made when a recording ends, to be read before the kitchen records again."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from kitchensync.operations.errors import NotNow
@@ -15,57 +16,61 @@ from kitchensync.task_graphs.errors import NotFound
 
 MADE, MAKING, NONE = "made", "making", "none"
 MOST_ADOPTED = 100
-"""So many films from elsewhere are passed over to find what the devices made last."""
+"""Number of newest recordings that are searched for one that the devices made."""
 
 
-def card_of(tools: Collaborators, folder: str) -> dict[str, Any]:
-    """Return the newest card of a recording that has ended, and have it made where this stage has none yet.
+@dataclass(frozen=True, slots=True)
+class CardState:
+    """The newest card of a recording: `state` is made, making or none, `reason` why there is none."""
 
-    `state` is made, making or none; `said` is why there is none. Raises NotFound, StorageError.
+    state: str = NONE
+    reason: str = ""
+    card: dict[str, Any] | None = None
+    read: dict[str, Any] | None = None
+
+
+def card_of(tools: Collaborators, folder: str) -> CardState:
+    """Return the newest card of a recording that has ended; queue the card of this stage if there is none.
+
+    Raises NotFound, StorageError.
     """
     manifest = tools.folders.known_manifest(folder)
     if manifest["state"] != "complete" or manifest.get("withdrawn"):
-        return {"state": NONE, "said": "", "card": None, "read": None}
+        return CardState()
     path = (tools.folders.data / folder).absolute()
     kept, stage = kept_cards(path), stage_of(path)
-    asked = [row for row in tools.cards.rows() if row["recording"] == f"{folder} {stage}"]
-    if stage not in kept and not asked:
+    jobs = [row for row in tools.cards.rows() if row["recording"] == f"{folder} {stage}"]
+    if stage not in kept and not jobs:
         tools.cards.ask([BatchRow(f"{folder} {stage}", folder, "card", path)])
     card = kept.get(stage) or kept.get(FIRST)
-    is_over = bool(asked) and asked[-1]["state"] not in ("waiting", "doing")
+    is_over = bool(jobs) and jobs[-1]["state"] not in ("waiting", "doing")
     state = MADE if card is not None else NONE if is_over else MAKING
-    return {
-        "state": state,
-        "said": asked[-1]["said"] if is_over else "",
-        "card": card,
-        "read": manifest.get("card"),
-    }
+    return CardState(state, jobs[-1]["said"] if is_over else "", card, manifest.get("card"))
 
 
 def read_card(tools: Collaborators, folder: str, by: str) -> dict[str, Any]:
-    """Keep that somebody has read the card, or seen that there can be none. Raises NotNow, StorageError."""
-    found = card_of(tools, folder)
-    if found["state"] == MAKING:
+    """Note that somebody has read the card, or that there is none. Raises NotNow, StorageError."""
+    newest = card_of(tools, folder)
+    if newest.state == MAKING:
         raise NotNow("the card is still being made; wait until it is here")
-    none = {"stage": FIRST, "status": "none"}
-    return acknowledge(tools.folders.data / folder, found["card"] or none, by)
+    return acknowledge(tools.folders.data / folder, newest.card or {"stage": FIRST, "status": "none"}, by)
 
 
 def latest(tools: Collaborators, kitchen: str) -> dict[str, Any] | None:
-    """Return the newest recording of a kitchen that its devices have made and ended, None where it is no such one."""
-    found = tables.recording.c.kitchen == kitchen, tables.recording.c.folder.is_not(None)
+    """Return the newest recording that a kitchen's devices made, None if it has not ended or is set aside."""
+    of_kitchen = tables.recording.c.kitchen == kitchen, tables.recording.c.folder.is_not(None)
     newest = tables.recording.c.created_utc_ns.desc()
-    for row in tools.records.rows(tables.recording, *found, order=newest, limit=MOST_ADOPTED):
+    for row in tools.records.rows(tables.recording, *of_kitchen, order=newest, limit=MOST_ADOPTED):
         try:
             manifest = tools.folders.known_manifest(row["folder"])
         except (NotFound, StorageError):
-            return None  # the room and the list say what is wrong with it
-        if not manifest.get("adopted"):  # filmed elsewhere: no devices of this kitchen
+            return None  # the pages of running and of all recordings show its problem
+        if not manifest.get("adopted"):  # an adopted one was filmed elsewhere, without this kitchen's devices
             return row if manifest.get("state") == "complete" and not is_set_aside(manifest) else None
     return None
 
 
 def unread_card(tools: Collaborators, kitchen: str) -> dict[str, Any] | None:
-    """Return a kitchen's newest recording where nobody has read a card of it."""
+    """Return a kitchen's newest recording if its card is unread."""
     row = latest(tools, kitchen)
     return row if row and "card" not in tools.folders.manifest(row["folder"]) else None

@@ -1,6 +1,6 @@
-"""What is asked before every recording, versioned: the log keeps which version somebody agreed to.
+"""The versioned checklist and consent form before a recording; the log has the version somebody agreed to.
 
-The words are in the message catalogues under `check.`; a changed meaning is a new version.
+The texts are in the message catalogues under `check.`; a changed meaning needs a new version.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kitchensync.storage.consent import OFFERED
 
 LOCALES = Path(__file__).resolve().parent.parent / "locales"
 FORM = "consent_form"
-"""Kind of the operation that keeps the words of a version, which is its subject."""
+"""Kind of the operation with the texts of a consent version; the version is its subject."""
 KEYS = ("consent.text", "consent.agree", "consent.scopes", *(f"consent.scope.{scope}" for scope in OFFERED))
 
 
@@ -29,7 +29,7 @@ CONSENT_VERSION = hashlib.sha256(json.dumps(WORDS, sort_keys=True).encode()).hex
 
 
 def keep_form(records: AppRecords) -> None:
-    """Note the words of the form the first time they are shown to somebody."""
+    """Log the texts of the consent form the first time they are shown."""
     if not records.ops(CONSENT_VERSION):
         records.note(FORM, CONSENT_VERSION, {"words": WORDS}, actor="")
 
@@ -39,7 +39,7 @@ CHECKLIST_VERSION = "2026-11"
 
 @dataclass(frozen=True, slots=True)
 class ChecklistItem:
-    """One thing to look at; `devices` items are asked only when devices record."""
+    """A point of the checklist; those with `devices` apply only when devices record."""
 
     name: str
     group: str
@@ -63,20 +63,20 @@ ITEMS = (
 
 
 def still_open(state: State, *, devices: bool) -> list[str]:
-    """Return the names of what is not ticked; `consent` and `second` (the second person) are among them."""
+    """Return the names of open points, including `consent` and `second` (confirmation by a second person)."""
     consent = state["consent"] or {}
     agreed = consent.get("accepted") is True and consent.get("version") == CONSENT_VERSION
-    found = [] if agreed else ["consent"]
-    found += [item.name for item in items_for(devices=devices) if not state["checklist"].get(item.name)]
-    return found if (state["checked"] or {}).get("confirmed_by") else [*found, "second"]
+    open_points = [] if agreed else ["consent"]
+    open_points += [item.name for item in items_for(devices=devices) if not state["checklist"].get(item.name)]
+    return open_points if (state["checked"] or {}).get("confirmed_by") else [*open_points, "second"]
 
 
 def is_through(state: State) -> bool:
-    """Return whether devices may record: all is ticked, or an admin let points be open, but never the consent."""
+    """Return whether devices may record: all points are ticked, or an admin overrode points other than consent."""
     open_points, checked = still_open(state, devices=True), state["checked"] or {}
     return bool(checked) and (not open_points or bool(checked["override"] and "consent" not in open_points))
 
 
 def items_for(*, devices: bool) -> list[ChecklistItem]:
-    """Return what must be ticked before a recording with or without devices."""
+    """Return the points for a recording with or without devices."""
     return [item for item in ITEMS if devices or not item.devices]

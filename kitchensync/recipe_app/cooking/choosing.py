@@ -1,7 +1,7 @@
-"""Stage 1: freeze what was chosen, so that what was shown can be said years later without the recipe's file.
+"""Freeze the chosen recipe, so that the shown steps can be reconstructed later without the recipe's file.
 
-Strategy (what the session is for), plan (which errors shall be made) and outcome (what happened) are three things:
-the strategy is here and never changes; a disordered script puts its stated errors into the plan, with a certificate.
+Strategy (the purpose of the session), plan (intended errors) and outcome are separate. The strategy is fixed here; a
+disordered script puts its errors into the plan, with a certificate.
 """
 
 from __future__ import annotations
@@ -40,11 +40,9 @@ def frozen(
 ) -> dict[str, Any]:
     """Return everything that is shown of a recipe: an order, or for `disordered` a verified script.
 
-    Without a `seed` one is drawn. `order` is one that was planned; where the recipe has changed since and it is none
-    any more, another is drawn.
-
-    `label` is a step as the recipe says it, `text` as it is shown, in `language` where one is chosen. Raises
-    NotNow where no script can be drawn, TooManyOrders, NotFound for a language that it has not.
+    Without a `seed` one is drawn. A planned `order` is used if it is still valid for the recipe, else one is drawn.
+    `label` is a step in the recipe's own words, `text` as shown, in the chosen `language` if any. Raises NotNow if no
+    script can be drawn, TooManyOrders, NotFound for a language that the recipe does not have.
     """
     seed = secrets.randbelow(SEEDS) if seed is None else seed
     graph = recipe.graph
@@ -76,7 +74,7 @@ def frozen(
 
 
 def _disordered(graph: Graph, seed: int, missing: int, flips: int) -> dict[str, Any]:
-    """Draw a script; return its order, its errors and its certificate. Raises NotNow where there is none."""
+    """Draw a script and return its order, errors and certificate. Raises NotNow if there is none."""
     try:
         script = wrong_order(graph, seed=seed, missing=missing, flips=flips)
     except NoSuchScript as error:
@@ -85,7 +83,7 @@ def _disordered(graph: Graph, seed: int, missing: int, flips: int) -> dict[str, 
             title=graph.recipe.title or graph.name,
             why=str(error),
         ) from error
-    # The same ids at every drawing of the same seed.
+    # The ids of the errors are reproducible too: drawing again with the same seed gives the same ids.
     rng, wording = random.Random(f"planned {graph.content_hash} {seed}"), script_sentences(graph, script)
     changes = [(node, MISSING) for node in script.missing] + [(after, ORDER) for _, after in script.broken]
     planned = [
@@ -114,9 +112,9 @@ def _disordered(graph: Graph, seed: int, missing: int, flips: int) -> dict[str, 
 
 
 def help_for(graph: Graph, *, seed: int, category: str = "") -> dict[str, Any]:
-    """Return what the tablet needs beside the frozen recipe: hints and timers by step, a proposal of errors.
+    """Return what the tablet needs besides the frozen recipe: hints and timers by step, proposed errors.
 
-    Hints are in the recipe's own language, whichever is shown: what is planned with one says so.
+    Hints are in the recipe's own language, whichever is shown.
     """
     return {
         "language": graph.language,

@@ -1,4 +1,4 @@
-"""What the app is built from, so that a test can give it clocks, folders and a database of its own."""
+"""The parts of the app, so that a test can build it with its own clocks, folders and database."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # most of the app needs none of its imports
 
 @dataclass(frozen=True)
 class Collaborators:
-    """Memory, accounts, recipes and folders; `capture` is None where the app runs without a rig."""
+    """The parts of a running app; `capture` is None if the app runs without a rig."""
 
     records: AppRecords
     accounts: Accounts
@@ -39,30 +39,30 @@ class Collaborators:
     quotas: Quotas
     judge: Judge
     films: FilmJobs = field(default_factory=FilmJobs)
-    "Who makes small films for the browser."
+    "Makes small videos for the browser."
     pictures: LivePictures = field(default_factory=LivePictures)
-    "Who keeps the newest pictures of what is being recorded."
+    "Has the newest frames of running recordings."
     batches: DeskBatches = field(default_factory=partial(DeskBatches, lambda: False))
-    "Who does what the desk asks for with many recordings."
+    "Runs the desk's batch actions."
     cards: DeskBatches = field(default_factory=partial(DeskBatches, lambda: False))
-    "Who makes the cards of what was recorded, while other kitchens record too."
+    "Makes session cards, also while other kitchens record."
     film_key: bytes = field(default_factory=partial(secrets.token_bytes, 32))
-    "What seals the addresses of films; another one each time the app starts."
+    "Key that signs the addresses of videos, new at each start of the app."
     capture: Station | None = None
     watch: Station | None = None
-    "Who knows how recordings are, those that somebody else began too."
+    "Reports the health of all recordings, including those started elsewhere."
     hosts: frozenset[str] = field(default_factory=frozenset)
-    "Names and addresses under which the app may be asked, besides loopback."
+    "Allowed host names and addresses besides loopback."
     demo: dict[str, str] | None = None
-    "What the guided tour may tell: pseudonym and PIN of its person."
+    "Pseudonym and PIN of the guided tour's person."
     ca_file: bytes | None = None
-    "The certificate of our own authority, for tablets to install."
+    "The certificate of the app's own authority, for tablets to install."
     starting: threading.Lock = field(default_factory=threading.Lock)
-    "Held while devices are being started, which takes them half a minute at most."
+    "Held while devices are started, up to half a minute."
     ending: threading.Lock = field(default_factory=threading.Lock)
-    "Held while what was withdrawn is being ended, which takes as long."
+    "Held while withdrawn recordings are ended, up to half a minute."
     destroying: threading.Lock = field(default_factory=threading.Lock)
-    "Held while what was withdrawn is being destroyed: a store that does not answer can take minutes."
+    "Held while withdrawn recordings are destroyed: minutes if a store does not answer."
 
 
 def collaborators(
@@ -78,7 +78,7 @@ def collaborators(
     demo: dict[str, str] | None = None,
     ca_file: bytes | None = None,
 ) -> Collaborators:
-    """Join the parts of the app; without a `key` only what this process signs is believed."""
+    """Build the parts of the app; without a `key` only signatures of this process are valid."""
     accounts = Accounts(records, demo=demo is not None)
     return Collaborators(
         records=records,
@@ -101,6 +101,6 @@ def collaborators(
 
 
 def _is_recording(folders: Folders, watch: Station | None) -> bool:
-    """Return whether something is being recorded into the data folder by a recorder that is not known to be gone."""
+    """Return whether a recorder that is not known to have stopped records into the data folder."""
     live = [name for name in folders.running() if folders.state(name) == "recording"]
     return any(watch is None or watch.report(name).get("alarm") != "stopped" for name in live)

@@ -1,4 +1,4 @@
-"""What ended today, and what comes of it; a page asks each second, so what has not changed is not read again."""
+"""Recordings that ended today, with their cards; pages poll every second, so unchanged manifests are cached."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.task_graphs.errors import NotFound
 
 ALONE, ABORTED, WITHDRAWN, OPEN = "alone", "aborted", "withdrawn", "open"
-"""Cooked without devices; shall not be used; taken back; nobody has ended it and nobody records it."""
+"""States: cooked without devices; must not be used; consent withdrawn; not ended, without a recorder."""
 GIVEN_UP = "aborted"
-"""State of a manifest whose devices never began."""
+"""State of a manifest whose devices never started."""
 
 
 def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]:
-    """Return what ended today in the time zone of this computer, newest first, and older cards nobody has read.
+    """Return the recordings that ended today in local time, newest first, and older ones with unread cards.
 
-    `state` is that of the card (made, making, none), or alone, aborted, withdrawn, open. `to_read` is true of the
-    newest recording of a kitchen as long as its card says something new.
+    `state` is that of the card (made, making, none), or alone, aborted, withdrawn, open. `to_read` is true for the
+    newest recording of a kitchen while its card has news.
     """
     kitchens = {row["id"]: row["name"] for row in tools.records.rows(tables.kitchen)}
     newest = {row["folder"] for row in (latest(tools, kitchen) for kitchen in kitchens) if row}
@@ -46,7 +46,7 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
     cooks = tools.records.rows(tables.person, tables.person.c.id.in_({row["person"] for row in rows}))
     people = {row["id"]: row["pseudonym"] for row in cooks}
     of_folder = {row["folder"]: row for row in rows if row["folder"]}
-    found = []
+    sessions = []
     for name, manifest in manifests.items():
         if manifest.get("state") in (None, GIVEN_UP):  # None: destroyed
             continue
@@ -56,68 +56,68 @@ def ended_today(tools: Collaborators, running: set[str]) -> list[dict[str, Any]]
         if stopped_ns >= since_ns or name in newest:
             began = {"folder": name, "today": stopped_ns >= since_ns, "began_ms": began_ns // 10**6}
             who = {"person": manifest.get("pseudonym"), "kitchen": manifest.get("place")}
-            who |= {"id": None, "title": name}  # no tablet began it
+            who |= {"id": None, "title": name}  # unless a tablet started it
             if name in of_folder:
                 who = _who(of_folder[name], people, kitchens)
             worth = _worth(tools, name, manifest, name in newest)
             lacking = {"no_consent": tools.folders.lacking_consent(name)}
-            found.append(began | who | worth | lacking)
+            sessions.append(began | who | worth | lacking)
     alone = {"state": ALONE, "to_read": False, "today": True}
-    found += [
+    sessions += [
         alone | {"began_ms": row["created_utc_ns"] // 10**6} | _who(row, people, kitchens)
         for row in rows
         if not row["folder"] and row["phase"] in ("review", "done")
     ]
-    shown = [one for one in found if one["today"] or one["to_read"]]
-    return sorted(shown, key=lambda one: one["began_ms"], reverse=True)
+    shown = [session for session in sessions if session["today"] or session["to_read"]]
+    return sorted(shown, key=lambda session: session["began_ms"], reverse=True)
 
 
 def _who(row: dict[str, Any], people: dict[str, str], kitchens: dict[str, str]) -> dict[str, Any]:
-    known = {key: row[key] for key in ("id", "steps", "steps_done")}
+    steps = {key: row[key] for key in ("id", "steps", "steps_done")}
     who = {"person": people.get(row["person"]), "kitchen": kitchens.get(row["kitchen"])}
-    return known | who | {"title": title_of(row["recipe"])}
+    return steps | who | {"title": title_of(row["recipe"])}
 
 
 def _worth(tools: Collaborators, folder: str, manifest: Manifest, is_newest: bool) -> dict[str, Any]:
-    """Say what is known of the card; it is looked for only as long as it may become another one."""
+    """Return the state of the card; a final card is not looked up again."""
     read: dict[str, Any] = manifest.get("card") or {}
-    said = {"state": MADE, "to_read": False, "status": read.get("status"), "stage": read.get("stage")}
+    facts = {"state": MADE, "to_read": False, "status": read.get("status"), "stage": read.get("stage")}
     if manifest.get("withdrawn"):
-        return said | {"state": WITHDRAWN}
+        return facts | {"state": WITHDRAWN}
     if why := why_aborted(manifest):
-        return said | {"state": ABORTED, "reason": why}
+        return facts | {"state": ABORTED, "reason": why}
     if manifest["state"] != "complete":
-        return said | {"state": OPEN}
-    if said["stage"] == FINAL or manifest.get("adopted"):
-        return said
-    found = card_of(tools, folder)
-    card: dict[str, Any] = found["card"] or {}
+        return facts | {"state": OPEN}
+    if facts["stage"] == FINAL or manifest.get("adopted"):
+        return facts
+    newest = card_of(tools, folder)
+    card = newest.card or {}
     is_new = not read or (card.get("stage") == FINAL and read["stage"] == FIRST)
-    known = {"status": card["status"], "stage": card["stage"]} if card else {}
-    return said | {"state": found["state"], "to_read": is_newest and is_new} | known
+    stage = {"status": card["status"], "stage": card["stage"]} if card else {}
+    return facts | {"state": newest.state, "to_read": is_newest and is_new} | stage
 
 
 def title_of(recipe: str) -> str:
-    """Return the name of a recipe as it is read."""
+    """Return the name of a recipe for people."""
     words = recipe.replace("_", " ")
     return words[:1].upper() + words[1:]
 
 
 def _changed(data: Path, since_ns: int) -> set[str]:
-    """Name the folders that were changed since then, as a manifest that is written anew changes its own."""
-    found = set()
+    """Return the folders modified since then: rewriting a manifest modifies its folder."""
+    names = set()
     with os.scandir(data) as entries:
         for entry in entries:
-            with contextlib.suppress(OSError):  # a store that is not there, or it was removed meanwhile
+            with contextlib.suppress(OSError):  # an unavailable store, or removed meanwhile
                 if not entry.name.startswith(("_", ".")) and entry.stat().st_mtime_ns >= since_ns:
-                    found.add(entry.name)
-    return found
+                    names.add(entry.name)
+    return names
 
 
 def _read(tools: Collaborators, names: Iterable[str]) -> dict[str, Manifest]:
-    """Read the manifests of recordings; what is none, or broken, is left to the list, which says what is wrong."""
-    found = {}
+    """Read the manifests of recordings, skipping unreadable ones, whose problem the list of recordings shows."""
+    manifests = {}
     for name in sorted(names):
         with contextlib.suppress(NotFound, StorageError):
-            found[name] = tools.folders.known_manifest(name)
-    return found
+            manifests[name] = tools.folders.known_manifest(name)
+    return manifests

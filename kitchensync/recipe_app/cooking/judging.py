@@ -1,4 +1,4 @@
-"""A recording against the graph of its recipe: what was too early, left out, done twice."""
+"""Judge a recording against its recipe's graph: steps too early, left out, repeated."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kitchensync.task_graphs.formats.graph_json import parse_graph_json
 from kitchensync.task_graphs.scoring.judge import Performed, Prerequisites, by_time, judge
 
 KEPT = 1_000
-"""As many as the overview shows."""
+"""Number of cached judgements, for those that the overview shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderJudgement:
-    """Steps by their texts: pairs (what came too early, what it should have waited for), left out, done twice."""
+    """Steps by their texts: pairs (step too early, its prerequisite), left out, repeated."""
 
     early: tuple[tuple[str, str], ...]
     missing: tuple[str, ...]
@@ -32,7 +32,7 @@ class OrderJudgement:
 
 
 class Judge:
-    """Judges recordings; what did not change since is not judged again."""
+    """Judges recordings and caches the judgements of unchanged ones."""
 
     def __init__(self, records: AppRecords) -> None:
         self.records = records
@@ -40,7 +40,7 @@ class Judge:
         self._collections: dict[str, CollectionGraphs] = {}
 
     def against(self, recording: dict[str, Any]) -> OrderJudgement | None:
-        """Judge a row of the table of recordings; None before anything was done, or without the recipe's version."""
+        """Judge a row of the table of recordings; None before a step was done, or without the recipe's version."""
         key = (recording["id"], recording["last_n"])
         if key not in self._known:
             self._known[key] = self._judged(recording)
@@ -59,25 +59,25 @@ class Judge:
         else:
             name = frozen.get("collection", "") if not recording["graph_hash"] else ""
             graphs = self._collections.setdefault(name, CollectionGraphs(name, self.records))
-            came = graphs.order(frozen["source"]) if name else None
-            if came is None:
+            graph_order = graphs.order(frozen["source"]) if name else None
+            if graph_order is None:
                 return None
-            order, done = came, graphs.steps_of_graph(came, frozen["annotated"], done)
-        found = judge(order, done)
+            order, done = graph_order, graphs.steps_of_graph(graph_order, frozen["annotated"], done)
+        judgement = judge(order, done)
         text = {step.node: step.text for step in order.graph.numbered.steps}
         return OrderJudgement(
-            tuple((text[after], text[before]) for before, after in found.late_edges),
-            tuple(text[node] for node in found.missing),
-            tuple(dict.fromkeys(text[node] for node in found.repeated)),
+            tuple((text[after], text[before]) for before, after in judgement.late_edges),
+            tuple(text[node] for node in judgement.missing),
+            tuple(dict.fromkeys(text[node] for node in judgement.repeated)),
         )
 
 
 def performed(state: State) -> list[Performed]:
-    """The runs of all steps by time, s on the capture clock; a run whose begin was not logged begins at its end."""
-    found = []
+    """Return the runs of all steps by time, seconds on the capture clock; without a logged start, start = end."""
+    runs = []
     for node, step in state["steps"].items():
         for run in step["runs"]:
             start, end = run["start"], run["end"]
             if end is not None:
-                found.append(Performed(int(node), (end if start is None else start) / 1e9, end / 1e9))
-    return by_time(found)
+                runs.append(Performed(int(node), (end if start is None else start) / 1e9, end / 1e9))
+    return by_time(runs)

@@ -1,7 +1,7 @@
-"""Pictures of recipes, of the result and of steps: put in at the desk, shown to the cook beside the step.
+"""Pictures of a recipe's result and steps: uploaded at the desk, shown to the cook beside the step.
 
-Whatever was sent is read in a process apart and written anew as a small JPEG: nothing but what is seen stays of it,
-neither place nor maker. The recipes that come with the app have drawings of their own.
+An upload is decoded in a separate process and re-encoded as a small JPEG, without metadata such as location and
+device. The recipes that come with the app have their own drawings.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from kitchensync.shell.process_apart import Bounds, ChildAnswer, ReaderFailed, a
 from kitchensync.task_graphs.errors import NotFound
 
 KIND = "recipe_picture"
-"""The operation that puts a picture at a place of a recipe; an empty hash takes it away. The latest counts."""
+"""The operation that sets the picture of a place of a recipe; an empty hash removes it. The latest counts."""
 RESULT = "result"
 LONGEST_SIDE = 960
-"""Pixels; a tablet's screen has 1280, and the step stands beside it."""
+"""Pixels; a tablet's screen has 1280, with the step beside the picture."""
 QUALITY = 82
 MOST_PIXELS = 50_000_000
-"""Of a picture that is sent, as telephones take them."""
+"""Limit for an uploaded picture, enough for phones."""
 PICTURE = Bounds(30.0, 1 << 30, {"OPENCV_IO_MAX_IMAGE_PIXELS": str(MOST_PIXELS)})
 DISHES = Path(__file__).resolve().parent.parent / "static" / "dishes"
 
 
 def put(records: AppRecords, recipe: Recipe, place: str, content: bytes, *, actor: str) -> str:
-    """Put a picture, as `small_jpeg` gives it, at a place; return its hash. Raises BadOperation."""
+    """Set the picture of a place, in the form of `small_jpeg`; return its hash. Raises BadOperation."""
     _check(recipe, place)
     sha256 = hashlib.sha256(content).hexdigest()
     table = tables.picture
@@ -46,7 +46,7 @@ def put(records: AppRecords, recipe: Recipe, place: str, content: bytes, *, acto
 
 
 def take_away(records: AppRecords, recipe: Recipe, place: str, *, actor: str) -> None:
-    """Show no picture at this place any more. Raises BadOperation."""
+    """Remove the picture of a place. Raises BadOperation."""
     _check(recipe, place)
     records.note(KIND, f"{recipe.name} {place}", {"sha256": ""}, actor=actor)
 
@@ -61,25 +61,25 @@ def _check(recipe: Recipe, place: str) -> None:
 
 
 def of_all(records: AppRecords) -> dict[str, dict[str, str]]:
-    """Return recipe -> place -> address, of what was put in."""
-    found: dict[str, dict[str, str]] = {}
-    for subject, said in latest(records, KIND).items():
+    """Return recipe -> place -> address of the uploaded pictures."""
+    pictures: dict[str, dict[str, str]] = {}
+    for subject, body in latest(records, KIND).items():
         name, _, place = subject.rpartition(" ")
-        if said["sha256"]:
-            found.setdefault(name, {})[place] = address_of(said["sha256"])
-    return found
+        if body["sha256"]:
+            pictures.setdefault(name, {})[place] = address_of(body["sha256"])
+    return pictures
 
 
 def address_of(sha256: str) -> str:
-    """Return where tablets and the desk find a picture."""
+    """Return the address of a picture for tablets and the desk."""
     return f"/api/v1/recipe-pictures/{sha256}"
 
 
-def of_result(recipe: Recipe, put_in: dict[str, str]) -> str:
-    """Return the address of the picture on a recipe's card; nothing where it has none."""
+def of_result(recipe: Recipe, pictures: dict[str, str]) -> str:
+    """Return the address of the picture on a recipe's card; empty without one."""
     drawn = DISHES / f"{recipe.name}.svg"
     ours = drawn.is_file() and (OWN_RECIPES / f"{recipe.name}.json").is_file()
-    return put_in.get(RESULT) or (f"/static/dishes/{drawn.name}" if ours else "")
+    return pictures.get(RESULT) or (f"/static/dishes/{drawn.name}" if ours else "")
 
 
 def content(records: AppRecords, sha256: str) -> bytes:
@@ -91,23 +91,23 @@ def content(records: AppRecords, sha256: str) -> bytes:
 
 
 def small_jpeg(path: Path) -> bytes:
-    """Make a small JPEG of a stranger's picture. Raises BadOperation for what is none."""
+    """Make a small JPEG of an uploaded picture. Raises BadOperation if it is not readable."""
     try:
-        told = ask_once(f"{__name__}:tell_small", PICTURE, os.fspath(path.absolute()))
+        answer = ask_once(f"{__name__}:tell_small", PICTURE, os.fspath(path.absolute()))
     except ReaderFailed as error:
         raise BadOperation(
             "this picture takes too much memory or crashes its reader; save it as PNG or JPEG anew"
         ) from error
-    if told.said != "small":
+    if answer.value != "small":
         raise BadOperation(
             "this is no picture that can be read, or it has more than {pixels} megapixels; send a JPEG or PNG",
             pixels=MOST_PIXELS // 1_000_000,
         )
-    return told.blobs[0]
+    return answer.blobs[0]
 
 
 def tell_small(path: str) -> ChildAnswer:
-    """Read, turn upright, shrink and write a picture, in this process."""
+    """Decode, rotate upright, shrink and encode a picture, in this process."""
     import cv2
 
     image: Any = None

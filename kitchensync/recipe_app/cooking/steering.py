@@ -1,4 +1,4 @@
-"""Tell the devices what to do for a recording, and log what was asked and what came of it."""
+"""Control the devices of a recording, and log each request with its outcome."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Action = Literal["start", "stop", "abort", "without"]
 
 
 def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, reason: str) -> dict[str, Any]:
-    """Start, stop or abort; return the folder and the reasons of a refusal, none when it is done. Raises NotNow.
+    """Start, stop or abort; return the folder and the reasons of a refusal, empty on success. Raises NotNow.
 
-    With a `reason` a start is one though expected streams are missing. `without` lets the tablet go on although no
-    device records.
+    A start with a `reason` is allowed even if expected streams are missing. `without` lets the tablet
+    continue with no recording devices.
     """
     if tools.capture is None:
         raise NotNow("no rig belongs to this app; start it with --rig rig.toml to record from here")
@@ -49,11 +49,11 @@ def steer(tools: Collaborators, recording: str, action: Action, *, actor: str, r
     elif action == "stop":
         reasons = tools.capture.stop(folder, by=tools.records.pseudonym(actor))
         if reasons and tools.folders.state(folder) == "stopped":
-            reasons = []  # it ended before: by itself, at its keyboard, or when it was asked the first time
+            reasons = []  # it had ended before: by itself, at its keyboard, or by an earlier request
     else:
         reasons = tools.capture.abort(folder, reason=reason, by=tools.records.pseudonym(actor))
-    said = {"action": action, "folder": folder, "reasons": reasons, "why": reason}
-    tools.records.note("capture", recording, said, actor=actor)
+    entry = {"action": action, "folder": folder, "reasons": reasons, "why": reason}
+    tools.records.note("capture", recording, entry, actor=actor)
     if action == "abort" and not reasons:
         give_back(tools.records, recording, actor=actor)
     if action != "without":
@@ -73,7 +73,7 @@ def _start(
             name=unread["folder"],
         )
     kitchen = tools.records.row(tables.kitchen, row.get("kitchen", ""))
-    # Nothing in the name of a take tells whether errors were planned.
+    # The name must not reveal whether errors were planned.
     moment = datetime.datetime.fromtimestamp(tools.records.utc_ns() / 1e9, tz=datetime.UTC)
     name = f"{state['recording']['name'][:36]}-{moment:%Y%m%d-%H%M%S}-{recording[-4:]}"
     reasons = capture.start(
@@ -84,19 +84,19 @@ def _start(
         override=override,
     )
     if reasons:
-        said = {"action": "start", "folder": None, "reasons": reasons, "why": override}
-        tools.records.note("capture", recording, said, actor=actor)
+        entry = {"action": "start", "folder": None, "reasons": reasons, "why": override}
+        tools.records.note("capture", recording, entry, actor=actor)
         return {"folder": None, "reasons": reasons}
     tools.records.give_folder(recording, name, actor=actor)
     tools.intake.file()
-    end_withdrawn(tools)  # somebody may have withdrawn while the devices were being started
+    end_withdrawn(tools)  # the participant may have withdrawn while the devices were starting
     _refuse_withdrawn(tools.records.state(recording))
     return {"folder": name, "reasons": []}
 
 
 def _require_not_begun(state: State, folder: str | None) -> None:
     _refuse_withdrawn(state)
-    if not is_through(state):  # an admin may let points be open, but never the consent
+    if not is_through(state):
         names = tuple(still_open(state, devices=True))
         raise NotNow("the checklist is not through ({names}); nothing is recorded before it is", names=names)
     if folder is not None:
@@ -109,7 +109,7 @@ def _refuse_withdrawn(state: State) -> None:
 
 
 def override(tools: Collaborators, recording: str, *, reason: str, actor: str, op_id: str) -> dict[str, str]:
-    """Let a recording begin though points of the checklist are open; who did and why is kept. Raises NotNow."""
+    """Let a recording begin with open points of the checklist, and log by whom and why. Raises NotNow."""
     open_points = still_open(tools.records.state(recording), devices=True)
     if "consent" in open_points:
         raise NotNow("nobody can agree for somebody else: the consent is not given")

@@ -1,4 +1,4 @@
-"""A study as the desk has it: its text in the plan that is kept, planned anew from folders, people and the shelf."""
+"""The study at the desk: its saved plan, and planning it again from recordings, people and the shelf."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kitchensync.task_graphs.model import Graph
 
 @dataclass(frozen=True)
 class StudySoFar:
-    """The study that is kept, what counts of the folders, what does not and why, and the sessions to come."""
+    """The saved study, the recordings that count, those that do not and why, and the coming sessions."""
 
     study: Study
     cooked: list[CookedRecording]
@@ -34,7 +34,7 @@ class StudySoFar:
 
 
 def study_so_far(tools: Collaborators) -> StudySoFar | None:
-    """Return how far the study is; None where no study is kept. Raises BadStudy."""
+    """Return the progress of the saved study; None without one. Raises BadStudy."""
     if not (text := kept_plan(tools.records)[1].get("study", "")):
         return None
     cooked, left_out = cooked_below(tools.folders.data)
@@ -44,13 +44,13 @@ def study_so_far(tools: Collaborators) -> StudySoFar | None:
 
 
 def zone_of(tools: Collaborators) -> ZoneInfo:
-    """Return the time zone of the study that is kept, UTC where none is. Raises BadStudy."""
+    """Return the time zone of the saved study, UTC without one. Raises BadStudy."""
     text = kept_plan(tools.records)[1].get("study", "")
     return parse_study(text, _names(tools)).zone if text else ZoneInfo("UTC")
 
 
 def plan_anew(tools: Collaborators, text: str, *, locked: Collection[str]) -> dict[str, Any]:
-    """Plan a study from now on: what is recorded counts, what is locked or under way stays. Raises BadStudy."""
+    """Plan a study from now on: recorded sessions count, locked and running ones stay. Raises BadStudy."""
     study = parse_study(text, _names(tools))
     counted, left_out = cooked_below(tools.folders.data)
     cooked = as_cooked(tools.folders.data, counted)
@@ -63,16 +63,17 @@ def plan_anew(tools: Collaborators, text: str, *, locked: Collection[str]) -> di
         if cook.name not in there
     ]
     study = replace(study, cooks=tuple(cooks), not_before=_now(tools))
-    # Locked sessions to come stay, and those begun of which there is no folder yet.
+    # Locked coming sessions stay, and sessions that were begun but have no folder yet.
     begun, rows = taken(tools.records), tables.recording
     known = {row["id"]: row for row in tools.records.rows(rows, limit=1 << 20)}
-    told = {*(one.path.rpartition("/")[2] for one in cooked), *(path.rpartition("/")[2] for path in left_out)}
+    paths = [*(recording.path for recording in cooked), *left_out]
+    folders = {path.rpartition("/")[2] for path in paths}
     kept = []
     for entry, is_withdrawn in _entries(tools):
         session = name_of(entry)
         recording = known.get(begun.get(session, ""))
         if session in begun:
-            stays = not is_withdrawn and bool(recording) and (recording or {})["folder"] not in told
+            stays = not is_withdrawn and bool(recording) and (recording or {})["folder"] not in folders
         else:
             stays = session in locked and entry.start > _now(tools) and entry.person in there
         if stays:
@@ -97,22 +98,24 @@ def _now(tools: Collaborators) -> datetime:
 
 
 def _avoiding(cook: Cook, tools: Collaborators, there: dict[str, str]) -> Cook:
-    """Add the recipes that what somebody avoids is in: by name, ingredient or step."""
+    """Add the recipes whose name, ingredients or steps contain what somebody avoids."""
     words = latest(tools.records, PERSON).get(there[cook.name], {}).get("avoids", [])
     stated = latest(tools.records, RECIPE)
-    found = set()
+    recipes = set()
     for name, graph in _graphs(tools).items():
-        said = [name.replace("_", " "), *stated.get(name, {}).get("ingredients", [])]
-        text = "\n".join([*said, *(step.text for step in graph.steps)]).casefold()
+        names = [name.replace("_", " "), *stated.get(name, {}).get("ingredients", [])]
+        text = "\n".join([*names, *(step.text for step in graph.steps)]).casefold()
         if any(word.casefold() in text for word in words):
-            found.add(name)
-    return replace(cook, avoids=cook.avoids | found)
+            recipes.add(name)
+    return replace(cook, avoids=cook.avoids | recipes)
 
 
 def _entries(tools: Collaborators) -> list[tuple[PlanEntry, bool]]:
-    """Return the sessions of the plan, and of each whether it was begun and then withdrawn."""
+    """Return the sessions of the plan, each with whether it was begun and then withdrawn."""
     withdrawn = {
         row["id"] for row in tools.records.rows(tables.recording, tables.recording.c.phase == "withdrawn")
     }
     begun = taken(tools.records)
-    return [(one.entry, begun.get(one.session) in withdrawn) for one in sessions_of(tools.records)]
+    return [
+        (session.entry, begun.get(session.session) in withdrawn) for session in sessions_of(tools.records)
+    ]

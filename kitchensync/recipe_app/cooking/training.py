@@ -1,4 +1,4 @@
-"""What a person reads or watches before the first session of a recipe, and what a strategy asks of them."""
+"""Training items that a person reads or watches before the first session of a recipe or with a skill."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
 
 KIND = "training"
-"""The operation that states the items of a recipe or a skill; the latest counts."""
+"""The operation that sets the items of a recipe or a skill; the latest counts."""
 OF_RECIPE, OF_SKILL = "recipe", "skill"
 
 
 def due(records: AppRecords, recipe: str, person: str) -> list[dict[str, Any]]:
-    """Return what a person has not seen yet of a recipe's training and of its skills': about, version, items."""
+    """Return the training of a recipe and its skills that a person has not seen: about, version, items."""
     stated = latest(records, KIND)
     skills = latest(records, RECIPE).get(recipe, {}).get("skills", [])
     about = [(OF_RECIPE, recipe), *((OF_SKILL, skill) for skill in skills)]
     op = tables.op
-    told = select(op.c.body).where(op.c.kind == "instructed", op.c.actor == person, oplog.IS_KEPT)
+    query = select(op.c.body).where(op.c.kind == "instructed", op.c.actor == person, oplog.IS_KEPT)
     with records.database.reading() as connection:
-        bodies = [json.loads(body) for body in connection.execute(told).scalars()]
+        bodies = [json.loads(body) for body in connection.execute(query).scalars()]
     seen = {version for body in bodies for version in body.get("training", [])}
-    found = []
+    unseen = []
     for of, name in about:
         items = stated.get(f"{of} {name}", {}).get("items", [])
         version = hashlib.sha256(json.dumps([of, name, items]).encode()).hexdigest()[:16]
         if items and version not in seen:
-            found.append({"of": of, "about": name, "version": version, "items": items})
-    return found
+            unseen.append({"of": of, "about": name, "version": version, "items": items})
+    return unseen
 
 
 INSTRUCTIONS_VERSION = "2026-11"
-"""Of what the tablet's words ask of a person by the strategy."""
+"""Version of the tablet's instructions for each strategy."""

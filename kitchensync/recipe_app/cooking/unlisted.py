@@ -1,4 +1,4 @@
-"""Recordings that no tablet began, found in the data folder, are put into the list with recipe, person, kitchen."""
+"""Recordings in the data folder that no tablet started, and putting them into the list."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from kitchensync.task_graphs.errors import NotFound
 
 ENDED = "complete"
 TEXT = "text"
-"""How an order came about that nobody drew."""
+"""Sampler of an order that is the recipe's own."""
 
 
 def unlisted_recordings(tools: Collaborators) -> list[dict[str, Any]]:
-    """Return the whole recordings of the data folder that are not in the list, newest first.
+    """Return the complete recordings of the data folder that are not in the list, newest first.
 
-    `person` and `kitchen` are what `record` or `adopt` was told of them, `began_utc_ns` is 0 where nobody knows it.
+    `person` and `kitchen` come from `record` or `adopt`; `began_utc_ns` is 0 if unknown.
     """
     table = tables.recording
     listed = {row["folder"] for row in tools.records.rows(table, table.c.folder.is_not(None), limit=1 << 20)}
-    found = []
+    facts = []
     for path in tools.folders.data.glob(f"[!_.]*/{MANIFEST}"):
         if path.parent.name not in listed:
-            with contextlib.suppress(OSError):  # it was moved away meanwhile
+            with contextlib.suppress(OSError):  # moved meanwhile
                 status = path.stat()
-                found.append(_facts(path.parent, status.st_mtime_ns, status.st_ino))
-    known = [fact for fact in found if fact is not None]
+                facts.append(_facts(path.parent, status.st_mtime_ns, status.st_ino))
+    usable = [fact for fact in facts if fact is not None]
     keys = ("folder", "began_utc_ns", "person", "kitchen")
-    return [dict(zip(keys, fact, strict=True)) for fact in sorted(known, key=lambda one: (-one[1], one[0]))]
+    return [dict(zip(keys, fact, strict=True)) for fact in sorted(usable, key=lambda row: (-row[1], row[0]))]
 
 
 @lru_cache(maxsize=1 << 16)
 def _facts(recording: Path, _mtime_ns: int, _inode: int) -> tuple[str, int, str, str] | None:
-    """Return what the list says of a recording, None for one that cannot be put in; read when it changed."""
+    """Return the facts of a recording for the list, None if it cannot be listed; cached until it changes."""
     try:
         manifest = read_manifest(recording)
     except StorageError:
@@ -57,9 +57,9 @@ def _facts(recording: Path, _mtime_ns: int, _inode: int) -> tuple[str, int, str,
 
 
 def _is_usable(manifest: Manifest) -> bool:
-    """Return whether it is whole, nobody took it back, and no tablet said what was cooked."""
-    is_said = manifest.get("recipe") or manifest.get("script")
-    return manifest.get("state") == ENDED and not is_set_aside(manifest) and not is_said
+    """Return whether a recording is complete, not withdrawn or aborted, and has no recipe from a tablet."""
+    has_recipe = manifest.get("recipe") or manifest.get("script")
+    return manifest.get("state") == ENDED and not is_set_aside(manifest) and not has_recipe
 
 
 def cooks(tools: Collaborators) -> list[dict[str, Any]]:
@@ -72,12 +72,12 @@ def cooks(tools: Collaborators) -> list[dict[str, Any]]:
 def put_into_list(
     tools: Collaborators, folder: str, *, recipe: str, strategy: str, person: str, kitchen: str, actor: str
 ) -> str:
-    """List a recording as one that this person cooked; return its id. Raises NotFound, NotNow, StorageError.
+    """List a recording as cooked by a person; return its id. Raises NotFound, NotNow, StorageError.
 
-    The order is that of the recipe's text: nobody was shown another. Nothing is agreed to by this. Person and kitchen
-    go into the manifest when the operation is filed.
+    The order is that of the recipe's text, since no other was shown. This gives no consent. Person and kitchen are
+    written into the manifest when the operation is filed.
     """
-    cook = next((one for one in cooks(tools) if one["id"] == person), None)
+    cook = next((row for row in cooks(tools) if row["id"] == person), None)
     place = tools.records.row(tables.kitchen, kitchen)
     if cook is None:
         raise NotFound("no participant {name!r}; add the person under People", name=person[:80])
@@ -89,12 +89,12 @@ def put_into_list(
     manifest = tools.folders.manifest(folder)
     if not _is_usable(manifest):
         raise NotNow("{folder} is not a whole recording that may be used", folder=folder)
-    for said, chosen_one in (
+    for stated, chosen_name in (
         (manifest.get("pseudonym"), cook["pseudonym"]),
         (manifest.get("place"), place["name"]),
     ):
-        if said and said != chosen_one:
-            raise NotNow("{folder} says {said}; choose that", folder=folder, said=str(said))
+        if stated and stated != chosen_name:
+            raise NotNow("{folder} says {said}; choose that", folder=folder, said=str(stated))
     keep_version(tools.records, chosen, actor=actor)
     keep_form(tools.records)
     order = [step.node for step in chosen.graph.steps]
@@ -103,8 +103,8 @@ def put_into_list(
     content |= {"began_utc_ns": started_utc_ns(manifest)}
     recording = new_id(tools.records.utc_ns())
     with tools.records.changing() as connection:
-        there = select(tables.recording.c.id).where(tables.recording.c.folder == folder)
-        if connection.execute(there).first() is not None:  # somebody else was quicker
+        query = select(tables.recording.c.id).where(tables.recording.c.folder == folder)
+        if connection.execute(query).first() is not None:  # listed by somebody else meanwhile
             raise NotNow("{folder} is in the list already", folder=folder)
         note = tools.records.note_within
         note(connection, "recording", recording, content, actor=person, op_id=recording)

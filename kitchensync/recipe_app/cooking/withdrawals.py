@@ -1,6 +1,6 @@
-"""Whoever withdraws is recorded no longer, however that came here: from a tablet, late, in a dump, from the desk.
+"""End and destroy the recordings of participants who withdrew, from a tablet, a dump or the desk.
 
-After the hours in which it can be taken back, what was recorded is destroyed.
+A recording is destroyed after the grace hours, in which the withdrawal can be undone.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ HOUR_NS = 3_600_000_000_000
 
 
 def end_withdrawn(tools: Collaborators) -> None:
-    """Abort what still records somebody who withdrew; who is not reached now is asked again by the next call."""
+    """Abort running recordings of participants who withdrew; the next call retries what could not be reached."""
     if tools.capture is None:
         return
-    with tools.ending:  # who comes second finds it ended
+    with tools.ending:  # a concurrent call waits and finds them ended
         table = tables.recording
         withdrawn = (table.c.phase == "withdrawn", table.c.folder.is_not(None))
         for row in tools.records.rows(table, *withdrawn, order=table.c.created_utc_ns.desc()):
@@ -42,20 +42,20 @@ def end_withdrawn(tools: Collaborators) -> None:
                 if tools.folders.state(row["folder"]) != "recording":
                     continue
             except NotFound:
-                continue  # it was deleted, as a withdrawn folder is in the end
+                continue  # the folder is already destroyed
             try:
                 reasons = tools.capture.abort(row["folder"], reason="withdrawn")
             except (OSError, StorageError) as error:
                 reasons = [str(error)]
-            said = {"action": "abort", "folder": row["folder"], "reasons": reasons, "why": "withdrawn"}
-            _log_once(tools, row["id"], said)
+            entry = {"action": "abort", "folder": row["folder"], "reasons": reasons, "why": "withdrawn"}
+            _log_once(tools, row["id"], entry)
 
 
 def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) -> list[WithdrawnPlace]:
-    """Destroy, or put aside, what was withdrawn longer ago than lab.toml's `grace_hours`; return every place.
+    """Destroy or quarantine recordings withdrawn longer ago than lab.toml's `grace_hours`; return every place.
 
     `own` is the app's folder, `place` its database, `key` the installation's secret. A recording that cannot be
-    destroyed now is logged once, and tried again by the next call; so is everything while another call is at it.
+    destroyed now is logged once and retried by the next call. Does nothing while another call is running.
     """
     if not tools.destroying.acquire(blocking=False):
         return []
@@ -70,14 +70,14 @@ def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) ->
                 continue
             what, done = ToDestroy((recording,)), list[WithdrawnPlace]()
             try:
-                for one in _destroyed(tools, own, recording, folder):
-                    done.append(one)  # one by one: what was destroyed before an error has its proof too
+                for destroyed in _destroyed(tools, own, recording, folder):
+                    done.append(destroyed)  # one by one, for a proof of what was destroyed before an error
                 done += app_withdrawals.places_of(own, tools.records, place, what, person="", key=key)
             except (OSError, StorageError) as error:
                 _log_once(
                     tools, recording, {"action": "withdraw", "folder": folder, "reasons": [words_of(error)]}
                 )
-                done = [one for one in done if one.count]
+                done = [destroyed for destroyed in done if destroyed.count]
             if done:
                 app_withdrawals.note_done(own, done)
             places += done
@@ -87,16 +87,16 @@ def carry_out(tools: Collaborators, own: Path, place: Path | str, key: bytes) ->
 
 
 def finish_open(tools: Collaborators, own: Path) -> list[WithdrawnPlace]:
-    """Go on with withdrawals of this installation that were interrupted or had a place that was away.
+    """Continue withdrawals of this installation that were interrupted or had an unavailable place.
 
-    Return where something was found: a store, a camera's card, a folder of outputs. A recording that comes with a
-    withdrawal of its own makes nothing happen.
+    Return the places with matches: a store, a camera's card, a folder of outputs. Only withdrawals in the
+    installation's own list count, not those that come with a recording.
     """
     places: list[WithdrawnPlace] = []
     with tools.destroying:
         try:
-            held = list_in(tools.folders.data)  # it is read once
-            listed = held.all_outside()
+            own_list = list_in(tools.folders.data)  # referenced to the end, so that it is read only once
+            listed = own_list.all_outside()
         except (OSError, StorageError) as error:
             log.warning("%s", words_of(error))
             return []
@@ -109,28 +109,28 @@ def finish_open(tools: Collaborators, own: Path) -> list[WithdrawnPlace]:
                     places += withdraw(path, Policy(outside.last["policy"]))
             except (OSError, StorageError) as error:
                 log.warning("%s: %s", path.name, words_of(error))
-    if found := [one for one in places if one.count]:
-        app_withdrawals.note_done(own, found)
-    return found
+    if reached := [place for place in places if place.count]:
+        app_withdrawals.note_done(own, reached)
+    return reached
 
 
 def _destroyed(
     tools: Collaborators, own: Path, recording: str, folder: str | None
 ) -> Iterator[WithdrawnPlace]:
-    """Destroy the folder of a recording, with its copies and what was made of it; note in the app's folder first."""
-    found, others = list[Path](), list[WithdrawnPlace]()
+    """Destroy a recording's folder, copies and derived recordings, after noting it in the app's folder."""
+    recordings, others = list[Path](), list[WithdrawnPlace]()
     with suppress(NotFound):
-        there = tools.folders.path(folder or "")
-        require_closed(there)
-        found, others = with_made_of([there])
+        folder_path = tools.folders.path(folder or "")
+        require_closed(folder_path)
+        recordings, others = with_made_of([folder_path])
     app_withdrawals.note_found(own, ToDestroy((recording,)))
-    for path in found:
+    for path in recordings:
         yield from withdraw(path, Policy(tools.folders.lab.withdrawal))
     yield from others
 
 
 def _log_once(tools: Collaborators, recording: str, done: dict[str, Any]) -> None:
-    """Add what was tried to the recording's log; a refusal that is there already is not added again."""
+    """Log an attempt with the recording, unless the same refusal is already logged."""
     if done in [op["body"] for op in tools.records.ops(recording)]:
         return
     if done["reasons"]:

@@ -1,1 +1,1 @@
-"""What comes in and goes out as files: adopted films, dumps of tablets, recording folders, published annotations."""
+"""Import and export of files: adopted videos, dumps of tablets, recording folders, published annotations."""

@@ -1,4 +1,4 @@
-"""Make a recording of videos that were filmed elsewhere, so that errors can be logged and reviewed on it."""
+"""Make a recording from videos that were filmed elsewhere, so that errors can be logged and reviewed on it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from kitchensync.storage.names import MANIFEST, MEDIA, check_new_recording, chec
 from kitchensync.task_graphs.errors import RecipeError
 
 DEVICE = "video"
-"""The folder of the videos, and the name of what filmed them."""
+"""The folder of the videos, and the device's name."""
 KIND = "video"
 MP4 = "mp4"
-"""Name that libav gives, among others, to files of MP4 and QuickTime."""
+"""One of libav's format names of MP4 and QuickTime files."""
 REMUX = "ffmpeg -i IN -map 0:v -map 0:a? -c copy OUT.mp4"
 LOOK = Bounds(60.0, 2 << 30)
 
@@ -49,29 +49,29 @@ class NotAdopted(RecipeError):
 def adopt(
     data: Path, recording: str, files: Sequence[Path], *, consent: str, participant: str, tell: Progress
 ) -> dict[str, Any]:
-    """Copy videos into a new recording, proven and hashed; return its manifest and its media.
+    """Copy videos into a new recording, verified and hashed; return its manifest and media.
 
-    The recording gets its name when all of it is there. `tell` hears of file, bytes copied and bytes in all.
+    The recording gets its name when it is complete. `tell` gets the file, bytes copied and bytes in total.
     Raises BadName, RecordingExists, NotAdopted, BadSetup.
     """
     folder = data / check_recording_id(recording)
     if folder.exists():
         raise RecordingExists(folder)
     check_new_recording(folder)
-    looked = [(path, name, _look(path)) for path, name in zip(files, safe_names(files), strict=True)]
+    checked = [(path, name, _facts(path)) for path, name in zip(files, safe_names(files), strict=True)]
     part = data / f".adopt-{recording}.part"
     try:
-        shutil.rmtree(part, ignore_errors=True)  # what a killed call left
+        shutil.rmtree(part, ignore_errors=True)  # left by a killed call
         share(folder)
         part.mkdir(parents=True)
         give_to_group(part)
         (part / DEVICE).mkdir()
-        entries = [_copied(path, part / DEVICE / name, facts, tell) for path, name, facts in looked]
+        entries = [_copied(path, part / DEVICE / name, facts, tell) for path, name, facts in checked]
         media = {"schema": "media/1", "device": DEVICE, "state": "done", "problem": "", "files": entries}
         write_json(part / DEVICE / MEDIA, media)
         manifest = _manifest(recording, consent, participant)
         write_json(part / MANIFEST, manifest)
-        os.rename(part, folder)  # onto a folder that another call made meanwhile this fails
+        os.rename(part, folder)  # fails if another call made the folder meanwhile
         note_films(folder, DEVICE, entries)
     except OSError as error:
         raise BadSetup(f"{folder}: cannot be made ({error.strerror or error})") from error
@@ -81,9 +81,9 @@ def adopt(
 
 
 def safe_names(files: Sequence[Path]) -> list[str]:
-    """Return file names that are safe in any folder, each once; what comes from elsewhere is no path.
+    """Return unique file names without characters that are special in paths.
 
-    All end in `.MP4`, by which every command knows a video: QuickTime (`.MOV`) is the same format by another name.
+    All end in `.MP4`, by which every command recognizes a video: QuickTime (`.MOV`) is the same format.
     """
     names: list[str] = []
     for path in files:
@@ -96,19 +96,19 @@ def safe_names(files: Sequence[Path]) -> list[str]:
     return names
 
 
-def _look(path: Path) -> dict[str, Any]:
-    """Return what a video says of itself. Raises NotAdopted for what is none; OSError."""
+def _facts(path: Path) -> dict[str, Any]:
+    """Return the facts of a video. Raises NotAdopted if it is not usable; OSError."""
     try:
-        said = ask_once(f"{__name__}:tell_facts", LOOK, os.fspath(path.absolute())).said
+        facts = ask_once(f"{__name__}:tell_facts", LOOK, os.fspath(path.absolute())).value
     except ReaderFailed as error:
         raise NotAdopted(path.name, f"cannot be read as a video ({error})") from error
-    if isinstance(said, str):
-        raise NotAdopted(path.name, said)
-    return dict(said)
+    if isinstance(facts, str):
+        raise NotAdopted(path.name, facts)
+    return dict(facts)
 
 
 def tell_facts(path: str) -> ChildAnswer:
-    """Return what a video says of itself, or in words why it is none."""
+    """Return the facts of a video, or a text with the reason why it is not usable."""
     try:
         with open_container(Path(path)) as container:
             video = next(iter(container.streams.video), None)
@@ -124,10 +124,10 @@ def tell_facts(path: str) -> ChildAnswer:
             duration_s = float(container.duration or 0) / av.time_base
             size = [video.codec_context.width, video.codec_context.height]
             rate = float(video.average_rate or 0)
-            said = {"duration_s": duration_s, "size": size, "frames_per_s": rate}
-            said |= {"codec": video.codec_context.name, "audio": bool(container.streams.audio)}
+            facts = {"duration_s": duration_s, "size": size, "frames_per_s": rate}
+            facts |= {"codec": video.codec_context.name, "audio": bool(container.streams.audio)}
         words = pace_warning(Path(path))
-        return ChildAnswer(said | {"pace": words} if words else said)
+        return ChildAnswer(facts | {"pace": words} if words else facts)
     except (av.error.FFmpegError, OSError) as error:
         return ChildAnswer(f"cannot be read as a video ({error.strerror or error})")
 

@@ -1,7 +1,7 @@
-"""What the desk has done with many recordings: one command after the other, each a process of its own.
+"""Batch actions of the desk: commands on many recordings, one after the other, each in its own process.
 
-A command runs as an operator would type it, so it refuses what it would refuse, in its own words. Nothing is begun
-while something is being recorded: the computer belongs to the recording then.
+A command runs as if typed by an operator, with the same checks and messages. None starts during a recording, which
+needs the computer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DONE, FAILED, REFUSED = "done", "failed", "refused"
 
 @dataclass
 class BatchRow:
-    """One recording of a batch: `state` is waiting, held, doing, done, failed or refused; `said` is why."""
+    """A recording of a batch: `state` is waiting, held, doing, done, failed or refused; `said` is the reason."""
 
     recording: str
     name: str
@@ -35,13 +35,13 @@ class BatchRow:
     said: str = ""
 
     def plain(self) -> dict[str, str]:
-        """Return the row without what only this computer has to know."""
+        """Return the row for pages, without its path."""
         shown = ("recording", "name", "verb", "state", "said")
         return {key: str(getattr(self, key)) for key in shown}
 
 
 class DeskBatches:
-    """The rows of the last batches, and who works on them; `is_recording` says that the computer is needed."""
+    """The rows of the last batches and their worker, which pauses while `is_recording` returns True."""
 
     def __init__(self, is_recording: Callable[[], bool]) -> None:
         self._is_recording = is_recording
@@ -49,17 +49,17 @@ class DeskBatches:
         self._worker: OneWorker[BatchRow] = OneWorker("batches of the desk", self._work)
 
     def rows(self) -> list[dict[str, str]]:
-        """Return what was asked for, oldest first, with what came of it."""
+        """Return the rows with their states, oldest first."""
         with self._worker.lock:
             return [row.plain() for row in self._rows]
 
     def is_busy(self) -> bool:
-        """Return whether something is still to be done."""
+        """Return whether rows are queued or running."""
         with self._worker.lock:
             return any(row.state in ("waiting", "held", "doing") for row in self._rows)
 
     def ask(self, rows: Sequence[BatchRow]) -> None:
-        """Have a command done with recordings; what is refused already is only shown."""
+        """Queue rows, except refused ones, which are only shown."""
         with self._worker.lock:
             going_on = {
                 (row.recording, row.verb) for row in self._rows if row.state in ("waiting", "held", "doing")
@@ -71,17 +71,17 @@ class DeskBatches:
                 self._worker.add(row)
 
     def give_up(self) -> None:
-        """Do not begin what still waits."""
+        """Drop queued rows."""
         for row in self._worker.forget():
             self._set(row, REFUSED, "given up")
 
     def close(self) -> None:
-        """Give up what waits, end what is under way."""
+        """Drop queued rows and end the running command."""
         self._worker.close()
 
-    def _set(self, row: BatchRow, state: str, said: str = "") -> None:
+    def _set(self, row: BatchRow, state: str, reason: str = "") -> None:
         with self._worker.lock:
-            row.state, row.said = state, said
+            row.state, row.said = state, reason
 
     def _work(self, row: BatchRow) -> None:
         while self._is_recording():
@@ -92,21 +92,21 @@ class DeskBatches:
         command = [sys.executable, "-P", "-m", "kitchensync", row.verb, str(row.path), "--json"]
         try:
             with self._worker.running(command, subprocess.PIPE, subprocess.DEVNULL) as process:
-                said, _ = process.communicate()
+                output, _ = process.communicate()
         except OSError as error:
             self._set(row, FAILED, (error.strerror or str(error)).lower())
         else:
-            self._set(row, *outcome_of(process.returncode, said))
+            self._set(row, *outcome_of(process.returncode, output))
 
 
-def outcome_of(code: int, said: str) -> tuple[str, str]:
-    """Report how a command ended by exit code and printed object: done, failed or refused, and why."""
+def outcome_of(code: int, output: str) -> tuple[str, str]:
+    """Return the state (done, failed or refused) and reason from a command's exit code and output."""
     try:
-        answer: dict[str, Any] = json.loads(said)
+        answer: dict[str, Any] = json.loads(output)
     except ValueError:
         return FAILED, f"the command ended with {code}"
     status = str(answer.get("status", ""))
-    reasons = [str(one) for one in answer.get("reasons", [])] or [str(answer.get("reason", ""))]
+    reasons = [str(reason) for reason in answer.get("reasons", [])] or [str(answer.get("reason", ""))]
     words = "; ".join(filter(None, [status if status != REFUSED else "", *reasons]))[:MOST_WORDS]
     if status == REFUSED:
         return REFUSED, words

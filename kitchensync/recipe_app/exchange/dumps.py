@@ -1,7 +1,7 @@
-"""What a tablet still holds when it cannot reach the server, as a file, and taking it in as if it had been sent.
+"""Dumps: files with the unsent data of a tablet that cannot reach the server, and importing them.
 
-A file is `{"schema": "tablet-dump/1", "sha256": .., "content": ".."}`: the hash is over the content's bytes, which
-are JSON again: `site`, `device`, `made_ms`, `waiting` (operations with their touches), `refused`, `sounds`.
+A file is `{"schema": "tablet-dump/1", "sha256": .., "content": ".."}`. The hash is over the bytes of the content,
+which is JSON again: `site`, `device`, `made_ms`, `waiting` (operations with their touches), `refused`, `sounds`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Dump:
-    """What a tablet held: its operations in order, those that were refused before among them, its voice notes."""
+    """A tablet's data: its operations in order, including refused ones, and its voice notes."""
 
     site: str
     device: str
@@ -40,12 +40,12 @@ class Dump:
     operations: tuple[Operation, ...]
     sounds: tuple[dict[str, Any], ...] = ()
     unknown: tuple[BadOperation, ...] = ()
-    "What is wrong with each operation that this app does not know."
+    "The problem of each operation that this app does not know."
 
 
 @dataclass
 class DumpOutcome:
-    """What became of a dump."""
+    """The result of importing a dump."""
 
     operations: int
     new: int = 0
@@ -74,10 +74,10 @@ def _parsed(content: str, name: str) -> Dump:
     unknown = []
     try:
         body = parse_object(content, most_bytes=2 * MOST_BYTES)
-        entries = [*body.get("refused", []), *body["waiting"]]  # what was refused once may have a place now
+        entries = [*body.get("refused", []), *body["waiting"]]  # a refused operation may be accepted now
         for number, entry in enumerate(entries, 1):
             try:
-                # Without the clock that the tablet knew its wall clock is used alone.
+                # Without an exchange with the capture clock, only the tablet's wall clock can be used.
                 wall_ms = entry["touch"]["wall_ms"]
                 alone = {
                     "touch_ms": wall_ms,
@@ -91,7 +91,9 @@ def _parsed(content: str, name: str) -> Dump:
                     {**entry["operation"], "clock": ClientClock.model_validate(clock)}
                 )
                 operations.setdefault(operation.op_id, operation)
-            except ValidationError as error:  # of another version of the page, say; it holds up no other
+            except (
+                ValidationError
+            ) as error:  # for example from another version of the page; import the others
                 why = error.errors()[0]["msg"]
                 refusal = BadOperation(
                     "{name}: operation {number} of {count} is not known here: {why}",
@@ -101,7 +103,7 @@ def _parsed(content: str, name: str) -> Dump:
                     why=why,
                 )
                 unknown.append(refusal)
-        sounds = tuple({key: _whole(one[key]) for key in _SOUND} for one in body.get("sounds", []))
+        sounds = tuple({key: _whole(sound[key]) for key in _SOUND} for sound in body.get("sounds", []))
         sha256 = hashlib.sha256(content.encode()).hexdigest()
         site, device = _whole(body["site"]), _whole(body["device"])
         return Dump(site, device, sha256, tuple(operations.values()), sounds, tuple(unknown))
@@ -110,7 +112,7 @@ def _parsed(content: str, name: str) -> Dump:
 
 
 def _whole(value: object) -> str:
-    """Return a text without half letters, which no database can look for. Raises ValueError."""
+    """Return a text without lone surrogates, which databases cannot search for. Raises ValueError."""
     return str(value).encode().decode()
 
 
@@ -118,7 +120,7 @@ _SOUND = ("sha256", "recording", "media_type", "base64")
 
 
 def site_of(records: AppRecords) -> str:
-    """Name this installation: the hash of the first operation ever made here, the same after a restore."""
+    """Return the id of this installation: the hash of its first operation, which survives a restore."""
     with records.database.reading() as connection:
         first = connection.execute(select(tables.op.c.hash).where(tables.op.c.n == 1)).scalar()
     return str(first or oplog.FIRST)[:16]
@@ -133,9 +135,9 @@ def take_in(
     corrects: bool,
     say: Callable[[Exception], str] = str,
 ) -> DumpOutcome:
-    """Log what a dump holds in the name of who takes it in, marked imported; again, nothing happens a second time.
+    """Import a dump in the name of the importing person, marked as imported. Idempotent.
 
-    `corrects` says whether that person may correct finished recordings; `say` puts into words what is refused. Raises
+    `corrects` is whether that person may correct finished recordings; `say` returns the text of a refusal. Raises
     BadOperation for a dump of another site or of a tablet that was never paired here.
     """
     if dump.site != site_of(records):
@@ -145,7 +147,7 @@ def take_in(
         raise BadOperation("this dump is of a tablet that was never paired here")
     sender = Sender(device, actor, imported=True, corrects=corrects)
     outcome = DumpOutcome(
-        len(dump.operations) + len(dump.unknown), refused=[say(one) for one in dump.unknown]
+        len(dump.operations) + len(dump.unknown), refused=[say(refusal) for refusal in dump.unknown]
     )
     for start in range(0, len(dump.operations), 200):
         for receipt in intake.accept(list(dump.operations[start : start + 200]), sender=sender, say=say):
@@ -158,13 +160,14 @@ def take_in(
     for sound in dump.sounds:
         try:
             outcome.sounds += _keep_sound(records, intake, device, sound)
-        except (BadOperation, NotFound) as error:  # one that cannot be taken in holds up no other
+        except (BadOperation, NotFound) as error:  # import the others
             outcome.refused.append(say(error))
-    held = {one.recording for one in dump.operations} | {str(sound["recording"]) for sound in dump.sounds}
-    note_dump(records, dump.device, sorted(held))
+    recordings = {operation.recording for operation in dump.operations}
+    recordings |= {str(sound["recording"]) for sound in dump.sounds}
+    note_dump(records, dump.device, sorted(recordings))
     if outcome.new or outcome.sounds:
-        said = {"dump": dump.sha256, "new": outcome.new, "sounds": outcome.sounds}
-        records.note("dump", dump.device, said, actor=actor)
+        body = {"dump": dump.sha256, "new": outcome.new, "sounds": outcome.sounds}
+        records.note("dump", dump.device, body, actor=actor)
     return outcome
 
 
@@ -178,9 +181,9 @@ def _keep_sound(records: AppRecords, intake: Intake, device: dict[str, Any], sou
 
 
 def keep_voice(records: AppRecords, recording: str, sha256: str, media_type: str, content: bytes) -> bool:
-    """Keep the sound of a voice note under the hash of its bytes; tell whether it is new. Raises BadOperation.
+    """Save the sound of a voice note under its hash; return whether it is new. Raises BadOperation.
 
-    One whose note was removed before the sound came is not kept.
+    A sound that arrives after its note was removed is not saved.
     """
     if hashlib.sha256(content).hexdigest() != sha256:
         raise BadOperation("the sound does not have this hash; send it again")

@@ -1,4 +1,4 @@
-"""The recordings that capture makes, as folders: which run, how they stand, and what is filed into their events."""
+"""The recording folders of the data folder: running ones, their manifests, and the app's events filed into them."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PLACES = Path("sync") / "events.json"
 FolderState = Literal["recording", "stopped", "unknown"]
 
 _WRITERS = {False: "tablet", True: "tablet_late"}
-"""While it records, and after: what capture has sealed with hashes is not appended to."""
+"""Event files during a recording and after it, when the first one is sealed by hashes and must not change."""
 
 
 @dataclass(frozen=True)
 class FolderEvent:
-    """One line of an event file."""
+    """A line of an event file."""
 
     kind: str
     host_ns: int
@@ -41,7 +41,7 @@ class FolderEvent:
 
 
 class Folders:
-    """The recordings of one data folder. Names are checked before they become paths."""
+    """The recordings of a data folder. Names are checked before they are used as paths."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -50,22 +50,22 @@ class Folders:
 
     @property
     def lab(self) -> Lab:
-        """What lab.toml says of privacy pauses and withdrawals. Raises BadLabFile."""
+        """The settings of lab.toml. Raises BadLabFile."""
         return lab_of(self.data / "any")
 
     def state(self, name: str) -> FolderState:
-        """Report what the manifest says now; `unknown` when it cannot be read. Raises NotFound."""
+        """Return the state in the manifest now; `unknown` if it cannot be read. Raises NotFound."""
         try:
             return "recording" if read_manifest(self.path(name)).get("state") == "recording" else "stopped"
         except StorageError:
             return "unknown"
 
     def manifest(self, name: str) -> Manifest:
-        """Read what a folder says of itself. Raises NotFound, StorageError."""
+        """Read the manifest of a recording. Raises NotFound, StorageError."""
         return read_manifest(self.path(name))
 
     def known_manifest(self, name: str) -> Manifest:
-        """Read it again only when it changed, for pages that ask each second. Raises NotFound, StorageError."""
+        """Return the manifest, cached until it changes, for pages that poll. Raises NotFound, StorageError."""
         path = self.path(name)
         try:
             status = (path / MANIFEST).stat()
@@ -74,7 +74,7 @@ class Folders:
         return _read_manifest(path, status.st_mtime_ns, status.st_ino)
 
     def seconds(self, name: str, utc_ns: int) -> int | None:
-        """Return how long ago a recording began; None where it does not say so as it should."""
+        """Return the seconds since a recording began; None if its start is unknown."""
         try:
             began = started_utc_ns(self.known_manifest(name))
         except (StorageError, NotFound):
@@ -82,14 +82,14 @@ class Folders:
         return max(utc_ns - began, 0) // 10**9 if began else None
 
     def why_aborted(self, name: str | None) -> str:
-        """Return why somebody aborted a recording; nothing where nobody did, or its folder cannot tell."""
+        """Return why a recording was aborted; empty if it was not, or its manifest cannot be read."""
         try:
             return why_aborted(self.known_manifest(name)) if name else ""
         except (StorageError, NotFound):
             return ""
 
     def lacking_consent(self, name: str | None) -> list[str]:
-        """Return which of `annotate` and `release_raw` the consent of a recording lacks; none without a folder."""
+        """Return which of `annotate` and `release_raw` the consent of a recording lacks; empty without a folder."""
         try:
             manifest = self.known_manifest(name) if name else None
         except (StorageError, NotFound):
@@ -99,7 +99,7 @@ class Folders:
         return [str(what) for what in (Purpose.ANNOTATE, Purpose.RELEASE_RAW) if why_not(manifest, what)]
 
     def joinable(self, name: str) -> bool:
-        """Return whether steps may be logged: it is being made, or was filmed elsewhere. Raises NotFound."""
+        """Return whether steps may be logged: it is recording, or was filmed elsewhere. Raises NotFound."""
         try:
             manifest = read_manifest(self.path(name))
         except StorageError:
@@ -107,17 +107,17 @@ class Folders:
         return manifest.get("state") == "recording" or bool(manifest.get("adopted"))
 
     def running(self) -> list[str]:
-        """Return the recordings that steps may be logged on: being made, or filmed elsewhere, newest first."""
-        found = []
+        """Return the recordings on which steps may be logged: running or filmed elsewhere, newest first."""
+        names = []
         for path in self.data.glob(f"*/{MANIFEST}"):
             manifest = self._peek(path)
             open_ = manifest.get("state") == "recording" or manifest.get("adopted")
             if open_ and not path.parent.name.startswith(("_", ".")):
-                found.append((-started_utc_ns(manifest), path.parent.name))
-        return [name for _, name in sorted(found)]
+                names.append((-started_utc_ns(manifest), path.parent.name))
+        return [name for _, name in sorted(names)]
 
     def append(self, name: str, events: Iterable[FolderEvent]) -> None:
-        """Append events that are synced to the disk when this returns; one that is there is not stored again."""
+        """Append events and sync them to disk; existing events are not repeated."""
         path = self.path(name)
         with self._lock:
             late = self.state(name) == "stopped"
@@ -128,7 +128,7 @@ class Folders:
             events = list(events)
             for event in events:
                 if event.op_id in early:
-                    continue  # it was appended while it recorded, and the app was killed before it noted that
+                    continue  # appended during the recording, but the app was killed before it marked it as filed
                 EventLog(path, _WRITERS[late]).append(
                     event.kind,
                     host_ns=event.host_ns,
@@ -137,14 +137,12 @@ class Folders:
                     body=event.body,
                 )
             if late and any(event.kind == RESUME for event in events):
-                destroy_where_dropped(
-                    path
-                )  # at the end of a pause: before it is known it would last for ever
+                destroy_where_dropped(path)  # only now: without its end, the pause would cover the rest
 
     def put(self, name: str, fields: dict[str, Any]) -> None:
-        """Write into the manifest what it does not say yet; while it records the last choice counts.
+        """Write fields into the manifest that are not set yet; during the recording also replace them.
 
-        Nothing is written into one that was taken back or aborted.
+        A manifest that is withdrawn or aborted is not changed.
         """
         with edit_manifest(self.path(name)) as manifest:
             if is_set_aside(manifest):
@@ -154,42 +152,42 @@ class Folders:
             manifest.update(cast(Manifest, new))
 
     def anchor(self, name: str, end: bool, anchor: dict[str, Any]) -> None:
-        """Write into the manifest how the app's log ends: the first one at the start stays, the last one counts."""
+        """Write an anchor of the app's log into the manifest: the first at the start, the last at the end."""
         with edit_manifest(self.path(name)) as manifest:
             if not manifest.get("withdrawn"):
                 kept = manifest.setdefault("log_anchors", {})
                 kept.update({"end": anchor} if end else {"start": kept.get("start", anchor)})
 
     def anchors(self) -> dict[str, list[Any]]:
-        """Return the anchors of the app's log that stand in manifests, by recording."""
-        held = {
+        """Return the anchors of the app's log in the manifests, by recording."""
+        by_name = {
             path.parent.name: self._peek(path).get("log_anchors") for path in self.data.glob(f"*/{MANIFEST}")
         }
-        return {name: list(kept.values()) for name, kept in held.items() if isinstance(kept, dict)}
+        return {name: list(kept.values()) for name, kept in by_name.items() if isinstance(kept, dict)}
 
-    def agree(self, name: str, given: tuple[str, list[str]], facts: dict[str, Any]) -> None:
-        """Write the reference and scopes of what was agreed to on the tablet into the manifest.
+    def agree(self, name: str, consent: tuple[str, list[str]], facts: dict[str, Any]) -> None:
+        """Write the reference and scopes of the consent given on the tablet into the manifest.
 
-        A withdrawal stands. Who labels a film that was made elsewhere cannot agree for those in it.
+        Not after a withdrawal, and not for videos from elsewhere, whose labeller cannot consent for the people in it.
         """
         with edit_manifest(self.path(name)) as manifest:
             if not manifest.get("withdrawn") and not manifest.get("adopted"):
-                enter_consent(manifest, *given, by="tablet", **facts)
+                enter_consent(manifest, *consent, by="tablet", **facts)
 
     def withdraw(self, name: str, *, host_ns: int) -> None:
-        """Take the consent back in the manifest: exports refuse it from now on; its files stay."""
+        """Withdraw the consent in the manifest: exports refuse it from now on; its files stay."""
         with edit_manifest(self.path(name)) as manifest:
             manifest["consent"] = "none"
             manifest["withdrawn"] = manifest.get("withdrawn") or {"host_ns": host_ns}
 
     def keep(self, name: str) -> None:
-        """Take a withdrawal back, as long as nothing was destroyed; `agree` enters again what was agreed to."""
+        """Undo a withdrawal as long as nothing was destroyed; `agree` then restores the consent."""
         with edit_manifest(self.path(name)) as manifest:
             if not (manifest.get("withdrawn") or {}).get("utc_ns"):
                 manifest.pop("withdrawn", None)
 
     def places(self, name: str | None) -> dict[str, str]:
-        """Say in which pictures each error is, by its id, as `kitchensync sync` wrote it; nothing before it did."""
+        """Return the frames of each error by its id, from `kitchensync sync`; empty before synchronization."""
         if name is None:
             return {}
         try:
@@ -200,7 +198,7 @@ class Folders:
             return {}
 
     def path(self, name: str) -> Path:
-        """Return the folder of a recording; a name out of a restored log may be anything. Raises NotFound."""
+        """Return the folder of a recording; a name from a restored log is untrusted. Raises NotFound."""
         try:
             path = self.data / check_recording_id(name)
         except StorageError as error:
@@ -210,7 +208,7 @@ class Folders:
         return path
 
     def _peek(self, path: Path) -> Manifest:
-        """Read a manifest, again only when the file changed."""
+        """Return a manifest, cached until it changes; empty if it cannot be read."""
         try:
             status = path.stat()
             key = (status.st_mtime_ns, status.st_ino)
@@ -219,7 +217,7 @@ class Folders:
                 self._read[path] = (key, content if isinstance(content, dict) else {})
             return self._read[path][1]
         except (OSError, ValueError):
-            return {}  # not a recording, or one being made
+            return {}  # not a recording, or still being created
 
 
 @lru_cache(maxsize=4096)
@@ -228,7 +226,7 @@ def _read_manifest(recording: Path, _mtime_ns: int, _inode: int) -> Manifest:
 
 
 def is_set_aside(manifest: Manifest) -> bool:
-    """Return whether a recording was taken back or aborted; of one that was destroyed too."""
+    """Return whether a recording is withdrawn (maybe destroyed) or aborted."""
     return bool(manifest.get("withdrawn") or why_aborted(manifest))
 
 
@@ -237,15 +235,17 @@ def _unknown(name: str) -> NotFound:
 
 
 def started_utc_ns(manifest: Manifest) -> int:
-    """Return when a recording was started; 0 where its manifest does not say so as it should."""
+    """Return the start of a recording, UTC nanoseconds; 0 if its manifest has no valid start."""
     started = manifest.get("started")
     utc_ns = started.get("utc_ns") if isinstance(started, dict) else None
     return utc_ns if isinstance(utc_ns, int) else 0
 
 
 def _in_words(frames: dict[str, Any]) -> str:
-    """For example `hololens/pv 512; GX010001.MP4 498, ± 12 ms`; nothing where no picture shows it."""
+    """Format frames, for example `hololens/pv 512; GX010001.MP4 498, ± 12 ms`; empty if no frame shows it."""
     shown = [(name, place) for name, place in sorted(frames.items()) if place["frame"] is not None]
-    said = [f"{place.get('file', name).rpartition('/')[2] or name} {place['frame']}" for name, place in shown]
+    texts = [
+        f"{place.get('file', name).rpartition('/')[2] or name} {place['frame']}" for name, place in shown
+    ]
     most_ms = max((float(place["uncertainty_ms"]) for _, place in shown), default=0.0)
-    return f"{'; '.join(said)}, ± {most_ms:.0f} ms" if said else ""
+    return f"{'; '.join(texts)}, ± {most_ms:.0f} ms" if texts else ""

@@ -1,4 +1,4 @@
-"""Operations from tablets: check them, put their touches on the capture clock, log them, file them into folders."""
+"""Operations from tablets: check them, map their touches to the capture clock, log them, file them into folders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kitchensync.task_graphs.errors import NotFound
 
 @dataclass(frozen=True)
 class Sender:
-    """The tablet, who is signed in there, or who brings its dump (`imported`) and may that person correct."""
+    """The tablet and the person signed in there, or (`imported`) the person who imports its dump."""
 
     device: dict[str, Any]
     actor: str = ""
@@ -32,20 +32,20 @@ class Sender:
     corrects: bool = False
 
     def actor_of(self, operation: Operation) -> str:
-        """Report who did it: the person who is signed in, and nobody where the tablet names another."""
+        """Return the signed-in person as the actor, or empty if the tablet names somebody else."""
         if self.imported or operation.actor in ("", self.actor):
             return self.actor
         return ""
 
-    def said_of(self, operation: Operation) -> dict[str, Any]:
-        """Return what is kept beside an operation of how it came: that it was imported, whom the tablet named."""
-        said = {"imported": True} if self.imported else {}
+    def origin_of(self, operation: Operation) -> dict[str, Any]:
+        """Return facts to log with an operation: that it was imported, and whom the tablet named."""
+        origin = {"imported": True} if self.imported else {}
         named = operation.actor and operation.actor != self.actor_of(operation)
-        return {**said, "named_actor": operation.actor} if named else said
+        return {**origin, "named_actor": operation.actor} if named else origin
 
 
 def require_own(ops: Sequence[Op], sender: Sender) -> None:
-    """Refuse a tablet that neither began nor joined this recording, unless its person is signed in there."""
+    """Refuse a tablet that did not begin or join this recording, unless its cook is signed in there."""
     chosen = _chosen(ops)
     known = {chosen["body"].get("device", sender.device["id"]), *(op["device"] for op in ops)}
     if sender.device["id"] not in known and (sender.imported or sender.actor != chosen["actor"]):
@@ -53,7 +53,7 @@ def require_own(ops: Sequence[Op], sender: Sender) -> None:
 
 
 def require_consent_by_person(operation: Operation, ops: Sequence[Op], sender: Sender) -> None:
-    """Refuse an answer to the form of consent by anybody but the signed-in person whose recording it is."""
+    """Refuse an answer to the consent form by anybody but the signed-in cook of the recording."""
     person = _chosen(ops)["actor"]
     if operation.kind == "consent" and (
         sender.imported or not sender.actor or sender.actor_of(operation) != person
@@ -62,20 +62,20 @@ def require_consent_by_person(operation: Operation, ops: Sequence[Op], sender: S
 
 
 def require_kept_by_person(operation: Operation, ops: Sequence[Op], sender: Sender) -> None:
-    """Refuse to take a withdrawal back for anybody but the signed-in person whose recording it is."""
+    """Refuse undoing a withdrawal by anybody but the signed-in cook of the recording."""
     is_person = sender.actor and sender.actor_of(operation) == _chosen(ops)["actor"]
     if operation.kind == "keep" and (sender.imported or not is_person):
         raise BadOperation("only the person who cooks may take a withdrawal back; sign in as that person")
 
 
 def require_correcting(ops: Sequence[Op], sender: Sender) -> None:
-    """Refuse what a dump adds to a recording that is finished, from somebody who may not correct at the desk."""
+    """Refuse a dump's changes of a finished recording by somebody who may not correct at the desk."""
     if sender.imported and not sender.corrects and any(op["kind"] == "finish" for op in ops):
         raise BadOperation("this recording is finished; a researcher takes in what changes it")
 
 
 def require_open_review(operation: Operation, ops: Sequence[Op]) -> None:
-    """Refuse changes whose author had received the closing of the review. Raises BadOperation."""
+    """Refuse changes by an author who had received the closing of the review. Raises BadOperation."""
     changes = [op for op in ops if op["kind"] == "close_review"]
     # A change made offline before the tablet received the closing is kept, however late it arrives, because its
     # author could not know. `seen` is the last operation that the tablet had received.
@@ -99,13 +99,13 @@ RECEIPT = ("op_id", "n", "host_ns", "uncertainty_ns", "basis")
 
 
 class Intake:
-    """Takes operations in; `clock_id` names this run of the capture computer's clock, `key` signs its answers."""
+    """Accepts operations; `clock_id` identifies this boot of the capture computer, `key` signs clock answers."""
 
     def __init__(self, records: AppRecords, folders: Folders, *, clock_id: str, key: bytes) -> None:
         self.records, self.folders, self.clock_id, self._key = records, folders, clock_id, key
 
     def answer_clock(self) -> dict[str, Any]:
-        """Return the capture clock now, signed, so that a touch can be stamped by it later."""
+        """Return the capture clock now, signed, so that a later touch can be timestamped with it."""
         host_ns = self.records.now_ns()
         signed = touch_clock.signature(self._key, self.clock_id, host_ns)
         return {"host_ns": host_ns, "clock_id": self.clock_id, "signature": signed}
@@ -117,22 +117,24 @@ class Intake:
         sender: Sender,
         say: Callable[[Exception], str] = str,
     ) -> list[Receipt]:
-        """Log operations in their order; each gets a receipt, or a refusal that a repetition would get too.
+        """Log operations in order; each gets a receipt, or a refusal that a repetition would get too.
 
-        `say` puts a refusal into words.
+        `say` returns the text of a refusal.
         """
         receipts: dict[str, Receipt] = {}
-        wanted: list[NewOp] = []
+        accepted: list[NewOp] = []
         for operation in operations:
             try:
-                wanted.append(self._checked(operation, sender))
+                accepted.append(self._checked(operation, sender))
             except (BadOperation, NotFound) as error:
                 receipts[operation.op_id] = {"op_id": operation.op_id, "error": say(error)}
-        for new, (stored, known) in zip(wanted, self.records.accept(wanted) if wanted else (), strict=True):
-            receipt: Receipt = {key: stored.get(key) for key in RECEIPT} | {"duplicate": known}
+        for new, (stored, duplicate) in zip(
+            accepted, self.records.accept(accepted) if accepted else (), strict=True
+        ):
+            receipt: Receipt = {key: stored.get(key) for key in RECEIPT} | {"duplicate": duplicate}
             refused = {"op_id": new.op_id, "error": say(_unknown(new.subject))}
             receipts[new.op_id] = receipt if stored else refused
-        if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in wanted}):
+        if any(folder_of(self.records.kept(recording)) for recording in {new.subject for new in accepted}):
             self.file()
         return [receipts[operation.op_id] for operation in operations]
 
@@ -152,11 +154,11 @@ class Intake:
             raise BadOperation("step {node} is not in {title}", node=str(node), title=frozen["title"])
         if operation.kind == "checked" and body["override"]:
             raise BadOperation("checked: open points are allowed at the desk, by an admin")
-        now_ns = self.records.now_ns()
-        stamp = touch_clock.inside(
-            self._stamp(operation, now_ns), begun_ns=self._begun_ns(frozen), now_ns=now_ns
-        )
-        # What the client said about time is kept untouched: it may be evaluated again.
+        now_ns, begun = self.records.now_ns(), frozen.get("begun", {})
+        # The choice of the recipe is the lower limit, unless the computer was restarted since then.
+        begun_ns = int(begun["host_ns"]) if begun.get("clock_id") == self.clock_id else 0
+        stamp = touch_clock.inside(self._stamp(operation, now_ns), begun_ns=begun_ns, now_ns=now_ns)
+        # The client's statements about time are logged unchanged, to be evaluated again if needed.
         clock = operation.model_dump(include={"tapped_ms_ago", "round_trip_ms"}, exclude_none=True)
         if operation.clock:
             clock |= operation.clock.model_dump(exclude_none=True, exclude={"basis", "signature"})
@@ -173,12 +175,12 @@ class Intake:
             basis=stamp.basis,
             received_host_ns=now_ns,
             received_utc_ns=self.records.utc_ns(),
-            clock=clock | sender.said_of(operation),
+            clock=clock | sender.origin_of(operation),
             seen=operation.seen,
         )
 
     def recording(self, recording: str, *, kitchen: str | None) -> dict[str, Any]:
-        """Return what was frozen of a recording; one of another kitchen is not there. Raises NotFound."""
+        """Return the frozen body of a recording, and its folder. Raises NotFound, also for another kitchen."""
         ops = self.records.ops(recording)  # another process may have destroyed it
         return {**self._frozen(recording, kitchen), "folder": folder_of(ops)}
 
@@ -189,25 +191,20 @@ class Intake:
         return body
 
     def unfit_anchors(self) -> list[str]:
-        """Return the recordings whose anchors the log does not fit."""
+        """Return the recordings with anchors that the log does not fit."""
         with self.records.database.reading() as connection:
             return unfit(connection, self.folders.anchors(), self._key)
 
     def require_own(self, recording: str, sender: Sender) -> None:
-        """Refuse a tablet that has no part in a recording. Raises NotFound, BadOperation."""
+        """Refuse a tablet that does not take part in a recording. Raises NotFound, BadOperation."""
         self._frozen(recording, sender.device["kitchen"])
         require_own(self._known(recording), sender)
 
     def _known(self, recording: str) -> list[Op]:
-        """Return the operations so far; once cooking has ended also what the desk added, which no memory holds."""
+        """Return the operations so far, from the cache; once cooking has ended also those of the desk."""
         kept = self.records.kept(recording)
         is_over = any(op["kind"] in ("end", "finish") for op in kept)
         return self.records.ops(recording) if is_over or not kept else kept
-
-    def _begun_ns(self, frozen: Frozen) -> int:
-        """When a recording was chosen, on this run's clock; 0 where it was in an earlier run."""
-        begun = frozen.get("begun", {})
-        return int(begun["host_ns"]) if begun.get("clock_id") == self.clock_id else 0
 
     def _stamp(self, operation: Operation, now_ns: int) -> touch_clock.Stamp:
         clock = operation.clock
@@ -225,9 +222,9 @@ class Intake:
         return touch_clock.stamp_receipt(now_ns=now_ns)
 
     def file(self) -> int:
-        """Write what waits into the events of its recording; return how many still wait.
+        """File waiting operations into their recordings' events; return how many still wait.
 
-        What cannot be written now (a full disk, a folder that is away) stays in the log and is tried again.
+        Operations that cannot be filed now (full disk, unavailable folder) stay in the log and are retried.
         """
         waiting = self.records.waiting()
         filed: list[int] = []
@@ -243,16 +240,16 @@ class Intake:
 
     def _file(self, op: Op) -> None:
         ops = self.records.ops(op["subject"])
-        body = next((one["body"] for one in ops if one["kind"] == "recording"), None)
+        body = next((other["body"] for other in ops if other["kind"] == "recording"), None)
         if body is None:
             return  # destroyed meanwhile
-        earlier = {one["op_id"]: one["kind"] for one in ops}
+        earlier = {other["op_id"]: other["kind"] for other in ops}
         lines = event_lines(op, cast("Frozen", body), earlier)
         stamps = (op["host_ns"], op["uncertainty_ns"])
         folder = folder_of(ops)
         if folder is None:
             return
-        self.folders.append(folder, (FolderEvent(kind, *stamps, op_id, said) for op_id, kind, said in lines))
+        self.folders.append(folder, (FolderEvent(kind, *stamps, op_id, text) for op_id, kind, text in lines))
         if op["kind"] == "consent":
             self._agree(folder, op)
         if (bound := _bound(op)) is not None:
@@ -262,20 +259,20 @@ class Intake:
             self.folders.withdraw(folder, host_ns=op["host_ns"])
         if op["kind"] == "keep":
             self.folders.keep(folder)
-            if agreed := [one for one in ops if one["kind"] == "consent" and one["n"] < op["n"]]:
+            if agreed := [other for other in ops if other["kind"] == "consent" and other["n"] < op["n"]]:
                 self._agree(folder, agreed[-1])
         if op["kind"] == "recording":
             recipe = {key: body[key] for key in ("name", "graph_hash", "order", "seed", "source")}
-            said = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}
+            script = {"strategy": body["strategy"], "display": body["display"], "certificate": body["script"]}
             who = {}
-            if "began_utc_ns" in body:  # the desk put it into the list: no device was told person and kitchen
+            if "began_utc_ns" in body:  # listed at the desk: the recorder did not know person and kitchen
                 kitchen = self.records.row(tables.kitchen, body["kitchen"])
                 person = self.records.pseudonym(op["actor"]) or None
                 who = {"pseudonym": person, "place": kitchen and kitchen["name"]}
-            self.folders.put(folder, {"recipe": recipe, "script": said} | who)
+            self.folders.put(folder, {"recipe": recipe, "script": script} | who)
 
     def _agree(self, folder: str, op: Op) -> None:
-        """Let the manifest say what the person agrees to now."""
+        """Write the person's current consent into the manifest."""
         facts = {
             "version": op["body"]["version"],
             "language": op["body"].get("language", ""),

@@ -1,9 +1,8 @@
-"""Folders of published annotations (the form of CaptainCook4D) in the app's log, and back byte for byte.
+"""Import folders of published annotations (the form of CaptainCook4D) into the log, and export them byte for byte.
 
-A folder is one operation `collection` (texts, categories, splits, videos, graphs) and, for each of its recordings,
-what a tablet would have logged: `recording` with the entries as they stand, then steps and errors at the time of the
-video. A file whose bytes our writer would not give again is kept as it stands. What the desk corrects later differs
-when the folder is given back, and nothing else.
+A folder becomes one operation `collection` (texts, categories, splits, videos, graphs) and, for each recording, the
+operations of a tablet: `recording` with the unchanged entries, then steps and errors at the time of the video. A file
+that our writer would not reproduce exactly is stored as it is. An export differs only by corrections of the desk.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ FOLDERS = {
     "metadata": ".csv",
     "task_graphs": ".json",
 }
-"""The folders of the form, and how the names of their files end."""
+"""Folders of the form, with the endings of their file names."""
 MOST_BYTES = 32 << 20
 _CATEGORY = {category.column: category.number for category in CATEGORIES}
 
@@ -69,40 +68,40 @@ def files_of(folder: Path) -> dict[str, str]:
 
 
 def check_names(files: Mapping[str, str]) -> None:
-    """Refuse a name that is not of this form: it comes from outside and becomes a path. Raises BadGraph."""
+    """Check that names are of this form, since they are untrusted and become paths. Raises BadGraph."""
     for name in files:
         folder, _, file = name.partition("/")
         if not (file.isascii() and file.removesuffix(FOLDERS.get(folder, "/")).replace("_", "").isalnum()):
-            raise BadGraph(name[:80], "", f"no file of this form; there are {', '.join(FOLDERS)}")
+            raise BadGraph(name[:80], "", f"not a file of a data set; expected {', '.join(FOLDERS)}")
 
 
 def take_in(files: Mapping[str, str], name: str, records: AppRecords, *, actor: str) -> dict[str, Any]:
-    """Log a folder of annotations; again, nothing happens a second time. Raises BadGraph."""
+    """Import a folder of annotations. Idempotent. Raises BadGraph."""
     check_names(files)
     for needed in (COMPLETE, ERRORS, STEP_TEXTS):
         if needed not in files:
             raise BadGraph(name, "", f"there is no {needed}")
     collection = collection_of(files)
     annotations = parse_annotations(files)
-    made = list(_operations(collection, name, annotations, files, records, actor))
-    new = records.note_all(made)
+    operations = list(_operations(collection, name, annotations, files, records, actor))
+    new = records.note_all(operations)
     return {
         "collection": collection,
         "name": name,
         "recordings": len(annotations.recordings),
-        "operations": len(made),
+        "operations": len(operations),
         "new": new,
         "contradictions": annotations.contradictions,
     }
 
 
 def collection_of(files: Mapping[str, str]) -> str:
-    """Return the id that a folder of these files has in the log."""
+    """Return the id of a folder with these files in the log."""
     return _id("collection", hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest())
 
 
 def _id(*parts: object) -> str:
-    """A UUID in the form of version 7 that depends on its parts alone: what comes in twice is there once."""
+    """Return a UUID in the form of version 7 that depends only on its parts, so that imports are idempotent."""
     value = int.from_bytes(hashlib.sha256(json.dumps(parts).encode()).digest()[:16])
     value = value & ~(0xF << 76) & ~(0x3 << 62) | (0x7 << 76) | (0x2 << 62)
     return str(uuid.UUID(int=value))
@@ -143,22 +142,22 @@ def _operations(
         yield op(subject, 0, "recording", frozen, who=who)
         for number, (kind, body, seconds) in enumerate(_events(subject, recording), start=1):
             yield op(subject, number, kind, body, seconds, who)
-    yield op(collection, 0, "collection", _held(name, annotations, files))  # last: what has it is whole
+    # Last, to mark the import as complete.
+    yield op(collection, 0, "collection", _collection_body(name, annotations, files))
 
 
-def _held(name: str, annotations: Annotations, files: Mapping[str, str]) -> dict[str, Any]:
-    made = format_annotations(annotations)
+def _collection_body(name: str, annotations: Annotations, files: Mapping[str, str]) -> dict[str, Any]:
+    written = format_annotations(annotations)
     return {
         "name": name,
         "files": sorted(files),
         "step_texts": [[number, text] for number, text in annotations.step_texts.items()],
         "categories": [[text, number] for text, number in annotations.categories.items()],
         "videos": [list(row) for row in annotations.videos],
-        "splits": {
-            path: json.dumps(split) for path, split in annotations.splits.items()
-        },  # in their own order
+        # As texts, since the log sorts the keys of objects.
+        "splits": {path: json.dumps(split) for path, split in annotations.splits.items()},
         "averages": annotations.averages,
-        "as_they_stand": {path: text for path, text in files.items() if made.get(path) != text},
+        "as_they_stand": {path: text for path, text in files.items() if written.get(path) != text},
     }
 
 
@@ -200,46 +199,46 @@ def _events(subject: str, recording: AnnotatedRecording) -> Iterator[tuple[str, 
             }
             body = {"error_id": _id(subject, "error", node, number), "fields": fields}
             timed.append((max(entry.start_s, 0), node, "add_error", body))
-    end_s = max((one[0] for one in timed), default=0)
-    for seconds, _, kind, body in sorted(timed, key=lambda one: one[:2]):
+    end_s = max((event[0] for event in timed), default=0)
+    for seconds, _, kind, body in sorted(timed, key=lambda event: event[:2]):
         yield kind, body, seconds
     yield "finish", {}, end_s
 
 
 def category_of(tag: str) -> int:
-    """Return our category of a published tag ("Order Error", "Missing Step"); what is not known is `Other`."""
+    """Return our category of a published tag ("Order Error", "Missing Step"); `Other` if unknown."""
     return _CATEGORY.get(tag.partition(" ")[0].lower(), OTHER)
 
 
 def collections(records: AppRecords) -> dict[str, str]:
-    """Return the collections that were taken in, id -> name, oldest first."""
-    asked = select(tables.op).where(tables.op.c.kind == "collection", oplog.IS_KEPT).order_by(tables.op.c.n)
+    """Return the imported collections, id -> name, oldest first."""
+    query = select(tables.op).where(tables.op.c.kind == "collection", oplog.IS_KEPT).order_by(tables.op.c.n)
     with records.database.reading() as connection:
-        return {row.subject: json.loads(row.body)["name"] for row in connection.execute(asked)}
+        return {row.subject: json.loads(row.body)["name"] for row in connection.execute(query)}
 
 
 @dataclass(frozen=True)
 class ExportedCollection:
-    """The files of a collection, relative path -> text, and what the desk's corrections did to them."""
+    """The files of a collection, relative path -> text, and the effects of the desk's corrections."""
 
     files: dict[str, str]
     corrected: list[str]
-    "Published ids of the recordings of which an entry differs."
+    "Published ids of the recordings with changed entries."
     warnings: list[str]
 
 
 def give_back(collection: str, records: AppRecords) -> ExportedCollection:
-    """Write the files of a collection from the log: as they came, but for what was corrected at the desk.
+    """Return the files of a collection from the log: as imported, except for corrections of the desk.
 
-    Raises NotFound, and NotNow when one of its recordings was withdrawn: a folder without it would not be the folder.
+    Raises NotFound, and NotNow if one of its recordings was withdrawn, since the folder would be incomplete.
     """
-    held = next((op["body"] for op in records.ops(collection) if op["kind"] == "collection"), None)
-    if held is None:
+    collection_body = next((op["body"] for op in records.ops(collection) if op["kind"] == "collection"), None)
+    if collection_body is None:
         known = ", ".join(collections(records))[:400] or ("none",)
         raise NotFound("no collection {name!r}; there are: {known}", name=collection[:80], known=known)
-    asked = select(tables.op).where(tables.op.c.kind == "recording", oplog.IS_KEPT).order_by(tables.op.c.n)
+    query = select(tables.op).where(tables.op.c.kind == "recording", oplog.IS_KEPT).order_by(tables.op.c.n)
     with records.database.reading() as connection:
-        bodies = {row.subject: json.loads(row.body) for row in connection.execute(asked)}
+        bodies = {row.subject: json.loads(row.body) for row in connection.execute(query)}
     ours = {subject: body for subject, body in bodies.items() if body.get("collection") == collection}
     withdrawn = records.rows(tables.recording, tables.recording.c.phase == "withdrawn")
     if gone := [ours[row["id"]]["name"] for row in withdrawn if row["id"] in ours]:
@@ -251,55 +250,61 @@ def give_back(collection: str, records: AppRecords) -> ExportedCollection:
     later = select(tables.op.c.subject).where(tables.op.c.basis != VIDEO).distinct()
     with records.database.reading() as connection:
         touched = {row.subject for row in connection.execute(later)} & as_came.keys()
-    made = {
+    now = {
         subject: corrected(as_came[subject], records.ops(subject), partial(_id, subject, "error"))
         for subject in touched
     }
     return _with_corrections(
-        held, as_came, {subject: one for subject, one in made.items() if one != as_came[subject]}
+        collection_body,
+        as_came,
+        {subject: recording for subject, recording in now.items() if recording != as_came[subject]},
     )
 
 
 def _with_corrections(
-    held: Mapping[str, Any],
+    collection_body: Mapping[str, Any],
     as_came: Mapping[str, AnnotatedRecording],
     changed: Mapping[str, AnnotatedRecording],
 ) -> ExportedCollection:
-    came = Annotations(
+    original = Annotations(
         tuple(as_came.values()),
-        dict(held["step_texts"]),
-        dict(held["categories"]),
-        tuple(tuple(row) for row in held["videos"]),
-        {path: json.loads(held["splits"][path]) for path in SPLITS if path in held["splits"]},
-        held["averages"],
+        dict(collection_body["step_texts"]),
+        dict(collection_body["categories"]),
+        tuple(tuple(row) for row in collection_body["videos"]),
+        {
+            path: json.loads(collection_body["splits"][path])
+            for path in SPLITS
+            if path in collection_body["splits"]
+        },
+        collection_body["averages"],
     )
-    made, odd = format_annotations(came), dict(held["as_they_stand"])
+    files, kept = format_annotations(original), dict(collection_body["as_they_stand"])
     warnings: list[str] = []
     if changed:
-        now = replace(came, recordings=tuple(changed.get(subject, one) for subject, one in as_came.items()))
-        anew = format_annotations(now)
-        differing = {path for path, text in anew.items() if made[path] != text}
+        recordings = tuple(changed.get(subject, recording) for subject, recording in as_came.items())
+        rewritten = format_annotations(replace(original, recordings=recordings))
+        differing = {path for path, text in rewritten.items() if files[path] != text}
         warnings = [f"{path}: was of another form, and is written in ours with the corrections"
-                    for path in sorted(differing & odd.keys())]  # fmt: skip
-        warnings += _left_behind(came, changed.values())
-        made, odd = anew, {path: text for path, text in odd.items() if path not in differing}
-    made |= odd
-    ids = [one.recording_id for subject, one in as_came.items() if subject in changed]
-    return ExportedCollection({path: made[path] for path in held["files"]}, ids, warnings)
+                    for path in sorted(differing & kept.keys())]  # fmt: skip
+        warnings += _stale_files(original, changed.values())
+        files, kept = rewritten, {path: text for path, text in kept.items() if path not in differing}
+    files |= kept
+    ids = [recording.recording_id for subject, recording in as_came.items() if subject in changed]
+    return ExportedCollection({path: files[path] for path in collection_body["files"]}, ids, warnings)
 
 
-def _left_behind(came: Annotations, changed: Iterable[AnnotatedRecording]) -> Iterator[str]:
-    """Report which files stay as they came although something in them follows from what was corrected."""
-    if came.averages is not None:
+def _stale_files(original: Annotations, changed: Iterable[AnnotatedRecording]) -> Iterator[str]:
+    """Yield a warning for each file that stays as imported although corrections affect it."""
+    if original.averages is not None:
         yield f"{AVERAGES}: stays as published; its averages cannot be computed from the entries"
-    was = {one.recording_id: one.is_error for one in came.recordings}
-    for one in changed:
-        if one.is_error != was[one.recording_id] and came.splits:
-            now = "has errors now" if one.is_error else "has no errors any more"
-            yield f"data_splits: stay as published, and {one.recording_id} {now}"
-    known = set(came.categories)
+    was = {recording.recording_id: recording.is_error for recording in original.recordings}
+    for recording in changed:
+        if recording.is_error != was[recording.recording_id] and original.splits:
+            now = "has errors now" if recording.is_error else "has no errors any more"
+            yield f"data_splits: stay as published, and {recording.recording_id} {now}"
+    known = set(original.categories)
     for tag in sorted(
-        {error.tag for one in changed for entry in one.entries for error in entry.errors} - known
+        {error.tag for recording in changed for entry in recording.entries for error in entry.errors} - known
     ):
         yield f"annotation_csv/error_annotations.csv: has no column for {tag}"
 

@@ -1,4 +1,4 @@
-"""The task graphs that came with a collection: its recordings are judged against them, they are recipes to cook."""
+"""Task graphs of an imported collection: to judge its recordings, and as recipes to cook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kitchensync.task_graphs.scoring.judge import Performed, Prerequisites, matc
 
 
 class CollectionGraphs:
-    """The graphs and step texts of one collection, read once: what came with it never changes."""
+    """The graphs and step texts of a collection, which never change and are read once."""
 
     def __init__(self, collection: str, records: AppRecords) -> None:
         self._collection, self._records = collection, records
@@ -24,14 +24,14 @@ class CollectionGraphs:
 
     @cached_property
     def _held(self) -> tuple[dict[int, str], dict[str, str]]:
-        held = next(op["body"] for op in self._records.ops(self._collection) if op["kind"] == "collection")
-        files = held["as_they_stand"]
-        return dict(held["step_texts"]), {
+        body = next(op["body"] for op in self._records.ops(self._collection) if op["kind"] == "collection")
+        files = body["as_they_stand"]
+        return dict(body["step_texts"]), {
             path: text for path, text in files.items() if "task_graphs/" in path
         }
 
     def order(self, source: str) -> Prerequisites | None:
-        """Return the order of a graph file, such as `tea.json`; None where none came or it has a circle."""
+        """Return the order of a graph file, such as `tea.json`; None if it is missing or cyclic."""
         if source not in self._orders:
             self._orders[source] = None
             if (text := self._held[1].get(f"task_graphs/{source}")) is not None:
@@ -42,17 +42,17 @@ class CollectionGraphs:
     def steps_of_graph(
         self, order: Prerequisites, annotated: dict[str, Any], done: list[Performed]
     ) -> list[Performed]:
-        """Name the graph's steps in place of the entries: by the text of their step id, as published."""
+        """Return runs with the graph's steps in place of the entries, matched by the text of their step id."""
         texts = self._held[0]
         entries = {node: entry["step_id"] for node, entry in enumerate(annotated["entries"], start=1)}
-        nodes = match_texts(order, (texts.get(entries.get(one.node or 0, -1), "") for one in done))
-        return [Performed(node, one.start_s, one.end_s) for node, one in zip(nodes, done, strict=True)]
+        nodes = match_texts(order, (texts.get(entries.get(step.node or 0, -1), "") for step in done))
+        return [Performed(node, step.start_s, step.end_s) for node, step in zip(nodes, done, strict=True)]
 
 
 def shelve_graphs(
     files: Mapping[str, str], records: AppRecords, shelf: Shelf, *, actor: str
 ) -> dict[str, Any]:
-    """Put the task graphs of a folder on the shelf as recipes; one whose name is there already stays as it is."""
+    """Put the task graphs of a folder on the shelf as recipes; existing names are skipped."""
     known, added, unusable = {recipe.name for recipe in shelf.recipes()}, list[str](), list[str]()
     for path, text in sorted(files.items()):
         name = path.removeprefix("task_graphs/").removesuffix(".json")

@@ -1,7 +1,7 @@
-"""What people state of recipes and participants for the statistics of data sets: entered at the desk, latest wins.
+"""Facts about recipes and participants for the statistics of data sets, entered at the desk; the latest count.
 
-Recipes: heating instrument, skills, tools. Participants, of their own will: a band of age, how often they cook; only
-how many are in each band leaves the app.
+Recipes: heating instrument, skills, tools. Participants, voluntarily: age band, how often they cook; only the number
+of people in each band leaves the app.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def words_in(text: str) -> list[str]:
 
 
 def latest(records: AppRecords, kind: str) -> dict[str, dict[str, Any]]:
-    """Return subject -> what was stated of it last."""
-    asked = select(tables.op).where(tables.op.c.kind == kind, oplog.IS_KEPT).order_by(tables.op.c.n)
+    """Return subject -> body of its last operation of a kind."""
+    query = select(tables.op).where(tables.op.c.kind == kind, oplog.IS_KEPT).order_by(tables.op.c.n)
     with records.database.reading() as connection:
-        return {row.subject: json.loads(row.body) for row in connection.execute(asked)}
+        return {row.subject: json.loads(row.body) for row in connection.execute(query)}
 
 
 def stated_of(
     records: AppRecords, recipes: Iterable[tuple[str, str]], pseudonyms: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Return the lines that go beside a data set of these recipes (name, title) and people, as far as stated."""
+    """Return the facts for a data set of these recipes (name, title) and people, as far as stated."""
     of_recipes = latest(records, RECIPE)
     lines: list[dict[str, Any]] = []
     for name, title in sorted(set(recipes)):
@@ -50,11 +50,13 @@ def stated_of(
     of_people = {
         names[person]: facts for person, facts in stated.items() if person in names and any(facts.values())
     }
-    asked = set(pseudonyms)
-    if any(one in of_people for one in asked):
+    people = set(pseudonyms)
+    if any(person in of_people for person in people):
         bands = {
-            key: dict(sorted(Counter(of_people.get(one, {}).get(key) or UNSAID for one in asked).items()))
+            key: dict(
+                sorted(Counter(of_people.get(person, {}).get(key) or UNSAID for person in people).items())
+            )
             for key in BANDS
         }
-        lines.append({"kind": "participants", "persons": len(asked), **bands})
+        lines.append({"kind": "participants", "persons": len(people), **bands})
     return lines

@@ -1,7 +1,7 @@
-"""Ask an OpenAI-compatible server for further hints; whatever goes wrong, the rules alone answer.
+"""Request further hints from an OpenAI-compatible server; on any failure only the rules answer.
 
-Off unless it is named in the environment. What is sent: the step, its neighbours in the graph, the categories; never
-anything about participants. What comes back passes the same gate as the rules' own hints.
+Off unless the environment names a server. It sends the step, its neighbours in the graph and the categories, nothing
+about participants. Its hints pass the same check as those of the rules.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ _SCHEMA = {
 def model_hints(
     graph: Graph, step: Step, environment: Mapping[str, str] = os.environ
 ) -> tuple[list[Hint], str]:
-    """Return the model's accepted hints of a step and a note: why there are none, or who was told the recipe."""
-    alone = "the rules answered alone"
+    """Return the model's accepted hints for a step, and a note: why there are none, or which host got the recipe."""
+    alone = "the hints are from rules only"
     try:
         server = endpoint.endpoint_of("hints", environment)
     except (OSError, ValueError) as error:
-        return [], f"no model asked: {error}; {alone}"
+        return [], f"no model used: {error}; {alone}"
     if server is None:
-        return [], f"no model asked: set {URL} and {MODEL}; {alone}"
-    # All that leaves this computer to ask for hints of one step, besides the key.
+        return [], f"no model used: set {URL} and {MODEL}; {alone}"
+    # Besides the key, `body` is all that leaves this computer for one step.
     schema = {"type": "json_schema", "json_schema": {"name": "hints", "strict": True, "schema": _SCHEMA}}
     prompt = _prompt(graph, step)
     body = endpoint.chat_body(server, [{"role": "user", "content": prompt}], response_format=schema)
@@ -62,14 +62,14 @@ def model_hints(
     try:
         text, log = endpoint.chat(server, body, "recipe text", environment)
         answer = parse_json(text.encode(), most_bytes=endpoint.MAX_ANSWER_BYTES)
-        found = [_hint(step, one, origin) for one in answer["hints"][:MOST_HINTS]]
+        hints = [_hint(step, raw, origin) for raw in answer["hints"][:MOST_HINTS]]
     except endpoint.NoAnswer as error:
-        asked = f"the model did not answer ({error.kind}): "
-        return [], f"{'no model asked, ' if error.kind == 'not_noted' else asked}{error}; {alone}"
+        reason = f"the model did not answer ({error.kind}): "
+        return [], f"{'no model used, ' if error.kind == 'not_noted' else reason}{error}; {alone}"
     except (BadJson, ValueError, KeyError, TypeError, IndexError) as error:
         return [], f"the model's answer could not be read ({type(error).__name__}); {alone}"
     sent = f"recipe text was sent to {server.host}; how much is noted in {log}" if log else ""
-    return accepted(step, found, texts_after(graph, step.node)), sent
+    return accepted(step, hints, texts_after(graph, step.node)), sent
 
 
 def _prompt(graph: Graph, step: Step) -> str:
@@ -88,8 +88,8 @@ def _prompt(graph: Graph, step: Step) -> str:
     )
 
 
-def _hint(step: Step, one: dict[str, Any], origin: str) -> Hint:
-    category, subtype, expected, actual, text = (str(one[name]).strip() for name in _FIELDS)
+def _hint(step: Step, raw: dict[str, Any], origin: str) -> Hint:
+    category, subtype, expected, actual, text = (str(raw[name]).strip() for name in _FIELDS)
     if category not in _CATEGORIES:
         raise ValueError("unknown category")
     wording = f"{actual} instead of {expected}" if expected else actual

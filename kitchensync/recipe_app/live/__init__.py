@@ -1,1 +1,1 @@
-"""Live pictures of running recordings: kept in memory alone, shown at the desk."""
+"""Live frames of running recordings for the desk, kept in memory only."""

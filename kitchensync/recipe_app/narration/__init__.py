@@ -1,1 +1,1 @@
-"""What people say about a film while it waits: kept as it was spoken, recognized offline, parsed, and released."""
+"""Spoken narrations of a paused video: saved, recognized offline, parsed and released; and voice notes."""

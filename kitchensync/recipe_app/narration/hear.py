@@ -1,4 +1,4 @@
-"""Have a narration recognized, in a process of its own, one at a time."""
+"""Recognize a narration in a separate process, one at a time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _TURN = threading.Lock()
 
 
 def hear(file: Path, steps: list[str], *, asks_server: bool = False) -> dict[str, Any]:
-    """Return what was said (`text`, nothing where nothing was understood) and `why` it could not be recognized.
+    """Return the recognized `text`, empty if there is none, and `why` recognition failed.
 
-    `asks_server` where the server that the environment names may be asked.
+    `asks_server` allows sending the sound to the server that the environment names.
     """
     with _TURN:
         try:
@@ -33,5 +33,5 @@ def hear(file: Path, steps: list[str], *, asks_server: bool = False) -> dict[str
             return {"text": "", "why": f"not recognized within {LONGEST_S:.0f} s"}
     if ran.returncode:
         return {"text": "", "why": (ran.stderr.strip().splitlines() or ["the recognizer ended"])[-1][:200]}
-    said: dict[str, Any] = json.loads(ran.stdout)
-    return said
+    recognized: dict[str, Any] = json.loads(ran.stdout)
+    return recognized

@@ -1,10 +1,10 @@
-"""Recognize what was spoken about a film, offline, with nothing but the words of the recipe's steps, or by a server.
+"""Recognize a narration offline with a grammar of the recipe's steps, or by a server.
 
-Run as a program, apart from the app: sounds come from browsers. `FILE` is the sound, stdin an object with `steps`
-and `asks_server`; prints one object: `text` (nothing where nobody spoke, or of something else), `words` with their
-seconds, `speech_s`, `duration_s`, `unknown` (words of the steps that cannot be recognized), `engine`, `why` the
-server did not help. The model is the one of the package, or in the folder that `KITCHENSYNC_SPEECH_FOLDER` names:
-an acoustic model of the CMU Sphinx form and its dictionary (`*.dict`). Where nobody spoke no server is asked.
+Run as a separate program, since sounds come from browsers. `FILE` is the sound, stdin an object with `steps` and
+`asks_server`; prints one object: `text` (empty if nothing was recognized), `words` with their seconds, `speech_s`,
+`duration_s`, `unknown` (words of the steps that cannot be recognized), `engine`, `why` the server failed. The model
+is that of the package, or in the folder that `KITCHENSYNC_SPEECH_FOLDER` names: a CMU Sphinx acoustic model and its
+dictionary (`*.dict`). Silence is not sent to a server.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ Pcm = npt.NDArray[np.int16]
 
 
 def decode(path: Path) -> Pcm:
-    """Return a sound as 16 kHz mono, at most two minutes; of a torn file what is there. Raises av.FFmpegError."""
+    """Return a sound as 16 kHz mono, at most two minutes, of a truncated file its start. Raises av.FFmpegError."""
     parts = [np.zeros(0, np.int16)]
     with open_container(path) as file:
         resampler = av.AudioResampler("s16", "mono", HZ)
         try:
             for frame in file.decode(audio=0):
-                parts += [one.to_ndarray()[0] for one in resampler.resample(frame)]
+                parts += [part.to_ndarray()[0] for part in resampler.resample(frame)]
                 if sum(map(len, parts)) > LONGEST_S * HZ:
                     break
         except av.error.InvalidDataError:
-            pass  # the browser was closed in the middle of a packet: what came before it counts
+            pass  # the browser was closed in the middle of a packet: keep what came before
     return np.concatenate(parts)[: LONGEST_S * HZ]
 
 
 def speech(pcm: Pcm) -> tuple[float, Pcm]:
-    """Return how long somebody spoke, seconds, and the sound from the first to the last of it."""
+    """Return the duration of speech in seconds, and the sound from its first to its last frame of speech."""
     from pocketsphinx import Vad
 
     gate = Vad(mode=2, sample_rate=HZ)
     size = gate.frame_bytes // 2
     frames = [pcm[at : at + size] for at in range(0, len(pcm) - size + 1, size)]
-    spoken = [number for number, one in enumerate(frames) if gate.is_speech(one.tobytes())]
+    spoken = [number for number, frame in enumerate(frames) if gate.is_speech(frame.tobytes())]
     if not spoken:
         return 0.0, pcm[:0]
     margin = round(MARGIN_S * HZ)
@@ -66,11 +66,11 @@ def speech(pcm: Pcm) -> tuple[float, Pcm]:
 
 
 class NoModel(ValueError):
-    """A folder that holds no model that can be used."""
+    """A folder without a usable speech model."""
 
 
 def model_in(folder: str) -> dict[str, str]:
-    """Return what tells the recognizer of the model in a folder; nothing without one. Raises NoModel."""
+    """Return the recognizer's options for the model in a folder; empty without a folder. Raises NoModel."""
     if not folder:
         return {}
     places, words = sorted(Path(folder).glob("**/mdef")), sorted(Path(folder).glob("**/*.dict"))
@@ -82,31 +82,31 @@ def model_in(folder: str) -> dict[str, str]:
 
 
 def recognize(pcm: Pcm, steps: list[str], *, folder: str = "", asks_server: bool = False) -> dict[str, Any]:
-    """Return what was said about the steps of a recipe; no text from silence. Raises NoModel."""
-    said: dict[str, Any] = {"engine": "pocketsphinx", "text": "", "words": [], "unknown": [], "why": ""}
-    said["duration_s"] = round(len(pcm) / HZ, 3)
+    """Recognize a narration about the steps of a recipe; no text from silence. Raises NoModel."""
+    result: dict[str, Any] = {"engine": "pocketsphinx", "text": "", "words": [], "unknown": [], "why": ""}
+    result["duration_s"] = round(len(pcm) / HZ, 3)
     speech_s, spoken = speech(pcm)
-    said["speech_s"] = round(speech_s, 3)
+    result["speech_s"] = round(speech_s, 3)
     if speech_s < LEAST_SPEECH_S:
-        return said
+        return result
     if asks_server:
-        said |= by_server(spoken, steps)
-    return said if said["engine"] == "server" else said | by_grammar(spoken, steps, folder)
+        result |= by_server(spoken, steps)
+    return result if result["engine"] == "server" else result | by_grammar(spoken, steps, folder)
 
 
 def by_server(spoken: Pcm, steps: list[str]) -> dict[str, Any]:
-    """Return what a server understood, `engine` being it; else why it did not help."""
+    """Return the text of a server with `engine` set to `server`, else `why` it failed."""
     try:
         server = speech_server()
         return {} if server is None else {"engine": "server", "text": text_from(server, spoken, HZ, steps)}
     except NoAnswer as error:
-        return {"why": f"the server did not help ({error.kind}): {error}; recognized here"}
+        return {"why": f"the server failed ({error.kind}): {error}; recognized on this computer"}
     except (OSError, ValueError) as error:
-        return {"why": f"no server was asked: {error}; recognized here"}
+        return {"why": f"no server used: {error}; recognized on this computer"}
 
 
 def by_grammar(spoken: Pcm, steps: list[str], folder: str) -> dict[str, Any]:
-    """Return what was said in the words of the steps, recognized here. Raises NoModel."""
+    """Recognize the words of the steps with the offline model. Raises NoModel."""
     from pocketsphinx import Decoder
 
     try:
@@ -114,28 +114,28 @@ def by_grammar(spoken: Pcm, steps: list[str], folder: str) -> dict[str, Any]:
     except RuntimeError as error:
         raise NoModel(f"{folder}: the recognizer cannot use this model") from error
     grammar = grammar_of(steps, lambda word: decoder.lookup_word(word) is not None)
-    said: dict[str, Any] = {"unknown": list(grammar.unknown)}
+    result: dict[str, Any] = {"unknown": list(grammar.unknown)}
     if not grammar.text:
-        return said
+        return result
     decoder.add_jsgf_string("steps", grammar.text)
     decoder.activate_search("steps")
     decoder.start_utt()
     decoder.process_raw(spoken.tobytes(), full_utt=True)
     decoder.end_utt()
-    found = decoder.hyp()
-    if found is None or not found.hypstr:
-        return said
-    said["text"] = found.hypstr
-    said["words"] = [
+    hypothesis = decoder.hyp()
+    if hypothesis is None or not hypothesis.hypstr:
+        return result
+    result["text"] = hypothesis.hypstr
+    result["words"] = [
         {
-            "word": one.word.partition("(")[0],
-            "start_s": one.start_frame / 100,
-            "end_s": (one.end_frame + 1) / 100,
+            "word": segment.word.partition("(")[0],
+            "start_s": segment.start_frame / 100,
+            "end_s": (segment.end_frame + 1) / 100,
         }
-        for one in decoder.seg()
-        if one.word not in SILENCES
+        for segment in decoder.seg()
+        if segment.word not in SILENCES
     ]
-    return said
+    return result
 
 
 def main(path: str) -> int:
@@ -146,22 +146,24 @@ def main(path: str) -> int:
     try:
         import pocketsphinx  # noqa: F401
     except ImportError:
-        print("no recognizer here; pip install 'kitchensync[speech]', or type what was said", file=sys.stderr)
+        print(
+            "no recognizer is installed; pip install 'kitchensync[speech]', or type the text", file=sys.stderr
+        )
         return 1
     try:
         pcm = decode(Path(path))
     except (OSError, av.FFmpegError, IndexError) as error:
         print(f"not a sound: {error}", file=sys.stderr)
         return 1
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     try:
-        said = recognize(
-            pcm, asked["steps"], folder=os.environ.get(FOLDER, ""), asks_server=asked["asks_server"]
+        result = recognize(
+            pcm, request["steps"], folder=os.environ.get(FOLDER, ""), asks_server=request["asks_server"]
         )
     except NoModel as error:
         print(error, file=sys.stderr)
         return 1
-    print(json.dumps(said))
+    print(json.dumps(result))
     return 0
 
 

@@ -1,6 +1,6 @@
-"""Ask an OpenAI-compatible server what was said: off unless it is named, and never of who did not agree to it.
+"""Recognize speech with an OpenAI-compatible server: off unless configured, and only with the participant's consent.
 
-What is sent: the sound in which somebody speaks, as 16 kHz WAV, and the texts of the recipe's steps.
+It sends the speech as 16 kHz WAV and the texts of the recipe's steps.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ MOST_PROMPT, MOST_TEXT = 800, 600
 
 
 def speech_server() -> endpoint.Endpoint | None:
-    """Return the server that the environment names, None where it names none. Raises OSError, ValueError."""
+    """Return the server that the environment names, if any. Raises OSError, ValueError."""
     return endpoint.endpoint_of(
         PURPOSE, os.environ, timeout_s=float(os.environ.get(TIMEOUT, endpoint.TIMEOUT_S))
     )
 
 
 def text_from(server: endpoint.Endpoint, spoken: npt.NDArray[np.int16], hz: int, steps: Iterable[str]) -> str:
-    """Return what a server understood, one line. Raises NoAnswer."""
+    """Return the text that a server recognized, one line. Raises NoAnswer."""
     boundary = secrets.token_hex(16)
     fields = {
         "model": server.model,
@@ -48,11 +48,11 @@ def text_from(server: endpoint.Endpoint, spoken: npt.NDArray[np.int16], hz: int,
     sound = out.getvalue()
     parts = [(f'name="{name}"', text.encode()) for name, text in fields.items()]
     parts.append(('name="file"; filename="narration.wav"\r\nContent-Type: audio/wav', sound))
-    told = [
+    encoded = [
         f"--{boundary}\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode() + body
         for head, body in parts
     ]
-    content = b"\r\n".join([*told, f"--{boundary}--\r\n".encode()])
+    content = b"\r\n".join([*encoded, f"--{boundary}--\r\n".encode()])
     kind = f"multipart/form-data; boundary={boundary}"
     answer, _ = endpoint.post(server, "/audio/transcriptions", content, WHAT, os.environ, kind)
     try:
@@ -63,5 +63,7 @@ def text_from(server: endpoint.Endpoint, spoken: npt.NDArray[np.int16], hz: int,
         raise endpoint.NoAnswer("unreadable", "its text is none")
     line = " ".join(text.split())
     if len(line) > MOST_TEXT or not line.isprintable():
-        raise endpoint.NoAnswer("unreadable", f"its text is no line of at most {MOST_TEXT} letters")
+        raise endpoint.NoAnswer(
+            "unreadable", f"its text is not a single line of at most {MOST_TEXT} characters"
+        )
     return line

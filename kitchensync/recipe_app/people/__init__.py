@@ -1,1 +1,1 @@
-"""Who may do what: people and their secrets, devices, signed-in sessions."""
+"""Access control: people and their secrets, devices, sessions."""

@@ -1,4 +1,4 @@
-"""The way in: invites, pairing a tablet, signing in with PIN, password or card; and who a request comes from."""
+"""Accounts: invites, pairing tablets, signing in with PIN, password or card; and the visitor of a request."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _AS_LATIN = str.maketrans(
 
 @dataclass(frozen=True)
 class Visitor:
-    """Where a request comes from: a paired device, a signed-in person, both or neither."""
+    """The origin of a request: a paired device, a signed-in person, both or neither."""
 
     device: dict[str, Any] | None = None
     person: dict[str, Any] | None = None
     desk: bool = False
     csrf: str = ""
     until_utc_ns: int = NEVER_NS
-    "When the sign-in ends by itself."
+    "Expiry of the sign-in."
 
     @property
     def roles(self) -> frozenset[str]:
@@ -57,16 +57,16 @@ class Visitor:
 
     @property
     def pseudonym(self) -> str:
-        """The person's pseudonym, as recordings and versions name people."""
+        """The person's pseudonym, for recordings and versions."""
         return str(self.person["pseudonym"]) if self.person else ""
 
     def may(self, access: Access) -> bool:
-        """Return whether this request holds an access."""
+        """Return whether this request has an access."""
         return allowed(access, device=self.device is not None, roles=self.roles, desk=self.desk)
 
 
 class Accounts:
-    """Lets people and devices in; every secret goes through here."""
+    """People, devices, secrets and sessions."""
 
     def __init__(self, records: AppRecords, *, demo: bool = False) -> None:
         self.records, self.demo = records, demo
@@ -121,7 +121,7 @@ class Accounts:
         self._set_secret(person, "pin", secrets.slow_hash(pin), actor)
 
     def new_card(self, person: str, *, actor: str) -> str:
-        """Make a card that signs in by its QR code, for 90 days; an earlier one is void. Return its token."""
+        """Make a QR card to sign in for 90 days, replacing an earlier card; return its token."""
         self._require_person(person)
         token = secrets.new_card(self.records.utc_ns() + CARD_NS)
         self._set_secret(person, "card", secrets.fast_hash(token), actor)
@@ -201,7 +201,7 @@ class Accounts:
         return device, token
 
     def remove_device(self, device: str, *, actor: str) -> None:
-        """Take a tablet's key away. Raises BadOperation."""
+        """Revoke a tablet's key. Raises BadOperation."""
         row = self.records.row(tables.device, device)
         if row is None:
             raise BadOperation("there is no such device")
@@ -218,16 +218,17 @@ class Accounts:
     ) -> str:
         """Check a PIN or password and begin a session; return its token. Raises NotAllowed, TooOften.
 
-        `origin` says where the try comes from, where the device does not: only there wrong ones make it wait.
+        `origin` is where the attempt comes from, by default the device: only that origin waits after wrong secrets.
         """
         key = f"{kind} {person} {origin or device}"
-        with self.records.database.writing() as connection:  # before the hash: others may be tried meanwhile
-            left = attempts.count(connection, key, utc_ns=self.records.utc_ns())
+        # Count before the slow hash: other attempts may run meanwhile.
+        with self.records.database.writing() as connection:
+            remaining = attempts.count(connection, key, utc_ns=self.records.utc_ns())
             stored = connection.execute(_secret_of(person, kind)).scalar()
         row = self.records.row(tables.person, person)
         if not secrets.matches(stored, secret) or row is None or not row["active"]:
             if kind == "pin":
-                raise NotAllowed("the PIN is not right; tries left: {left}", left=left)
+                raise NotAllowed("the PIN is not right; tries left: {left}", left=remaining)
             raise NotAllowed("the name or password is not right")
         with self.records.changing() as connection:
             if connection.execute(_secret_of(person, kind)).scalar() != stored:  # replaced meanwhile
@@ -265,13 +266,13 @@ class Accounts:
             connection.execute(delete(login).where(login.c.token_hash == secrets.fast_hash(token)))
 
     def visitor(self, *, device_token: str, login_token: str) -> Visitor:
-        """Report who a request comes from; wrong and expired tokens count as none."""
+        """Return the visitor of a request; wrong and expired tokens count as none."""
         with self.records.database.reading() as connection:
             key, login, device, person = tables.device_key, tables.login, None, tables.person
             if device_token:
                 mine = (key.c.token_hash == secrets.fast_hash(device_token), tables.device.c.active)
-                asked = select(tables.device).join(key, key.c.device == tables.device.c.id).where(*mine)
-                row = connection.execute(asked).first()
+                query = select(tables.device).join(key, key.c.device == tables.device.c.id).where(*mine)
+                row = connection.execute(query).first()
                 device = row._asdict() if row else None
             signed = select(login).where(login.c.token_hash == secrets.fast_hash(login_token))
             held = connection.execute(signed).first() if login_token else None
@@ -289,7 +290,7 @@ class Accounts:
             return Visitor(device, who._asdict(), held.desk, csrf, held.expires_utc_ns)
 
     def has_desk(self, device: dict[str, Any] | None) -> bool:
-        """Return whether the desk may be opened here: on no tablet but in the guided tour, which has one browser."""
+        """Return whether the desk may be opened here: not on a tablet, except in the guided tour with one browser."""
         return device is None or self.demo
 
 
@@ -308,12 +309,12 @@ def _end_sessions(connection: Connection, person: str) -> None:
 
 
 def _put_secret(connection: Connection, person: str, kind: str, hashed: str) -> None:
-    """Replace a secret; a new PIN or password ends the sessions of whoever knew the one before."""
+    """Replace a secret; a new PIN or password ends the sessions begun with the old one."""
     credential = tables.credential
     same = (credential.c.person == person, credential.c.kind == kind)
     connection.execute(delete(credential).where(*same))
     connection.execute(insert(credential).values(person=person, kind=kind, hash=hashed))
-    if kind != "card":  # made for somebody who may be cooking; *Sign out everywhere* is there for a lost one
+    if kind != "card":  # its owner may be cooking; after a lost card there is *Sign out everywhere*
         _end_sessions(connection, person)
 
 

@@ -1,7 +1,7 @@
-"""Slow guessing down: five tries, then a wait that doubles; in the database, so that a restart forgives nothing.
+"""Limits on guessing secrets: five attempts, then a wait that doubles; in the database, to survive a restart.
 
-Tries are counted by name and by where they come from, so that nobody locks another out from elsewhere. Who tried is
-kept as a hash, for a day: somebody may have typed a real name, or a PIN into the wrong field.
+Attempts are counted by name and origin, so that nobody can lock somebody else out from elsewhere. The key is stored
+as a hash, for a day: somebody may have typed a real name, or a PIN into the wrong field.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ TURN_S = 10.0
 
 
 def count(connection: Connection, key: str, *, utc_ns: int) -> int:
-    """Count a try as a failure before its secret is looked at; return how many are left. Raises TooOften.
+    """Count an attempt as a failure before its secret is checked; return the remaining ones. Raises TooOften.
 
-    While a wait lasts it is refused; from the fifth on there is one. The transaction writes: of many tries at once
-    each finds those before it.
+    From the fifth failure on there is a wait, during which attempts are refused. The transaction writes, so that
+    concurrent attempts are counted one after the other.
     """
     mine = attempt.c.key == fast_hash(key)
     blocked = connection.execute(select(attempt.c.blocked_until_utc_ns).where(mine)).scalar()
-    longest_ns = LONGEST_WAIT_S * 1_000_000_000  # a longer wait is none of ours: the clock was set back since
+    longest_ns = LONGEST_WAIT_S * 1_000_000_000  # a longer wait means that the clock was set back since
     if blocked is not None and utc_ns < blocked <= utc_ns + longest_ns:
         raise TooOften(-(-(blocked - utc_ns) // 1_000_000_000))
     connection.execute(delete(attempt).where(attempt.c.blocked_until_utc_ns < utc_ns - KEPT_NS))
@@ -45,14 +45,14 @@ def count(connection: Connection, key: str, *, utc_ns: int) -> int:
 
 
 def succeeded(connection: Connection, key: str) -> None:
-    """Forget the failures."""
+    """Reset the failures."""
     connection.execute(delete(attempt).where(attempt.c.key == fast_hash(key)))
 
 
 class Bucket:
-    """At most so many tries a minute from one origin, in bursts of as many, and few at the same time; in memory.
+    """Limits attempts per minute and origin, in bursts of as many, and concurrent ones; in memory.
 
-    A hash of a password costs 19 MiB and 40 ms. A paired tablet waits for its turn, anybody else comes again.
+    A hash of a password costs 19 MiB and 40 ms. A paired tablet waits for its turn, others are refused.
     """
 
     def __init__(self, per_minute: int, now_ns: Callable[[], int]) -> None:
@@ -63,8 +63,8 @@ class Bucket:
         self._inside: set[str] = set()
 
     @contextlib.contextmanager
-    def one(self, origin: str, *, waits: bool = False) -> Iterator[None]:
-        """Count one try and hold a place while it is made. Raises TooOften."""
+    def attempt(self, origin: str, *, waits: bool = False) -> Iterator[None]:
+        """Count one attempt and hold a place during it. Raises TooOften."""
         now = self._now_ns()
         with self._lock:
             level, at = self._level.get(origin, (0.0, now))

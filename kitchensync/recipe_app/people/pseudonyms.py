@@ -1,4 +1,4 @@
-"""Pseudonyms: one word, so that no first name with a surname is kept; and one that is still free, to be taken."""
+"""Pseudonyms: checked to be one word, against full names; and a free one to suggest."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _WORDS = (
 FREE = tuple(_WORDS.split())
 
 
-def check_pseudonym(said: str) -> str:
-    """Return a pseudonym as it is kept. Raises BadOperation for what may be somebody's name."""
-    words = said.split()
+def check_pseudonym(text: str) -> str:
+    """Return a stripped pseudonym. Raises BadOperation for more than one word, which may be a real name."""
+    words = text.split()
     if len(words) != 1:
         raise BadOperation("a pseudonym is one word; a person's real name does not belong in this app")
     return words[0]
 
 
 def suggest(taken: Collection[str]) -> str:
-    """Return a pseudonym that nobody has; with a number when all words are taken."""
-    known = {one.casefold() for one in taken}
+    """Return an unused pseudonym, with a number when all words are taken."""
+    known = {pseudonym.casefold() for pseudonym in taken}
     for number in range(1, len(known) + 2):
         for word in FREE:
             name = word if number == 1 else f"{word}-{number}"

@@ -1,4 +1,4 @@
-"""How much a tablet or a person may send in a day; in memory, and given back as the day goes on."""
+"""Limits on the bytes that a tablet or a person may send per day; in memory, recovering continuously."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kitchensync.recipe_app.people.accounts import Visitor
 
 DAY_NS = 86_400_000_000_000
 OF_A_TABLET = 256 << 20
-"""A thousand voice notes; of a participant too."""
+"""Bytes a day of a tablet or participant: a thousand voice notes."""
 OF_THE_DESK = 4 << 30
-"""Films of tablets' screens, folders of annotations."""
+"""Bytes a day of a person at the desk: folders of annotations."""
 MOST_KEPT = 10_000
 
 
 class Quotas:
-    """Bytes that were sent, by who sent them."""
+    """Sent bytes by sender."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self._now_ns = now_ns
@@ -25,7 +25,7 @@ class Quotas:
         self._lock = threading.Lock()
 
     def require(self, visitor: Visitor, more: int) -> None:
-        """Refuse what would be more than this tablet, or this person, may send. Raises NotNow."""
+        """Check that this tablet or person may send more bytes. Raises NotNow."""
         most = _most(visitor)
         with self._lock:
             if any(self._now(who, most) + more > most for who in _names(visitor)):
@@ -34,7 +34,7 @@ class Quotas:
                 )
 
     def take(self, visitor: Visitor, count: int) -> None:
-        """Count what was kept."""
+        """Count bytes that were accepted."""
         most = _most(visitor)
         with self._lock:
             for who in _names(visitor):

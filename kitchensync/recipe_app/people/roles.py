@@ -1,4 +1,4 @@
-"""Who may reach what. Each route states one `Access`; the guard lets in whoever holds it, and nobody else."""
+"""Roles and accesses. Each route states one `Access`, which a request must have."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ ROLES = ("participant", "operator", "annotator", "researcher", "admin")
 
 
 class Access(StrEnum):
-    """What a request needs to be let in."""
+    """The access that a route requires."""
 
     PUBLIC = "public"
     "Anybody: sign-in pages, static files, the clock, the certificate to install."
     DEVICE = "device"
-    "A paired tablet, whoever holds it: what must work when a sign-in has expired."
+    "A paired tablet with or without a person, for what must work when a sign-in has expired."
     PERSON = "person"
     "Somebody who is signed in, on a paired tablet or at the desk."
     COOK = "cook"
@@ -21,7 +21,7 @@ class Access(StrEnum):
     OPERATE = "operate"
     "Run sessions: start and stop capture, pair tablets, add participants."
     ANNOTATE = "annotate"
-    "Mark steps on films, without seeing which errors were made."
+    "Mark steps on videos, without seeing which errors were made."
     STUDY = "study"
     "Read every recording, correct errors, export."
     ADMIN = "admin"
@@ -36,13 +36,13 @@ HOLDERS: dict[Access, frozenset[str]] = {
     Access.STUDY: frozenset(("researcher", "admin")),
     Access.ADMIN: frozenset(("admin",)),
 }
-"""Which roles hold an access that asks for a person; the desk ones only in a session of the desk."""
+"""Roles with each access that needs a person; those in `DESK` only in a session at the desk."""
 
 DESK = frozenset((Access.OPERATE, Access.ANNOTATE, Access.STUDY, Access.ADMIN))
 
 
 def allowed(access: Access, *, device: bool, roles: frozenset[str], desk: bool) -> bool:
-    """Return whether a request of this device, person and kind of session holds an access."""
+    """Return whether a request with this device, roles and kind of session has an access."""
     if access is Access.PUBLIC:
         return True
     if access is Access.DEVICE:

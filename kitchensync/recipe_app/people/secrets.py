@@ -1,4 +1,4 @@
-"""Secrets: only their hashes are kept. Short ones (PIN, password) slowly by Argon2id, random ones by SHA-256."""
+"""Secrets, of which only hashes are stored: PIN and password by slow Argon2id, random tokens by SHA-256."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 from kitchensync.operations.errors import BadOperation
 
-_HASHER = PasswordHasher(
-    time_cost=2, memory_cost=19_456, parallelism=1
-)  # OWASP's minimum: 19 MiB, two passes
+# OWASP's minimum: 19 MiB, two passes.
+_HASHER = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
 LATER_BY = 5
-"""Nicer than the rest of the app: who guesses passwords takes what others leave of the processor."""
+"""Added niceness of the hashing threads, so that password guessing does not slow down the app."""
 
 
-def _stand_back() -> None:
-    if sys.platform == "linux":  # where a thread has a priority of its own
+def _lower_priority() -> None:
+    if sys.platform == "linux":  # only there a thread has its own priority
         me = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, me, os.getpriority(os.PRIO_PROCESS, me) + LATER_BY)
 
 
-_HASHING = ThreadPoolExecutor(2, initializer=_stand_back)
-"""Threads of their own: the C library keeps the 19 MiB of each thread that ever hashed, 450 MiB of forty."""
+_HASHING = ThreadPoolExecutor(2, initializer=_lower_priority)
+"""Few own threads: the C library keeps 19 MiB for each thread that ever hashed, 450 MiB for forty threads."""
 _DUMMY = _HASHER.hash(secrets.token_hex(8))
-_CODE_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # none that is taken for another
+_CODE_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # without 0, 1, I and O, which are easily confused
 
 SHORTEST_PASSWORD = 10
 DAY_NS = 86_400_000_000_000
@@ -44,7 +43,7 @@ def slow_hash(secret: str) -> str:
 
 
 def matches(stored: str | None, secret: str) -> bool:
-    """Check a PIN or a password; a person without one takes as long as a wrong one."""
+    """Check a PIN or a password; a missing one takes as long as a wrong one."""
     try:
         return _HASHING.submit(_HASHER.verify, stored or _DUMMY, secret).result() and stored is not None
     except (VerificationError, InvalidHashError):
@@ -57,12 +56,12 @@ def new_token() -> str:
 
 
 def new_card(until_utc_ns: int) -> str:
-    """Make the token of a card, which names its last day: what is kept is a hash over both."""
+    """Make the token of a card, which contains its last day: the stored hash is over both."""
     return f"{until_utc_ns // DAY_NS}.{new_token()}"
 
 
 def card_is_valid(token: str, utc_ns: int) -> bool:
-    """Return whether a card's last day is not over; one that names none was made before cards ended."""
+    """Return whether a card has not expired; a token without a last day is from before cards expired, and invalid."""
     last, dot, _ = token.partition(".")
     return bool(dot) and last.isdecimal() and len(last) < 9 and utc_ns // DAY_NS <= int(last)
 
@@ -81,12 +80,12 @@ def fast_hash(token: str) -> str:
 
 
 def second_token(token: str) -> str:
-    """Return the token that a page must send beside the session's: made of it, so that it need not be kept."""
+    """Return the CSRF token of a session, derived from the session's token so that it need not be stored."""
     return hmac.new(token.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
 def check_pin(pin: str) -> None:
-    """Refuse a PIN that anybody would try first. Raises BadOperation."""
+    """Check that a PIN has six digits and is not trivial. Raises BadOperation."""
     if not re.fullmatch(r"[0-9]{6}", pin):
         raise BadOperation("a PIN has six digits")
     if len(set(pin)) == 1 or pin in "01234567890" or pin in "09876543210":

@@ -1,1 +1,1 @@
-"""What people judge and mark on the film, each alone: rounds, answers, marks, rulings."""
+"""What people judge and mark on the video independently: rounds, answers, marks, rulings."""

@@ -1,8 +1,8 @@
-"""Graphs of one recipe that people draw alone: how they agree, which answers are to rule on, what holds.
+"""Graphs of one recipe that people draw independently: their agreement, differences to rule on, final edges.
 
 An answer is an edge, or that a step fastens with a screw (asked by ProMQA-Assembly).
 
-The operations are those about one version of the recipe, by its hash: a new version is drawn anew.
+The operations belong to one version of the recipe, by its hash: a new version is drawn again.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from kitchensync.task_graphs.order.edit import with_inner_edges
 
 GRAPHS = Review("graphs", "draw_graph", "submit_graph")
 RULED, RULED_FASTENING, ACCEPTED = "rule_edge", "rule_fastening", "accept_graph"
-"""Kinds of the log: whether an edge holds, or a step fastens, on which people differ; what became the recipe, and how
-people agreed."""
+"""Kinds of the log: rulings on an edge and on a fastening step; the accepted graph with the agreement."""
 MEASURES = ("raw", "raw_with_ends", "reduced", "closure")
 Edges = frozenset[Edge]
 Answer = TypeVar("Answer", Edge, int)
@@ -33,23 +32,23 @@ Answer = TypeVar("Answer", Edge, int)
 
 def drawn(ops: Iterable[Op], person: str) -> Edges:
     """Return the edges that a person drew last."""
-    return frozenset((u, v) for u, v in _said_last(ops, person).get("edges", ()))
+    return frozenset((u, v) for u, v in _last_edit(ops, person).get("edges", ()))
 
 
 def fastened(ops: Iterable[Op], person: str) -> frozenset[int]:
-    """Return the steps that a person said last to fasten with a screw."""
-    return frozenset(_said_last(ops, person).get("fastened", ()))
+    """Return the steps that a person last marked as fastening with a screw."""
+    return frozenset(_last_edit(ops, person).get("fastened", ()))
 
 
-def _said_last(ops: Iterable[Op], person: str) -> dict[str, Any]:
-    said = [op["body"] for op in ops if op["kind"] == GRAPHS.edited and op["actor"] == person]
-    return said[-1] if said else {}
+def _last_edit(ops: Iterable[Op], person: str) -> dict[str, Any]:
+    edits = [op["body"] for op in ops if op["kind"] == GRAPHS.edited and op["actor"] == person]
+    return edits[-1] if edits else {}
 
 
 def graph_with(recipe: Graph, edges: Iterable[Edge], fastening: Collection[int] = ()) -> Graph:
-    """Return a recipe with these edges and fastening steps alone.
+    """Return a recipe with only these edges and fastening steps.
 
-    Raises BadGraph for a strange step, BadOperation for a circle.
+    Raises BadGraph for an unknown step, BadOperation for a cycle.
     """
     graph = with_inner_edges(with_inner_edges(recipe, ()), edges)
     if find_cycle(graph):
@@ -60,10 +59,10 @@ def graph_with(recipe: Graph, edges: Iterable[Edge], fastening: Collection[int] 
 
 
 def agreement_of_graphs(recipe: Graph, people: Sequence[Edges]) -> dict[str, dict[str, float]]:
-    """Return precision, recall and F1 in each form, the mean over pairs of people (the earlier one first)."""
+    """Return precision, recall and F1 by measure, the mean over pairs of people, the earlier as the reference."""
     pairs = [
-        asdict(agree(graph_with(recipe, one), graph_with(recipe, other)))
-        for one, other in combinations(people, 2)
+        asdict(agree(graph_with(recipe, first), graph_with(recipe, second)))
+        for first, second in combinations(people, 2)
     ]
     return {
         name: {key: sum(pair[name][key] for pair in pairs) / len(pairs) for key in pairs[0][name]}
@@ -72,17 +71,20 @@ def agreement_of_graphs(recipe: Graph, people: Sequence[Edges]) -> dict[str, dic
 
 
 def agreement_of_fastening(recipe: Graph, people: Sequence[frozenset[int]]) -> float | None:
-    """Return the share of steps marked alike, the mean over pairs of people; None where nobody marked any."""
+    """Return the share of steps marked alike, the mean over pairs of people; None if no step is marked."""
     if not any(people):
         return None
-    pairs = [len(one ^ other) for one, other in combinations(people, 2)]
+    pairs = [len(first ^ second) for first, second in combinations(people, 2)]
     return 1 - sum(pairs) / len(pairs) / len(recipe.steps)
 
 
 def rulings(ops: Iterable[Op]) -> dict[Edge | int, bool]:
-    """Return what was ruled last of each edge and of each step that may fasten."""
-    said = [op["body"] for op in ops if op["kind"] in (RULED, RULED_FASTENING)]
-    return {one["step"] if "step" in one else (one["edge"][0], one["edge"][1]): one["holds"] for one in said}
+    """Return the last ruling on each edge and on each step that may fasten."""
+    bodies = [op["body"] for op in ops if op["kind"] in (RULED, RULED_FASTENING)]
+    return {
+        body["step"] if "step" in body else (body["edge"][0], body["edge"][1]): body["holds"]
+        for body in bodies
+    }
 
 
 def differing(people: Sequence[frozenset[Answer]]) -> list[Answer]:
@@ -91,8 +93,8 @@ def differing(people: Sequence[frozenset[Answer]]) -> list[Answer]:
 
 
 def holding(people: Sequence[frozenset[Answer]], ruled: Mapping[Edge | int, bool]) -> list[Answer]:
-    """Return the answers that everybody gave or that were ruled to hold. Raises NotNow while some are to rule on."""
+    """Return the answers that everybody gave or that a ruling confirms. Raises NotNow if rulings are missing."""
     disputed = differing(people)
-    if left := sum(edge not in ruled for edge in disputed):
-        raise NotNow("{count} answers differ and were not ruled on yet", count=left)
+    if remaining := sum(edge not in ruled for edge in disputed):
+        raise NotNow("{count} answers differ and were not ruled on yet", count=remaining)
     return sorted(frozenset.intersection(*people) | {edge for edge in disputed if ruled[edge]})

@@ -1,6 +1,6 @@
-"""Questions with a few possible answers about many items, answered by several people, compared, ruled on.
+"""Multiple-choice questions about many items, answered by several people, compared and ruled on.
 
-Errors of a recording are such items; a kind of review states its questions, and whose page shows the items.
+Items are for example the errors of a recording; each kind of review defines its questions.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Answers = dict[str, dict[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """What is asked about each item: question -> possible answers; and the kind of the log that rules."""
+    """The questions about each item, question -> possible answers, and the kind of the log for rulings."""
 
     review: Review
     questions: Mapping[str, tuple[str, ...]]
     ruled: str
 
     def check(self, question: str, answer: str, item: str, items: Iterable[str]) -> None:
-        """Raise BadOperation for what was not asked."""
+        """Raise BadOperation for an unknown item, question or answer."""
         if item not in items or answer not in self.questions.get(question, ()):
             raise BadOperation("this was not asked; load the page again")
 
@@ -47,7 +47,7 @@ ERRORS = AnswerForm(
     },
     "rule_error",
 )
-"""Errors of a recording: whether each happened, and whether its words and its category say what did."""
+"""Questions about errors: whether each happened, and whether its description and category fit."""
 
 
 class GivenAnswer(Strict):
@@ -59,14 +59,14 @@ class GivenAnswer(Strict):
 
 
 def answers_of(ops: Iterable[Op], kind: str, actor: str | None = None) -> Answers:
-    """Return the last answers of one person, or of everybody who ruled."""
-    return last_given(ops, kind, actor, "question", "answer")
+    """Return the last answers of one person, or of all rulers."""
+    return last_answers(ops, kind, actor, "question", "answer")
 
 
-def last_given(
+def last_answers(
     ops: Iterable[Op], kind: str, actor: str | None, name: str, value: str
 ) -> dict[str, dict[str, Any]]:
-    """Return item -> what was asked -> the last value given; `name` and `value` are keys of an operation's body."""
+    """Return item -> question -> last answer; `name` and `value` are their keys in an operation's body."""
     last: dict[str, dict[str, Any]] = {}
     for op in ops:
         body = op["body"]
@@ -75,14 +75,14 @@ def last_given(
     return last
 
 
-def require_none_left(left: int) -> None:
-    """Raise NotNow where questions are left."""
-    if left:
-        raise NotNow("not submitted: {count} questions are not answered yet", count=left)
+def require_all_answered(remaining: int) -> None:
+    """Raise NotNow if questions remain."""
+    if remaining:
+        raise NotNow("not submitted: {count} questions are not answered yet", count=remaining)
 
 
-def open_of(answers: Answers, items: Iterable[str], form: AnswerForm) -> int:
-    """Count the questions that are not answered."""
+def count_unanswered(answers: Answers, items: Iterable[str], form: AnswerForm) -> int:
+    """Return the number of unanswered questions."""
     return sum(question not in answers.get(item, {}) for item in items for question in form.questions)
 
 
@@ -91,46 +91,46 @@ def agreement_of_answers(
 ) -> dict[str, dict[str, Any]]:
     """Return for each question the share of equal answers and Cohen's kappa, each the mean over pairs of people.
 
-    Items that nobody was asked about before all had submitted do not count.
+    Only items that everybody answered count: items can be added after the first people submitted.
     """
-    answered = [item for item in items if all(item in one for one in people.values())]
-    found = {}
+    answered = [item for item in items if all(item in answers for answers in people.values())]
+    agreement = {}
     for question in form.questions:
         pairs = [
-            [(one[item][question], other[item][question]) for item in answered]
-            for one, other in combinations(people.values(), 2)
+            [(first[item][question], second[item][question]) for item in answered]
+            for first, second in combinations(people.values(), 2)
         ]
         shares = [sum(a == b for a, b in pair) / len(pair) for pair in pairs if pair]
         kappas = [kappa for pair in pairs if (kappa := cohens_kappa(pair)) is not None]
-        found[question] = {
+        agreement[question] = {
             "share": sum(shares) / len(shares) if shares else None,
             "kappa": sum(kappas) / len(kappas) if kappas else None,
         }
-    return found
+    return agreement
 
 
 def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return Cohen's kappa of two people's answers; None where chance alone explains them all."""
+    """Return Cohen's kappa of two people's answers; None if the chance agreement is 1 or there are no pairs."""
     if not pairs:
         return None
     same = sum(a == b for a, b in pairs) / len(pairs)
     first, second = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
-    chance = sum(first[one] * second[one] for one in first) / len(pairs) ** 2
+    chance = sum(first[answer] * second[answer] for answer in first) / len(pairs) ** 2
     return (same - chance) / (1 - chance) if chance < 1 else None
 
 
 def settled(
     people: Mapping[str, Answers], ruled: Answers, items: Iterable[str], form: AnswerForm
 ) -> tuple[Answers, list[tuple[str, str]]]:
-    """Return what everybody says or was ruled, and what is still to be ruled on (item, question)."""
-    found: Answers = {}
+    """Return the agreed or ruled answers, and those that still need a ruling (item, question)."""
+    final: Answers = {}
     disputed = []
     for item in items:
         for question in form.questions:
-            said = {one.get(item, {}).get(question, "") for one in people.values()}
-            answer = ruled.get(item, {}).get(question) or (said.pop() if len(said) == 1 else "")
+            answers = {by_item.get(item, {}).get(question, "") for by_item in people.values()}
+            answer = ruled.get(item, {}).get(question) or (answers.pop() if len(answers) == 1 else "")
             if answer:
-                found.setdefault(item, {})[question] = answer
+                final.setdefault(item, {})[question] = answer
             else:
                 disputed.append((item, question))
-    return found, disputed
+    return final, disputed

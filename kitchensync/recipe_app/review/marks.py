@@ -1,6 +1,6 @@
-"""What somebody marked on the film of a recording: edits of the log added up, and what they are given to begin with.
+"""Step marks on the video of a recording: the initial marks, and the edits of each person applied to them.
 
-Frames count from 0, first and last belong to the step. A mark that came from a touch has the id of that touch.
+Frames count from 0; the first and the last frame belong to the step. A mark made from a touch has the touch's id.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from kitchensync.recipe_app.review.rounds import Review
 
 STEPS = Review("steps", "edit_step", "submit_steps")
 ACCEPTED = "accept_steps"
-"""Kind of the log: that a version was accepted."""
+"""Kind of the log: a version was accepted."""
 BLANK_OF = 10
-"""One boundary in so many is not filled in from the touches, so that their pull on people can be measured."""
+"""One boundary in `BLANK_OF` is left open instead of filled in from the touches, to measure the bias of touches."""
 Frame = Annotated[int, Field(ge=0, le=10_000_000)]
 End = Literal["start", "end"]
 ENDS: tuple[End, End] = ("start", "end")
 
 
 class StepMark(TypedDict):
-    """A step on the film as somebody marked it, in frames; an end that is None is not marked yet."""
+    """A step on the video as somebody marked it, in frames; an end that is None is not marked yet."""
 
     mark: str
     node: int
@@ -38,11 +38,11 @@ class StepMark(TypedDict):
     missing: bool
     doubt: NotRequired[float]
     choices: NotRequired[dict[End, list[int]]]
-    "The ends that people gave, where somebody is to rule."
+    "The ends that people marked, where a ruling is needed."
 
 
 class FinishedMark(TypedDict):
-    """A mark both ends of which somebody looked at."""
+    """A mark with both ends checked by somebody."""
 
     mark: str
     node: int
@@ -52,7 +52,7 @@ class FinishedMark(TypedDict):
 
 
 class Touch(TypedDict):
-    """A time that a step was touched as done, in pictures of the film, as the film's facts tell it."""
+    """A touch that a step is done, in frames of the video, from the video's facts."""
 
     node: int
     start: int
@@ -63,7 +63,7 @@ class Touch(TypedDict):
 
 
 class StepEdit(Strict):
-    """How a mark is after an edit; an end that is None is not marked yet; `checked` are those somebody looked at."""
+    """A mark after an edit; an end that is None is not marked yet; `checked` are the ends somebody checked."""
 
     mark: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
     node: Node
@@ -77,29 +77,29 @@ class StepEdit(Strict):
 
 
 def marks_of(
-    ops: Iterable[Op], actor: str, given: list[StepMark], kind: str = STEPS.edited
+    ops: Iterable[Op], actor: str, initial: list[StepMark], kind: str = STEPS.edited
 ) -> list[StepMark]:
-    """Return the marks of one person: those they were given, then what their edits made of them, in time order."""
-    found = {mark["mark"]: mark for mark in given}
+    """Return the marks of one person: the initial marks with their edits applied, in time order."""
+    marks = {mark["mark"]: mark for mark in initial}
     for op in ops:
         if op["kind"] == kind and op["actor"] == actor:
-            found |= {edit["mark"]: _whole(edit) for edit in op["body"]["edits"]}
+            marks |= {edit["mark"]: _whole(edit) for edit in op["body"]["edits"]}
 
     def place(mark: StepMark) -> tuple[int, str]:
         at = next((at for at in (mark["start"], mark["end"]) if at is not None), 0)
         return at, mark["mark"]
 
-    return sorted(found.values(), key=place)
+    return sorted(marks.values(), key=place)
 
 
-def given_marks(recording: str, touched: Mapping[str, Touch]) -> list[StepMark]:
-    """Return what everybody begins with: a mark for each touched step, one boundary in ten of them left open.
+def initial_marks(recording: str, touched: Mapping[str, Touch]) -> list[StepMark]:
+    """Return the initial marks for everybody: one for each touched step, one boundary in ten left open.
 
-    A start that nobody touched is where another step ended: both are open or neither. One end of each mark is known.
+    A start that was not touched is the end of another step: both are open or neither. Each mark has at least one end.
     """
-    found: list[StepMark] = []
+    marks: list[StepMark] = []
     open_at: set[int] = set()
-    for name, touch in sorted(touched.items(), key=lambda one: (one[1]["end"], one[0])):
+    for name, touch in sorted(touched.items(), key=lambda item: (item[1]["end"], item[0])):
         start: int | None = touch["start"]
         end: int | None = touch["end"]
         is_touched = touch["begun"] == "touch"
@@ -110,31 +110,31 @@ def given_marks(recording: str, touched: Mapping[str, Touch]) -> list[StepMark]:
             end = None
         mark = _whole({"mark": name, "node": touch["node"], "start": start, "end": end})
         mark["doubt"] = touch["doubt"]
-        found.append(mark)
-    return found
+        marks.append(mark)
+    return marks
 
 
 def touched_marks(recording: str, touches: Iterable[Touch], ops: Iterable[Op]) -> dict[str, Touch]:
-    """Return what the touches say of each mark, by its id: no boundary is left open.
+    """Return the touch of each mark by the mark's id, with no boundary left open.
 
-    The id is that of the touch, wherever in the film it is placed: the same for everybody and after every alignment.
+    The id depends on the touch, not on its frame in the video, so it stays the same after another alignment.
     """
     known = {edit["mark"] for op in ops if op["kind"] == STEPS.edited for edit in op["body"]["edits"]}
-    found = {}
+    touched = {}
     for touch in touches:
-        by_pictures = _name(f"{recording} {touch['node']} {touch['start']} {touch['end']}")
+        by_frames = _name(f"{recording} {touch['node']} {touch['start']} {touch['end']}")
         by_touch = _name(f"{recording} {touch['node']} {touch['ended_ns']}")
-        found[by_pictures if by_pictures in known else by_touch] = touch  # older logs name marks by pictures
-    return found
+        touched[by_frames if by_frames in known else by_touch] = touch  # older logs name marks by frames
+    return touched
 
 
 def annotation_of(actor: str) -> int:
-    """Return the number that the annotation of a person has: whole, the same in every recording."""
+    """Return the annotation number of a person, the same in every recording."""
     return int(hashlib.sha256(actor.encode()).hexdigest()[:12], 16)
 
 
 def regions_of(marks: Iterable[StepMark], labels: dict[int, str]) -> list[dict[str, Any]]:
-    """Return finished marks as regions of the annotation server's form, whose frames count from 1."""
+    """Return finished marks as regions in the annotation server's format, which counts frames from 1."""
     return [
         {
             "id": mark["mark"],
@@ -149,13 +149,13 @@ def regions_of(marks: Iterable[StepMark], labels: dict[int, str]) -> list[dict[s
 
 
 def finished(marks: Iterable[StepMark]) -> list[FinishedMark]:
-    """Return the marks that say when a step was done: somebody looked at both ends."""
-    done = [one for one in marks if not (one["removed"] or one["missing"]) and {*one["checked"]} == {*ENDS}]
-    return cast("list[FinishedMark]", done)
+    """Return the marks with both ends checked, of steps that were done."""
+    shown = (mark for mark in marks if not (mark["removed"] or mark["missing"]))
+    return cast("list[FinishedMark]", [mark for mark in shown if {*mark["checked"]} == {*ENDS}])
 
 
 def require_finished(marks: list[StepMark], frames: int) -> None:
-    """Raise NotNow, with the first reason, unless every boundary was looked at and lies in the film."""
+    """Raise NotNow with the first reason, unless every boundary was checked and is within the video."""
     for mark in marks:
         if mark["removed"] or mark["missing"]:
             continue
@@ -170,8 +170,8 @@ def require_finished(marks: list[StepMark], frames: int) -> None:
 
 
 def _whole(edit: Mapping[str, Any]) -> StepMark:
-    told = {key: value for key, value in edit.items() if key != "doubt"}
-    return cast("StepMark", StepEdit.model_validate(told).model_dump())
+    fields = {key: value for key, value in edit.items() if key != "doubt"}
+    return cast("StepMark", StepEdit.model_validate(fields).model_dump())
 
 
 def _name(text: str) -> str:

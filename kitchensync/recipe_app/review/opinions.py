@@ -1,6 +1,6 @@
-"""What people think of a recording: of each step whether it succeeded, of questions how well they were asked.
+"""Opinions about a recording: whether each step succeeded, and how good questions are.
 
-Three people decide, five rate, each alone. Nobody rules on an opinion: figures say how far people are of one mind.
+Three people decide, five rate, independently. Opinions are not ruled on: figures show how far people agree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kitchensync.recipe_app.review.judged_answers import AnswerForm, Answers, ag
 from kitchensync.recipe_app.review.rounds import Review
 
 ASKED = "ask_opinions"
-"""Kind of the log: the items of a kind of opinion, asked once."""
+"""Kind of the log: the items of a kind of opinion, chosen once."""
 SCALE = ("1", "2", "3", "4", "5")
 Item = dict[str, Any]
 Measured = Annotated[float | None, Field(ge=-1, le=1)]
@@ -39,7 +39,7 @@ OPINIONS = {
 
 
 class QuestionAnswer(Strict):
-    """A question that was asked about an example, its answer, and what was measured of it."""
+    """A question about an example, its answer, and its measured scores."""
 
     example_id: Annotated[str, Field(max_length=50)]
     question: Line
@@ -49,67 +49,72 @@ class QuestionAnswer(Strict):
 
 
 def steps_to_decide(examples: Iterable[StepExample]) -> list[Item]:
-    """Return an item for each example; `hidden` is what nobody may know who decides."""
+    """Return an item for each example; `hidden` is kept from those who decide."""
     return [
         {
-            "item": one["example_id"],
-            "text": one["procedure_description"],
-            "from_s": one["from"],
-            "end_s": one["to"],
-            "hidden": {"success": "no" if one["mistake"] else "yes"},
+            "item": example["example_id"],
+            "text": example["procedure_description"],
+            "from_s": example["from"],
+            "end_s": example["to"],
+            "hidden": {"success": "no" if example["mistake"] else "yes"},
         }
-        for one in examples
+        for example in examples
     ]
 
 
-def questions_to_rate(steps: Iterable[Item], asked: Iterable[QuestionAnswer]) -> list[Item]:
+def questions_to_rate(steps: Iterable[Item], questions: Iterable[QuestionAnswer]) -> list[Item]:
     """Return an item for each question. Raises KeyError for an example that is not among the steps."""
     by_id = {step["item"]: step for step in steps}
     return [
-        by_id[one.example_id]
+        by_id[question.example_id]
         | {
-            "item": f"{one.example_id}.{number}",
-            "question": one.question,
-            "answer": one.answer,
-            "hidden": {"relevance": one.relevance, "informativeness": one.informativeness},
+            "item": f"{question.example_id}.{number}",
+            "question": question.question,
+            "answer": question.answer,
+            "hidden": {"relevance": question.relevance, "informativeness": question.informativeness},
         }
-        for number, one in enumerate(asked)
+        for number, question in enumerate(questions)
     ]
 
 
 def figures(people: Mapping[str, Answers], items: Sequence[Item], form: AnswerForm) -> dict[str, Any]:
-    """Return by question how people agree; of decisions how often they are right, of ratings how ranks go together.
+    """Return the agreement by question, with the accuracy of decisions and the rank correlation of ratings.
 
-    `mean_accuracy` is the mean over people, `majority_accuracy` of what more than half say: a tie is not right.
-    `spearman` is the mean over pairs of people, `spearman_measured` of their mean with what was measured.
+    `mean_accuracy` is the mean over people; `majority_accuracy` that of the majority, a tie counting as wrong.
+    `spearman` is the mean over pairs of people, `spearman_measured` that of their mean with the measured score.
     """
-    found = agreement_of_answers(people, [item["item"] for item in items], form)
+    by_question = agreement_of_answers(people, [item["item"] for item in items], form)
     for question, choices in form.questions.items():
         if question == "success":
             right = [
-                [one[item["item"]]["success"] == item["hidden"]["success"] for one in people.values()]
+                [answers[item["item"]]["success"] == item["hidden"]["success"] for answers in people.values()]
                 for item in items
             ]
-            found[question] |= {
+            by_question[question] |= {
                 "mean_accuracy": mean(sum(row) / len(row) for row in right) if right else None,
                 "majority_accuracy": mean(2 * sum(row) > len(row) for row in right) if right else None,
             }
         elif choices == SCALE:
-            said = [[float(one[item["item"]][question]) for item in items] for one in people.values()]
-            pairs = [rho for one, other in combinations(said, 2) if (rho := spearman(one, other)) is not None]
+            ratings = [
+                [float(answers[item["item"]][question]) for item in items] for answers in people.values()
+            ]
+            rhos = [spearman(first, second) for first, second in combinations(ratings, 2)]
+            pairs = [rho for rho in rhos if rho is not None]
             measured = [item["hidden"].get(question) for item in items]
             together = [
-                (mean(row), known) for *row, known in zip(*said, measured, strict=True) if known is not None
+                (mean(row), known)
+                for *row, known in zip(*ratings, measured, strict=True)
+                if known is not None
             ]
-            found[question] |= {
+            by_question[question] |= {
                 "spearman": mean(pairs) if pairs else None,
                 "spearman_measured": spearman(*map(list, zip(*together, strict=True))) if together else None,
             }
-    return found
+    return by_question
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return the correlation of ranks, equal values sharing theirs; None where one side is all equal."""
+    """Return Spearman's rank correlation, ties sharing their mean rank; None if one side is constant."""
     try:
         return correlation(_ranked(first), _ranked(second))
     except StatisticsError:
@@ -117,4 +122,4 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def _ranked(values: Sequence[float]) -> list[float]:
-    return [sum(one < value for one in values) + sum(one == value for one in values) / 2 for value in values]
+    return [sum((other < value) + (other == value) / 2 for other in values) for value in values]

@@ -1,4 +1,4 @@
-"""Questions about a recording's film stopped after each step, with the answers that its graph gives."""
+"""Questions about a recording's video stopped after each step, with answers from its graph."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from kitchensync.task_graphs.categories import CATEGORIES, TAGS
 from kitchensync.task_graphs.formats.captaincook4d import parse_captaincook4d
 from kitchensync.task_graphs.order.drawing import draw
 
-TEXTS = {"next": "What can I do next?"} | {one.column: one.question for one in CATEGORIES if one.column}
+TEXTS = {"next": "What can I do next?"} | {
+    category.column: category.question for category in CATEGORIES if category.column
+}
 NOTHING = "No: nothing."
 Stripped = Annotated[Line, StringConstraints(strip_whitespace=True, min_length=1)]
 _ACTION = re.compile(r"^(\w+)-(?=\1)", re.IGNORECASE)
 
 
 class Written(Strict):
-    """A question that somebody or a model wrote about an example, with answers; all that was said about it."""
+    """A question that a person or a model wrote about an example, with answers and notes on its generation."""
 
     recording_id: Annotated[str, Field(max_length=200)]
     question_id: Annotated[str, Field(max_length=120)]
@@ -38,11 +40,11 @@ class Written(Strict):
 
 
 def questions_of(own: OwnRecording, written: Sequence[Written] = ()) -> dict[str, Any]:
-    """Return `items`, the questions about a recording in the order of its film, and `graph`, its steps as drawn.
+    """Return `items`, the questions about a recording in video order, and `graph`, its steps as drawn.
 
-    An example about which somebody wrote has those questions, each once with the answers of all who wrote it; those
-    about other recordings are left. Raises BadOperation for a question about an example that this recording has not,
-    for too many answers, and where all are about others.
+    An example with written questions has those, each once with all its answers; questions about other recordings are
+    ignored. Raises BadOperation for an example that this recording does not have, for too many answers, and if all
+    questions are about other recordings.
     """
     numbering = Numbering()
     member = numbered(read_cooked(own, numbering), numbering)
@@ -50,21 +52,19 @@ def questions_of(own: OwnRecording, written: Sequence[Written] = ()) -> dict[str
     targets = Targets.of(graph)
     rows = {row["question_id"]: row for row in examples(member.annotated, targets).rows}
     folder = own.recording.path.name
-    ours = [one for one in written if one.recording_id == folder]
-    asked: dict[str, dict[str, list[Written]]] = {}
-    for one in ours:
-        example = one.question_id.partition("#")[0].removeprefix(folder)
-        about = asked.setdefault(member.published_id + example, {})
-        about.setdefault(one.question, []).append(one)
-    if (written and not ours) or not asked.keys() <= rows.keys():
+    ours = [question for question in written if question.recording_id == folder]
+    by_example: dict[str, dict[str, list[Written]]] = {}
+    for question in ours:
+        example = question.question_id.partition("#")[0].removeprefix(folder)
+        by_text = by_example.setdefault(member.published_id + example, {})
+        by_text.setdefault(question.question, []).append(question)
+    if (written and not ours) or not by_example.keys() <= rows.keys():
         raise BadOperation("a question is about another example than this recording has")
     items = []
     for name, row in rows.items():
-        about = asked.get(name, {TEXTS[row["type"]]: []})
-        for number, question in enumerate(shuffled(name, about), 1):
-            items.append(
-                _item(row, f"{name}#{number}" if number > 1 else name, question, about[question], targets)
-            )
+        by_text = by_example.get(name, {TEXTS[row["type"]]: []})
+        for number, text in enumerate(shuffled(name, by_text), 1):
+            items.append(_item(row, f"{name}#{number}" if number > 1 else name, text, by_text[text], targets))
     return {
         "items": items,
         "graph": {"steps": [[step.node, step.text] for step in graph.steps], **draw(graph).as_json()},
@@ -76,20 +76,20 @@ def _item(row: PromqaExample, name: str, question: str, written: Sequence[Writte
     if "error_description" in row:
         answers = [row["error_description"]]
     sources: dict[str, list[str]] = {}
-    for one in written:
-        for text in one.answers:
-            sources.setdefault(text, []).append(one.source)
+    for version in written:
+        for text in version.answers:
+            sources.setdefault(text, []).append(version.source)
     if len(sources) > MOST_OFFERED:
         raise BadOperation("a question has more answers than people can judge")
-    told = [one.generation for one in written if one.generation]
+    generations = [version.generation for version in written if version.generation]
     steps = (*row["previous_steps"], row["current_step"])
     done = {node for step in steps if (node := step["step_id"]) is not None}
     before = frozenset(done if targets.graph.start is None else {*done, targets.graph.start})
     known = {tag: category for category, tag in enumerate(TAGS)}
-    found: dict[str, set[int]] = {}
+    errors: dict[str, set[int]] = {}
     for step in row["previous_steps"]:
         for error in step.get("errors", ()):
-            found.setdefault(str(step["step_id"]), set()).add(known[error["tag"]])
+            errors.setdefault(str(step["step_id"]), set()).add(known[error["tag"]])
     return {
         "item": name,
         "type": row["type"],
@@ -104,13 +104,13 @@ def _item(row: PromqaExample, name: str, question: str, written: Sequence[Writte
             "next": targets.next(before),
             "missing": targets.missing(before),
         },
-        "errors": {node: sorted(categories) for node, categories in found.items()},
+        "errors": {node: sorted(categories) for node, categories in errors.items()},
         "example": row
         | {"question_id": name}
-        | ({"generation": told if told[1:] else told[0]} if told else {}),
+        | ({"generation": generations if generations[1:] else generations[0]} if generations else {}),
     }
 
 
 def _plain(text: str) -> str:
-    """Return a step's text without its action in front, which the published form says twice."""
+    """Return a step's text without the leading action, which the published form repeats."""
     return _ACTION.sub("", text)

@@ -1,7 +1,7 @@
-"""What several people marked in one film, brought together: what they agree on holds, a researcher rules on the rest.
+"""Marks of several people on one video, merged: where they agree the mark is final, a researcher rules on the rest.
 
-The pull of touches is what they change: the same people mark nine boundaries of ten that were filled in, and one that
-was left open.
+The pull of touches is their bias on people: nine boundaries in ten are filled in from touches, one is left open, and
+the distances of both kinds to their touches are compared.
 """
 
 from __future__ import annotations
@@ -17,42 +17,41 @@ from kitchensync.dataset.annotation.forms.agreement_of_people import agreement
 from kitchensync.recipe_app.review.marks import ENDS, FinishedMark, StepMark, Touch, finished
 
 RULED = "rule_step"
-"""Kind of the log: a change by who rules; like an edit of a step."""
+"""Kind of the log: a change by the ruler, in the form of an edit of a step."""
 AGREED_S = Fraction(1, 5)
-"""Boundaries that differ by no more are the same one."""
+"""Largest difference of two boundaries that agree, seconds."""
 
 
 def pairs_of_people(
     marked: Mapping[str, list[StepMark]], labels: Mapping[int, str], fps: Fraction, frames: int
 ) -> list[dict[str, Any]]:
-    """Return how well every two people agree, in seconds; `first` and `second` name them."""
+    """Return the agreement of every pair of people, in seconds; `first` and `second` name them."""
     spans = {person: _spans_s(marks, labels, fps) for person, marks in marked.items()}
     return [
-        {"first": one, "second": other, **agreement(spans[one], spans[other], float(frames / fps))}
-        for one, other in combinations(spans, 2)
+        {"first": first, "second": second, **agreement(spans[first], spans[second], float(frames / fps))}
+        for first, second in combinations(spans, 2)
     ]
 
 
 def merged(recording: str, marked: Mapping[str, list[StepMark]], fps: Fraction) -> list[StepMark]:
-    """Return one mark for each span that anybody marked, `choices` holding the ends they gave, in pictures.
+    """Return one mark for each span that anybody marked, with the marked ends as `choices`, in frames.
 
-    An end is checked where everybody marked it, within `AGREED_S`; otherwise the middle one stands, unchecked.
-    A touch that arrived when people had submitted is a mark that nobody looked at: nobody chose its ends.
+    An end is checked if everybody marked it within `AGREED_S`; otherwise it is the lower median, unchecked.
+    A touch that arrived after people had submitted becomes an unchecked mark without choices.
     """
     groups: list[list[FinishedMark]] = []
     for marks in marked.values():
         own: list[list[FinishedMark]] = []
         for mark in finished(marks):
-            found = max(
-                (one for one in groups if one not in own), key=lambda one: _shared(one, mark), default=None
-            )
-            if found is None or _shared(found, mark) <= 0:
-                found = []
-                groups.append(found)
-            found.append(mark)
-            own.append(found)
+            free = (group for group in groups if group not in own)
+            best = max(free, key=lambda group: _overlap(group, mark), default=None)
+            if best is None or _overlap(best, mark) <= 0:
+                best = []
+                groups.append(best)
+            best.append(mark)
+            own.append(best)
     most = AGREED_S * fps
-    brought = [_one(recording, group, len(marked), most) for group in groups]
+    merged_marks = [_mark_of_group(recording, group, len(marked), most) for group in groups]
     looked_at = {mark["mark"] for group in groups for mark in group}
     arrived = {
         mark["mark"]: mark
@@ -60,20 +59,20 @@ def merged(recording: str, marked: Mapping[str, list[StepMark]], fps: Fraction) 
         for mark in marks
         if not (mark["removed"] or mark["missing"] or mark["checked"])
     }
-    unseen = [one.copy() for name, one in arrived.items() if name not in looked_at]
-    for one in unseen:
-        one["choices"] = {end: [] for end in ENDS}
-    return brought + unseen
+    late = [mark.copy() for name, mark in arrived.items() if name not in looked_at]
+    for mark_of_touch in late:
+        mark_of_touch["choices"] = {end: [] for end in ENDS}
+    return merged_marks + late
 
 
 def pull_s(
-    marked: Mapping[str, list[StepMark]], touches: Mapping[str, Touch], given: list[StepMark], fps: Fraction
+    marked: Mapping[str, list[StepMark]], touches: Mapping[str, Touch], initial: list[StepMark], fps: Fraction
 ) -> dict[str, dict[str, float | None]]:
-    """Return how far boundaries lie from their touch, in seconds: of those filled in, and of those left open.
+    """Return the median distance of boundaries from their touch, in seconds, of filled in and of open ones.
 
-    `touches` are marks as the touches say, by id; `given` the same as people got them.
+    `touches` are the touches by mark id; `initial` are the initial marks that people got.
     """
-    left_open = {(mark["mark"], end) for mark in given for end in ENDS if mark[end] is None}
+    left_open = {(mark["mark"], end) for mark in initial for end in ENDS if mark[end] is None}
     away: dict[bool, list[int]] = {True: [], False: []}
     for marks in marked.values():
         for mark in finished(marks):
@@ -81,30 +80,33 @@ def pull_s(
                 distance = abs(mark[end] - touches[mark["mark"]][end])
                 away[(mark["mark"], end) in left_open].append(distance)
     return {
-        name: {"boundaries": len(found), "median_s": float(median_low(found) / fps) if found else None}
-        for name, found in (("filled_in", away[False]), ("left_open", away[True]))
+        name: {
+            "boundaries": len(distances),
+            "median_s": float(median_low(distances) / fps) if distances else None,
+        }
+        for name, distances in (("filled_in", away[False]), ("left_open", away[True]))
     }
 
 
 def _spans_s(
     marks: list[StepMark], labels: Mapping[int, str], fps: Fraction
 ) -> dict[str, list[tuple[float, float]]]:
-    found: dict[str, list[tuple[float, float]]] = {}
-    for mark in sorted(finished(marks), key=lambda one: one["start"]):
+    spans: dict[str, list[tuple[float, float]]] = {}
+    for mark in sorted(finished(marks), key=lambda mark: mark["start"]):
         span = (float(mark["start"] / fps), float((mark["end"] + 1) / fps))
-        found.setdefault(labels[mark["node"]], []).append(span)
-    return found
+        spans.setdefault(labels[mark["node"]], []).append(span)
+    return spans
 
 
-def _shared(group: list[FinishedMark], mark: FinishedMark) -> int:
-    """Return how many pictures a mark has in common with the first of a group; 0 for another step."""
+def _overlap(group: list[FinishedMark], mark: FinishedMark) -> int:
+    """Return the number of frames that a mark shares with the first of a group; 0 for another step."""
     first = group[0]
     if first["node"] != mark["node"]:
         return 0
     return int(min(first["end"], mark["end"]) - max(first["start"], mark["start"]) + 1)
 
 
-def _one(recording: str, group: list[FinishedMark], people: int, most: Fraction) -> StepMark:
+def _mark_of_group(recording: str, group: list[FinishedMark], people: int, most: Fraction) -> StepMark:
     name = hashlib.sha256(f"{recording} ruling {' '.join(mark['mark'] for mark in group)}".encode())
     choices = {end: [mark[end] for mark in group] for end in ENDS}
     agreed: list[str] = [

@@ -1,4 +1,4 @@
-// The tablet: who we are, which screen, and what is true on every screen (what is unsent, whether we are connected).
+// The tablet app: identity, current screen, and the state shown on every screen (unsent data, connection).
 
 import { measure } from "/static/core/clock.js";
 import { put, read } from "/static/core/db.js";
@@ -12,13 +12,13 @@ const SCREENS = {
   welcome: "pair", pair: "pair", "sign-in": "sign_in", card: "sign_in", choose: "choose", recipes: "recipe",
   prepare: "prepare", gather: "gather", checklist: "checklist", follow: "follow", review: "review", done: "done",
 };
-const HELD = new Set(["prepare", "gather", "checklist", "follow"]); // what only one tablet at a time may do
+const HELD = new Set(["prepare", "gather", "checklist", "follow"]); // screens that only one tablet at a time may show
 const CLOCK_MS = 10_000;
-let turns = 0; // of the screens
-let asking = 0; // how often we asked who we are
-let awaited = 0; // how many wait for that answer
-let known = false; // whether it came, or is under way
-let outdated = false; // a new version of the shell took over: its screens do not fit what is loaded here
+let turns = 0; // modules of the screens
+let asking = 0; // number of identity requests
+let awaited = 0; // number of callers waiting for the answer
+let known = false; // whether the answer came or is pending
+let outdated = false; // a new version of the shell is active: its screens do not match the loaded modules
 let controlled = Boolean(navigator.serviceWorker?.controller);
 export const app = { me: null, leave: null };
 
@@ -27,7 +27,7 @@ export async function go(path, { replace = false } = {}) {
   await route();
 }
 
-// Without network we are who we were; after a sign-in, a sign-out or a pairing we may be somebody else.
+// Without network the identity stays; it may change after a sign-in, a sign-out or a pairing.
 async function whoAmI({ anew = false } = {}) {
   const kept = (await read("meta", "me"))?.value ?? null;
   const before = anew && kept ? { ...kept, person: null, csrf: "" } : kept;
@@ -39,12 +39,12 @@ async function whoAmI({ anew = false } = {}) {
   awaited -= 1;
 }
 
-// The server's answer; one for which nobody waits any more is taken in too, and shown where another screen is due.
+// The server's answer; a late one is used too and redraws if it calls for another screen.
 function askMe() {
   const mine = ++asking;
-  known = true; // or will be
+  known = true; // or will be soon
   return ask("/api/v1/me").then(async (me) => {
-    if (mine !== asking) return; // asked again since
+    if (mine !== asking) return; // a newer request exists
     const screen = allowed(place());
     await learn(me);
     if (!awaited && allowed(place()) !== screen) await route();
@@ -61,20 +61,20 @@ function become(me) {
 }
 
 async function learn(me) {
-  if (!me.site) throw new Error("another answered"); // a page of the network's own, for one
-  me.was = me.device?.id ?? app.me?.device?.id ?? app.me?.was; // what waits here is that tablet's, even when it is let in no more
+  if (!me.site) throw new Error("another answered"); // for example the login page of a network
+  me.was = me.device?.id ?? app.me?.device?.id ?? app.me?.was; // unsent data belongs to that tablet, even if its access was revoked
   await outbox.countFrom(me.device?.seq ?? 0);
   become(me);
   await put("meta", { key: "me", value: me });
   await forget(me.device?.destroyed ?? []);
 }
 
-// What a participant withdrew is in no tablet's memory either; the server is told once it is gone.
+// Deletes withdrawn recordings from this tablet and confirms that to the server.
 async function forget(recordings) {
   if (!recordings.length) return;
   await outbox.forget(recordings);
   localStorage.removeItem("second");
-  await ask("/api/v1/forgotten", { body: { recordings: recordings.slice(0, 200) } }).catch(() => null); // told again next time
+  await ask("/api/v1/forgotten", { body: { recordings: recordings.slice(0, 200) } }).catch(() => null); // confirm again next time
   if (recordings.includes(place().id)) await go("/t/choose", { replace: true });
 }
 
@@ -87,7 +87,7 @@ function place() {
 
 async function route() {
   const turn = ++turns;
-  const overtaken = () => turn !== turns; // somebody went on while we waited
+  const overtaken = () => turn !== turns; // the user went on meanwhile
   if (renewed()) return;
   app.leave?.();
   app.leave = null;
@@ -110,7 +110,7 @@ async function route() {
   }
 }
 
-// A page that is older than the shell begins anew between two screens; not under a sheet, which may say or hold something.
+// A page older than the shell reloads between two screens, but not under a sheet, which may have unsaved input.
 function renewed() {
   if (!outdated || document.querySelector("dialog[open]")) return false;
   document.body.inert = true;
@@ -121,7 +121,7 @@ function renewed() {
 function allowed({ name, recording }) {
   if (name === "welcome" || name === "pair") return name;
   if (!app.me?.device) return "welcome";
-  if (name === "card" || recording) return name; // an expired sign-in never ends a recording
+  if (name === "card" || recording) return name; // an expired sign-in must not end a recording
   return app.me.person ? name : "sign-in";
 }
 
@@ -151,7 +151,7 @@ function status() {
 }
 
 navigator.serviceWorker?.addEventListener("controllerchange", () => {
-  outdated ||= controlled; // the first one replaces nothing
+  outdated ||= controlled; // the first worker replaces none
   controlled = true;
 });
 
@@ -161,16 +161,16 @@ async function begin() {
   await outbox.load();
   addEventListener("popstate", () => route());
   addEventListener("hashchange", () => route());
-  addEventListener("pageshow", ({ persisted }) => persisted && (askMe().catch(() => null), route())); // from the back/forward cache: as it was then
+  addEventListener("pageshow", ({ persisted }) => persisted && (askMe().catch(() => null), route())); // from the back/forward cache: an old state
   navigator.storage?.persist?.();
   const compare = (times) => measure(times).then(() => {
-    if (!known) askMe().catch(() => null); // it answers again
+    if (!known) askMe().catch(() => null); // the server answers again
     return outbox.unsent() && outbox.drain();
   }).catch(() => null);
   compare(3);
   setInterval(() => compare(1), CLOCK_MS);
   await route();
-  if (navigator.serviceWorker) { // the first screen is not kept waiting by all that is kept for later
+  if (navigator.serviceWorker) { // caching files for later must not delay the first screen
     navigator.serviceWorker.register("/sw.js").then(() => navigator.serviceWorker.ready)
       .then(() => { document.documentElement.dataset.offline = "ready"; }).catch(() => null);
   }

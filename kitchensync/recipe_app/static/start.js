@@ -1,5 +1,5 @@
-// A part of the app that does not come (a network that blinks, a browser that stops its worker in the middle of an answer)
-// would leave the page at "Loading" for good: it begins anew.
+// Reloads the page if a part of the app does not load (a short network outage, a worker stopped by the browser): otherwise
+// the page would show "Loading" for ever.
 
 addEventListener("error", ({ target }) => {
   if (target instanceof HTMLScriptElement) setTimeout(() => location.reload(), 1500);

@@ -1,1 +1,1 @@
-"""The app's database: one append-only log of operations, and tables that are rebuilt from it."""
+"""The app's database: an append-only log of operations, and tables derived from it."""

@@ -1,7 +1,7 @@
-"""The head of the log, kept outside of it: a log whose end was cut off, or that was made anew, fits no more.
+"""Anchors of the log's head, stored outside of the log to detect a truncated or rewritten log.
 
-An anchor is `{"form", "n", "hash", "proof"}` of one row; the proof needs the installation's key. One without a form
-is of the time before the chain was keyed, when rows had other hashes: it says nothing any more.
+An anchor is `{"form", "n", "hash", "proof"}` of one row; the proof needs the installation's key. Anchors without a
+form are from before the chain was keyed, when rows had other hashes; they are ignored.
 """
 
 from __future__ import annotations
@@ -21,22 +21,19 @@ FORM = 2
 
 
 def head_anchor(connection: Connection, key: bytes) -> Anchor:
-    """Return the anchor of the log as it stands."""
+    """Return the anchor of the log's current head."""
     n, row_hash = head(connection)
     return {"form": FORM, "n": n, "hash": row_hash, "proof": _proof(key, n, row_hash)}
 
 
 def unfit(connection: Connection, anchors: Mapping[str, list[Any]], key: bytes) -> list[str]:
-    """Return the names under which an anchor stands that this log does not fit, in their order."""
-    of_now = {
-        name: [one for one in of if not isinstance(one, dict) or "form" in one]
-        for name, of in anchors.items()
-    }
-    return [
-        name
-        for name, of in sorted(of_now.items())
-        if not all(is_ours(one, key) and is_there(connection, one) for one in of)
-    ]
+    """Return the sorted names that have an anchor which this log does not fit."""
+    names = []
+    for name, own in sorted(anchors.items()):
+        checked = [anchor for anchor in own if not isinstance(anchor, dict) or "form" in anchor]
+        if not all(is_ours(anchor, key) and is_there(connection, anchor) for anchor in checked):
+            names.append(name)
+    return names
 
 
 def is_ours(anchor: Any, key: bytes) -> bool:
@@ -49,9 +46,9 @@ def is_ours(anchor: Any, key: bytes) -> bool:
 
 
 def is_there(connection: Connection, anchor: Anchor) -> bool:
-    """Return whether the log still has the row of an anchor as it was."""
-    found = connection.execute(select(table.c.hash).where(table.c.n == anchor["n"])).scalar()
-    return found == anchor["hash"] or anchor["n"] == 0
+    """Return whether the log still has the row of an anchor unchanged."""
+    row_hash = connection.execute(select(table.c.hash).where(table.c.n == anchor["n"])).scalar()
+    return row_hash == anchor["hash"] or anchor["n"] == 0
 
 
 def _proof(key: bytes, n: int, row_hash: str) -> str:

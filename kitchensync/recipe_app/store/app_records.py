@@ -1,4 +1,4 @@
-"""The app's memory as its pages use it: accept operations, say what they add up to, look things up."""
+"""The app's records: accept operations, return the state of recordings, look up rows."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class _Asked(Generic[T, R]):
-    """What one caller wants written, and what came of it."""
+class _PendingWrite(Generic[T, R]):
+    """The items of one caller, and their results."""
 
     def __init__(self, items: Sequence[T]) -> None:
         self.items = items
@@ -35,68 +35,68 @@ class _Asked(Generic[T, R]):
 
 
 class GroupedWrites(Generic[T, R]):
-    """Calls `write` for everything that waits; whoever gets the turn writes for the others too.
+    """Groups concurrent writes: the caller that gets the turn writes for all waiting callers.
 
-    `write` answers each item in its order, in a transaction that is over when it returns. When it fails for several
-    callers at once, each is tried alone, so that nobody pays for another's fault.
+    `write` returns a result for each item in order, in a transaction that is committed when it returns. If it fails
+    for several callers, each is retried alone, so that a failure affects only its caller.
     """
 
     def __init__(self, write: Callable[[Sequence[T]], list[R]]) -> None:
         self._write = write
         self._turn, self._lock = threading.Lock(), threading.Lock()
-        self._waiting: list[_Asked[T, R]] = []
+        self._waiting: list[_PendingWrite[T, R]] = []
 
     def put(self, items: Sequence[T]) -> list[R]:
-        """Write items in their order and return what came of each, or raise what the writing raised."""
-        mine: _Asked[T, R] = _Asked(items)
+        """Write items in order and return their results, or raise the error of `write`."""
+        mine: _PendingWrite[T, R] = _PendingWrite(items)
         with self._lock:
             self._waiting.append(mine)
         with self._turn:
             if mine.results is None and mine.error is None:
                 with self._lock:
-                    taken, self._waiting = self._waiting, []
-                self._write_all(taken)
+                    writes, self._waiting = self._waiting, []
+                self._write_all(writes)
         if mine.error is not None:
             raise mine.error
         return mine.results or []
 
-    def _write_all(self, taken: list[_Asked[T, R]]) -> None:
+    def _write_all(self, writes: list[_PendingWrite[T, R]]) -> None:
         try:
-            results = iter(self._write([item for asked in taken for item in asked.items]))
+            results = iter(self._write([item for write in writes for item in write.items]))
         except Exception as error:  # noqa: BLE001  each caller raises it, or tries alone
-            if len(taken) == 1:
-                taken[0].error = error
+            if len(writes) == 1:
+                writes[0].error = error
                 return
-            for asked in taken:
-                self._write_all([asked])
+            for write in writes:
+                self._write_all([write])
             return
-        for asked in taken:
-            asked.results = [next(results) for _ in asked.items]
+        for write in writes:
+            write.results = [next(results) for _ in write.items]
 
 
 BATCH = 500
 GONE = cast("Op", {})
 KEPT = 256
-"""Recordings whose operations are kept in memory."""
+"""Number of recordings whose operations are cached."""
 
 
 class AppRecords:
-    """Everything the app remembers, over one database, with two clocks given from outside."""
+    """All records of the app in one database, with its two clocks as parameters."""
 
     def __init__(self, database: Database, *, now_ns: Callable[[], int], utc_ns: Callable[[], int]) -> None:
         self.database, self.now_ns, self.utc_ns = database, now_ns, utc_ns
         self.changes = 0
-        "Grows with everything that is changed but the operations of recordings; caches of who may do what heed it."
+        "Counts changes other than operations of recordings, to invalidate caches of access rights."
         self._kept: OrderedDict[str, list[Op]] = OrderedDict()
         self._lock = threading.Lock()
         self._heeded = 0
         self._together: GroupedWrites[NewOp, tuple[Op, bool]] = GroupedWrites(self._accept)
 
     def accept(self, new: Sequence[NewOp]) -> list[tuple[Op, bool]]:
-        """Append operations; for each the stored one, `GONE` on what was destroyed, and whether it was there.
+        """Append operations; return each as stored (`GONE` if its subject is destroyed) and whether it was known.
 
-        What comes at the same time is committed together. What belongs to a recording with a folder then waits for
-        the folder's events, and everything is synced to the disk when this returns.
+        Concurrent calls are committed together. Operations of a recording with a folder are marked to be filed into
+        its events. All are synced to disk when this returns.
         """
         return self._together.put(new)
 
@@ -120,7 +120,7 @@ class AppRecords:
         return appended
 
     def note(self, kind: str, subject: str, body: dict[str, Any], *, actor: str, op_id: str = "") -> Op:
-        """Append an operation that the server itself makes (people, devices, recipes, recordings)."""
+        """Append an operation of the server (people, devices, recipes, recordings)."""
         with self.changing() as connection:
             return self.note_within(connection, kind, subject, body, actor=actor, op_id=op_id)
 
@@ -135,7 +135,7 @@ class AppRecords:
         op_id: str = "",
         seen: int = 0,
     ) -> Op:
-        """Do what `note` does inside a transaction that writes more than this."""
+        """Append an operation of the server within a larger transaction."""
         now_ns = self.now_ns()
         new = NewOp(
             op_id=op_id or new_id(self.utc_ns()),
@@ -160,18 +160,18 @@ class AppRecords:
         return stored
 
     def note_all(self, made: Sequence[NewOp]) -> int:
-        """Append operations that the server itself makes, however many; return how many are new.
+        """Append any number of operations as the server; return how many are new.
 
-        Their device is the server, whatever they say, numbered in their order. Between two batches others get their
-        turn; who is interrupted calls again, and what is there stays as it is.
+        Their device becomes the server, numbered in order. Other writers get a turn between two batches. After an
+        interruption the call can be repeated; known operations are skipped.
         """
         return sum(self._note_batch(made[start : start + BATCH]) for start in range(0, len(made), BATCH))
 
     def _note_batch(self, made: Sequence[NewOp]) -> int:
         with self.changing() as connection:
             log = tables.op.c.op_id
-            there = select(log).where(log.in_([op.op_id for op in made]))
-            known = set(connection.execute(there).scalars())
+            query = select(log).where(log.in_([op.op_id for op in made]))
+            known = set(connection.execute(query).scalars())
             seq = oplog.next_seq(connection)
             new = [op for op in made if op.op_id not in known]
             ours = [replace(op, device=SERVER, seq=seq + place) for place, op in enumerate(new)]
@@ -188,11 +188,11 @@ class AppRecords:
         if op["kind"] == "recording":
             folder: str | None = op["body"]["folder"]
             return folder
-        asked = select(tables.recording.c.folder).where(tables.recording.c.id == op["subject"])
-        return connection.execute(asked).scalar()
+        query = select(tables.recording.c.folder).where(tables.recording.c.id == op["subject"])
+        return connection.execute(query).scalar()
 
     def give_folder(self, recording: str, folder: str, *, actor: str) -> None:
-        """Note that devices began to record into a folder; all that was done so far is filed into it too."""
+        """Log that devices record into a folder, and mark all earlier operations to be filed into it."""
         body = {"action": "start", "folder": folder, "reasons": []}
         with self.database.writing() as connection:
             self.note_within(connection, "capture", recording, body, actor=actor)
@@ -205,15 +205,15 @@ class AppRecords:
     def ops(self, subject: str) -> list[Op]:
         """Return the operations on a recording, in the order of the log."""
         with self.database.reading() as connection:
-            found = self._ops_within(connection, subject)
-        self._keep({subject: found})
-        return found
+            ops = self._ops_within(connection, subject)
+        self._keep({subject: ops})
+        return ops
 
     def _ops_within(self, connection: Connection, subject: str) -> list[Op]:
         return self._beyond(connection, {subject})[subject]
 
     def _beyond(self, connection: Connection, subjects: set[str]) -> dict[str, list[Op]]:
-        """What is kept, and what the log has beyond it; another process may have written too."""
+        """Return cached operations with newer ones of the log, which other processes write too."""
         with self._lock:
             kept = {subject: self._kept.get(subject, []) for subject in subjects}
         known = {subject: ops[-1]["n"] if ops else 0 for subject, ops in kept.items()}
@@ -224,42 +224,44 @@ class AppRecords:
         with self._lock:
             for subject, ops in subjects.items():
                 known = self._kept.get(subject, [])
-                if not known or (ops and ops[-1]["n"] >= known[-1]["n"]):  # a slower reader may come later
+                if not known or (
+                    ops and ops[-1]["n"] >= known[-1]["n"]
+                ):  # a slower reader has older operations
                     self._kept[subject] = ops
                 self._kept.move_to_end(subject)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
 
     def heed_destroyed(self) -> None:
-        """Take out of memory what another process destroyed since the last call."""
+        """Drop from the cache what another process destroyed since the last call."""
         op = tables.op
-        asked = select(op.c.n, op.c.subject).where(op.c.n > self._heeded, op.c.kind == oplog.DESTROYED)
+        query = select(op.c.n, op.c.subject).where(op.c.n > self._heeded, op.c.kind == oplog.DESTROYED)
         with self.database.reading() as connection:
             last, _ = oplog.head(connection)
-            found = connection.execute(asked).all()
-        for row in found:
+            rows = connection.execute(query).all()
+        for row in rows:
             self.forget(row.subject)
-        self.changes += bool(found)  # people among them
+        self.changes += bool(rows)  # people may be among them
         self._heeded = last
 
     def forget(self, subject: str) -> None:
-        """Take out of memory what was destroyed."""
+        """Drop a destroyed subject from the cache."""
         with self._lock:
             self._kept.pop(subject, None)
 
     def kept(self, subject: str) -> list[Op]:
-        """Return what is in memory of a recording's operations: after `accept`, everything up to what it took."""
+        """Return the cached operations of a recording, which are complete up to the last `accept`."""
         with self._lock:
             return self._kept.get(subject, [])
 
     def frozen(self, recording: str) -> Frozen | None:
-        """Return what was frozen when a recording was chosen, which never changes; None where there is none."""
+        """Return the body that was frozen when a recording was chosen, which never changes; None without one."""
         ops = self.kept(recording) or self.ops(recording)
         body = next((op["body"] for op in ops if op["kind"] == "recording"), None)
         return cast("Frozen | None", body)
 
     def begun(self, recording: str) -> list[Op]:
-        """Return the operations of a recording. Raises NotFound where none was begun."""
+        """Return the operations of a recording. Raises NotFound if it was not begun."""
         ops = self.ops(recording)
         if not any(op["kind"] == "recording" for op in ops):
             raise NotFound(
@@ -268,7 +270,7 @@ class AppRecords:
         return ops
 
     def state(self, recording: str) -> State:
-        """Report where a recording stands. Raises NotFound."""
+        """Return the state of a recording. Raises NotFound."""
         return reduce_log(self.begun(recording))
 
     def row(self, table: Table, key: str) -> dict[str, Any] | None:
@@ -279,40 +281,40 @@ class AppRecords:
         return row._asdict() if row else None
 
     def pseudonym(self, person: str) -> str:
-        """Return what a person is called; nothing for who is not known."""
+        """Return the pseudonym of a person; empty if unknown."""
         row = self.row(tables.person, person)
         return str(row["pseudonym"]) if row else ""
 
     def rows(
         self, table: Table, *conditions: Any, order: Any = None, limit: int = 1000
     ) -> list[dict[str, Any]]:
-        """Return rows that fulfil the conditions."""
-        asked = select(table).where(*conditions).limit(limit)
+        """Return the rows that meet the conditions."""
+        query = select(table).where(*conditions).limit(limit)
         with self.database.reading() as connection:
-            found = connection.execute(asked if order is None else asked.order_by(order))
-            return [row._asdict() for row in found]
+            rows = connection.execute(query if order is None else query.order_by(order))
+            return [row._asdict() for row in rows]
 
     def waiting(self) -> list[Op]:
-        """Return the operations that are not yet in the events of their recording, in the order of the log."""
-        asked = select(tables.op).join(tables.unfiled, tables.unfiled.c.n == tables.op.c.n)
+        """Return the operations that are not yet filed into their recording's events, in log order."""
+        query = select(tables.op).join(tables.unfiled, tables.unfiled.c.n == tables.op.c.n)
         with self.database.reading() as connection:
-            return [oplog.as_op(row._mapping) for row in connection.execute(asked.order_by(tables.op.c.n))]
+            return [oplog.as_op(row._mapping) for row in connection.execute(query.order_by(tables.op.c.n))]
 
     def filed(self, numbers: Sequence[int]) -> None:
-        """Note that operations are in the events of their recording."""
+        """Mark operations as filed into their recording's events."""
         with self.database.writing() as connection:
             connection.execute(delete(tables.unfiled).where(tables.unfiled.c.n.in_(numbers)))
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[Connection]:
-        """Give a transaction for what is no operation of a tablet: people, secrets, sessions, codes."""
+        """Open a transaction for changes of people, secrets, sessions and codes."""
         with self.database.writing() as connection:
             yield connection
         self.changes += 1
 
 
 def _since_destroyed(ops: list[Op]) -> list[Op]:
-    """Leave out what another process destroyed meanwhile."""
+    """Return the operations from the last destruction on."""
     last = max((place for place, op in enumerate(ops) if op["kind"] == oplog.DESTROYED), default=None)
     return ops if last is None else ops[last:]
 
@@ -324,12 +326,12 @@ def roles_of(person: dict[str, Any]) -> list[str]:
 
 
 def is_admin(person: dict[str, Any]) -> bool:
-    """Return whether a row of `person` is an admin who is not switched off."""
+    """Return whether a row of `person` is an active admin."""
     return "admin" in roles_of(person) and person["active"]
 
 
 def new_id(utc_ns: int) -> str:
-    """Make a UUID version 7: sorted by time (RFC 9562, section 5.7)."""
+    """Make a UUID version 7, which sorts by time (RFC 9562, section 5.7)."""
     milliseconds = (utc_ns // 1_000_000) & (2**48 - 1)
     random = uuid.uuid4().int & (2**80 - 1)
     value = (milliseconds << 80) | random

@@ -1,14 +1,14 @@
-"""A backup of the app's memory: one zip file, whole or not there, its content by hash.
+"""A backup of the app's data: one zip file, written atomically, with a hash of each member.
 
-    backup.json     what it is: kind, number of operations, hash of the last one, which secret chained them (a hash of
-                    it), SHA-256 of every other member
-    app.db          the database as SQLite's online backup copies it, or instead of it
-    tables.jsonl    the same as a logical dump (PostgreSQL): one object a row, {"table": .., "row": {..}}, the log
-                    first; bytes are base64. What is derived from the log is left out and made again by a restore
-    recipes/*.json  the recipes that were uploaded
-    withdrawals.jsonl  what was withdrawn before: a restore elsewhere destroys it too
+    backup.json     kind, number of operations, hash of the last one, a hash of the secret that chained them, SHA-256
+                    of every other member
+    app.db          the database as copied by SQLite's online backup, or instead of it
+    tables.jsonl    a logical dump (PostgreSQL): one object per row, {"table": .., "row": {..}}, the log first; bytes
+                    are base64. Derived tables are left out and rebuilt by a restore
+    recipes/*.json  the uploaded recipes
+    withdrawals.jsonl  earlier withdrawals, which a restore elsewhere applies too
 
-Sign-ins and codes are not kept: whoever takes an old backup must not let people in who have left since.
+Sign-ins and codes are left out, so that restoring an old backup does not let in people who have left since.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from kitchensync.storage.options.outputs import written
 SCHEMA = "app-backup/1"
 MANIFEST, COPY, DUMP, RECIPES = "backup.json", "app.db", "tables.jsonl", "recipes"
 WITHDRAWALS = "withdrawals.jsonl"
-"""Beside the database: what was withdrawn, and the proofs."""
+"""File beside the database: withdrawals, and proofs of destruction."""
 KEPT = (tables.op, tables.unfiled, tables.credential, tables.device_key, tables.voice, tables.picture)
-"""Tables of a logical dump, in an order in which their rows can be put back."""
+"""Tables of a logical dump, in an order in which their rows can be inserted."""
 NOT_KEPT = (tables.login, tables.ticket, tables.attempt)
 
 Tell = Callable[[float], None]
@@ -53,9 +53,9 @@ Write = Callable[[bytes], None]
 Member = Callable[[str], contextlib.AbstractContextManager[Write]]
 PIECE = 1 << 20
 MOST_RATIO, ALWAYS_TAKEN = 20, 16 << 20
-"""Of the bytes that a backup unpacks to: hashes and salts do not compress, real ones stay below 5 times the file."""
+"""Limits for the unpacked bytes: hashes and salts do not compress, so real backups unpack to less than 5 times."""
 MOST_PARSED = 16 << 20
-"""Bytes of a member that is read into memory as a whole."""
+"""Limit for a member that is read into memory as a whole, bytes."""
 
 
 def back_up(
@@ -68,9 +68,9 @@ def back_up(
     tell: Tell,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Copy the database at `place` and the recipes to `target`, while the app runs; return the manifest.
+    """Back up the database at `place` and the recipes to `target`, also while the app runs; return the manifest.
 
-    The file is checked before it gets its name; with `force` one that was there is replaced then, and not earlier.
+    The file is checked before it gets its name; only then, with `force`, an existing file is replaced.
     Raises BadSetup, OutputRefused.
     """
     if isinstance(place, Path) and not place.is_file():
@@ -78,7 +78,7 @@ def back_up(
     try:
         with locked_folder(target.parent, wait=False), written(target, force=force) as part:
             copy = part.with_name(part.name + ".db")
-            copy.unlink(missing_ok=True)  # that of a backup that was killed
+            copy.unlink(missing_ok=True)  # left by a backup that was killed
             try:
                 manifest = _write(place, copy, recipes, part, key, utc_ns=utc_ns, tell=tell)
             finally:
@@ -91,7 +91,7 @@ def back_up(
     return manifest
 
 
-def _named(key: bytes) -> str:
+def _key_id(key: bytes) -> str:
     return hashlib.sha256(b"log " + key).hexdigest()[:16]
 
 
@@ -104,7 +104,7 @@ def _write(
 
             @contextlib.contextmanager
             def member(name: str) -> Iterator[Write]:
-                """Put a member into the file; keep its size and hash."""
+                """Add a member to the file, and record its size and hash."""
                 digest, size = hashlib.sha256(), 0
                 with archive.open(_private(name), "w", force_zip64=True) as opened_member:
 
@@ -127,7 +127,7 @@ def _write(
                 if path.is_file():
                     with member(name) as write:
                         write(path.read_bytes())
-            manifest = {"schema": SCHEMA, "made_utc_ns": utc_ns, "key": _named(key), **facts, "files": files}
+            manifest = {"schema": SCHEMA, "made_utc_ns": utc_ns, "key": _key_id(key), **facts, "files": files}
             archive.writestr(_private(MANIFEST), json.dumps(manifest, indent=1))
         file.flush()
         os.fsync(file.fileno())
@@ -142,20 +142,20 @@ def _private(name: str) -> zipfile.ZipInfo:
 
 
 def _copy(place: Path, copy: Path, member: Member, tell: Tell) -> dict[str, Any]:
-    """Copy an SQLite file by the online backup, without the tables that are not kept."""
+    """Copy an SQLite file with the online backup, without the rows of `NOT_KEPT`."""
     os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with (
         contextlib.closing(sqlite3.connect(place, isolation_level=None)) as source,
         contextlib.closing(sqlite3.connect(copy)) as to,
     ):
-        source.execute("BEGIN")  # one moment: without it every write meanwhile would begin the copy anew
+        source.execute("BEGIN")  # a consistent snapshot: otherwise every concurrent write restarts the copy
         source.execute("SELECT 1 FROM op LIMIT 1")
         source.backup(to, pages=256, progress=lambda _, left, all_: tell(0.8 * (1 - left / max(all_, 1))))
         to.execute("PRAGMA journal_mode=DELETE")
         for table in NOT_KEPT:
             to.execute(f"DELETE FROM {table.name}")  # noqa: S608  our own table names
         to.commit()
-        to.execute("VACUUM")  # what was deleted is not in the file either
+        to.execute("VACUUM")  # removes deleted rows from the file
         last = to.execute("SELECT n, hash FROM op ORDER BY n DESC LIMIT 1").fetchone() or (0, oplog.FIRST)
     with open(copy, "rb") as file, member(COPY) as write:
         while piece := file.read(PIECE):
@@ -165,7 +165,7 @@ def _copy(place: Path, copy: Path, member: Member, tell: Tell) -> dict[str, Any]
 
 
 def _dump(place: str, key: bytes, member: Member, tell: Tell) -> dict[str, Any]:
-    """Dump the rows of one moment, whoever writes meanwhile."""
+    """Dump a consistent snapshot of the rows."""
     database = open_database(place, key)
     engine = database.engine.execution_options(isolation_level="REPEATABLE READ")
     try:
@@ -174,8 +174,8 @@ def _dump(place: str, key: bytes, member: Member, tell: Tell) -> dict[str, Any]:
             total = sum(connection.execute(count).scalar_one() for count in counted)
             done, last = 0, (0, oplog.FIRST)
             for table in KEPT:
-                asked = select(table).order_by(*table.primary_key.columns)
-                for row in connection.execute(asked.execution_options(yield_per=100)).mappings():
+                query = select(table).order_by(*table.primary_key.columns)
+                for row in connection.execute(query.execution_options(yield_per=100)).mappings():
                     plain = {
                         key: base64.b64encode(value).decode() if isinstance(value, bytes) else value
                         for key, value in row.items()
@@ -191,7 +191,7 @@ def _dump(place: str, key: bytes, member: Member, tell: Tell) -> dict[str, Any]:
 
 
 def check(path: Path) -> dict[str, Any]:
-    """Read a backup to its end and compare every hash; return its manifest. Raises BadSetup."""
+    """Read a whole backup and check every hash; return its manifest. Raises BadSetup."""
     with opened(path) as backup:
         for name in backup.manifest["files"]:
             backup.prove(name, lambda _: None)
@@ -201,25 +201,25 @@ def check(path: Path) -> dict[str, Any]:
 DAMAGED = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
     *(ValueError, KeyError, TypeError, AttributeError, EOFError),
-    RuntimeError,  # a flipped bit that asks for a password, or for a compression that nobody knows
+    RuntimeError,  # a flipped bit that marks a member as encrypted or with an unknown compression
 )
-"""What reading a damaged archive may raise."""
+"""Errors that reading a damaged archive may raise."""
 
 
 @dataclass(frozen=True)
 class OpenedBackup:
-    """A backup that is being read, and what it says of itself."""
+    """An open backup with its manifest."""
 
     path: Path
     archive: zipfile.ZipFile
     manifest: dict[str, Any]
 
     def is_made_with(self, key: bytes) -> bool:
-        """Return whether its log was chained with this secret; that of an early version was with none."""
-        return bool(self.manifest.get("key") == _named(key))
+        """Return whether its log was chained with this secret; backups of early versions have none."""
+        return bool(self.manifest.get("key") == _key_id(key))
 
     def prove(self, name: str, write: Callable[[bytes], Any]) -> None:
-        """Pass a member on and compare its hash at the end. Raises BadSetup, and what `write` raises."""
+        """Pass a member to `write` and check its hash at the end. Raises BadSetup, and errors of `write`."""
         digest = hashlib.sha256()
         with _readable(self.path):
             member = self.archive.open(name)
@@ -232,30 +232,35 @@ class OpenedBackup:
                 digest.update(piece)
                 write(piece)
         if digest.hexdigest() != self.manifest["files"][name]["sha256"]:
-            raise BadSetup(f"{self.path}: {name} is not what was backed up; take another copy")
+            raise BadSetup(f"{self.path}: {name} differs from the backup's checksum; use another copy")
 
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[OpenedBackup]:
-    """Open a backup and read its manifest. Raises BadSetup for whatever is none, or damaged."""
+    """Open a backup and read its manifest. Raises BadSetup for other or damaged files."""
     try:
         with contextlib.ExitStack() as stack:
             with _readable(path):
                 archive = stack.enter_context(zipfile.ZipFile(stack.enter_context(open_file(path))))
-                # Refuse what unpacks to more than a backup can. At most the stated sizes are read.
-                sizes = {one.filename: one.file_size for one in archive.infolist()}
+                # Refuse a zip bomb. zipfile reads at most the stated sizes.
+                sizes = {member.filename: member.file_size for member in archive.infolist()}
                 unpacked, most = sum(sizes.values()), max(ALWAYS_TAKEN, MOST_RATIO * path.stat().st_size)
-                if unpacked > most or max(sizes.get(one, 0) for one in (MANIFEST, WITHDRAWALS)) > MOST_PARSED:
+                if (
+                    unpacked > most
+                    or max(sizes.get(member, 0) for member in (MANIFEST, WITHDRAWALS)) > MOST_PARSED
+                ):
                     raise BadSetup(
-                        f"{path}: unpacks to {size_words(unpacked)}, no backup does; take another copy"
+                        f"{path}: unpacks to {size_words(unpacked)}, too much for a backup; use another copy"
                     )
                 manifest = parse_object(archive.read(MANIFEST))
             names = set(archive.namelist()) - {MANIFEST}
             if manifest.get("schema") != SCHEMA or set(manifest["files"]) != names:
-                raise BadSetup(f"{path}: is no backup of this app ({SCHEMA})")
+                raise BadSetup(f"{path}: is not a backup of this app ({SCHEMA})")
             yield OpenedBackup(path, archive, manifest)
     except DAMAGED as error:
-        raise BadSetup(f"{path}: is damaged or no backup of this app ({error}); take another copy") from error
+        raise BadSetup(
+            f"{path}: is damaged or not a backup of this app ({error}); use another copy"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Open the app's database: an SQLite file of our own by default, PostgreSQL by URL; the same tables in both."""
+"""Open the app's database: an SQLite file by default, PostgreSQL by URL, with the same tables."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from kitchensync.recipe_app.store.tables import metadata, op
 from kitchensync.storage.installation.key import kept_key
 
 MIGRATIONS = Path(__file__).resolve().parent / "migrations"
-WRITER_LOCK = 0x6B73  # any number: one advisory lock of the whole app in PostgreSQL
+WRITER_LOCK = 0x6B73  # an arbitrary id for the app's advisory lock in PostgreSQL
 
 
 class Database:
-    """One engine. `writing` lets one writer at a time in, over all processes; `reading` never waits for it."""
+    """A database. `writing` allows one writer at a time across all processes; `reading` never waits for it."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -33,14 +33,14 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a transaction that nobody else writes beside; committed at the end, else rolled back."""
+        """Open an exclusive write transaction; committed at the end, rolled back on an error."""
         with self._writer, self.engine.connect() as connection, connection.begin():
-            _let_one_write(connection)
+            _lock_for_writing(connection)
             yield connection
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a consistent view."""
+        """Open a transaction with a consistent view."""
         with self.engine.connect() as connection, connection.begin():
             if self.engine.dialect.name == "sqlite":
                 connection.exec_driver_sql("BEGIN")
@@ -51,7 +51,7 @@ class Database:
         self.engine.dispose()
 
 
-def _let_one_write(connection: Connection) -> None:
+def _lock_for_writing(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})"))
     else:
@@ -59,32 +59,32 @@ def _let_one_write(connection: Connection) -> None:
 
 
 def open_database(place: Path | str, key: bytes | None = None) -> Database:
-    """Open a database file or URL and bring its tables up to date. Raises BadSetup in one line.
+    """Open a database file or URL and migrate its tables. Raises BadSetup.
 
-    `key` is the installation's secret, with which the log is chained; a file's lies beside it.
+    `key` is the installation's secret, which chains the log; by default it is read from beside the file.
     """
     if key is None:
         if isinstance(place, str):
-            raise BadSetup(f"{_shown(place)}: wants the app.key of its installation")
+            raise BadSetup(f"{_shown(place)}: needs the app.key of its installation")
         key = kept_key(place.parent)
     try:
         engine = _engine(place).execution_options(**{KEY: key})
         with engine.connect() as connection:
-            # One process at a time makes every table, or applies what is new: all of it or nothing.
+            # One process at a time creates or migrates the tables, in one transaction.
             config = Config()
             config.set_main_option("script_location", str(MIGRATIONS))
             config.attributes["connection"] = connection
             with connection.begin():
-                _let_one_write(connection)
+                _lock_for_writing(connection)
                 if inspect(connection).has_table(op.name):
                     command.upgrade(config, "head")
                 else:
                     metadata.create_all(connection)
                     command.stamp(config, "head")
     except CommandError as error:
-        raise BadSetup(f"{_shown(place)}: is of another version of the app ({error})") from error
+        raise BadSetup(f"{_shown(place)}: belongs to another version of the app ({error})") from error
     except (ArgumentError, ImportError) as error:
-        raise BadSetup(f"{_shown(place)}: no database address; give postgresql+psycopg://...") from error
+        raise BadSetup(f"{_shown(place)}: not a database address; give postgresql+psycopg://...") from error
     except (SQLAlchemyError, OSError) as error:
         raise BadSetup(
             f"{_shown(place)}: cannot be opened as the app's database ({_first_line(error)})"
@@ -106,7 +106,7 @@ def _engine(place: Path | str) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
-    """Write ahead, sync at each commit, blank what is deleted, and let us say where a transaction begins."""
+    """Set write-ahead log, sync at each commit, overwriting of deleted data, and explicit transactions."""
     connection.isolation_level = None
     settings = (
         *("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=30000"),
@@ -117,7 +117,7 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 
 def _shown(place: Path | str) -> str:
-    """The address without its password."""
+    """Return the address without its password."""
     try:
         return make_url(place).render_as_string(hide_password=True) if isinstance(place, str) else str(place)
     except ArgumentError:

@@ -1,4 +1,4 @@
-"""Destroy what the app remembers of recordings and people: rows keep their hashes, and the log's chain holds."""
+"""Destroy the data of recordings and people: rows of the log keep their hashes, so its chain stays intact."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _OF_PERSON = ((tables.credential, "person"), (tables.login, "person"), (tables.p
 
 @dataclass(frozen=True)
 class ToDestroy:
-    """Recordings and people, by the names that the app gives them."""
+    """Ids of recordings and people."""
 
     recordings: tuple[str, ...] = ()
     people: tuple[str, ...] = ()
 
 
-def found_of(records: AppRecords, folders: Sequence[str], pseudonym: str = "") -> ToDestroy:
-    """Find what the app has of recordings in these folders, and of a person with this pseudonym."""
+def to_destroy(records: AppRecords, folders: Sequence[str], pseudonym: str = "") -> ToDestroy:
+    """Return the ids of the recordings in these folders, and of the person with this pseudonym."""
     rows = records.rows(tables.recording, tables.recording.c.folder.in_(folders), limit=1 << 20)
     people = records.rows(tables.person, tables.person.c.pseudonym == pseudonym) if pseudonym else []
     ids = tuple(row["id"] for row in people)
@@ -43,14 +43,16 @@ def found_of(records: AppRecords, folders: Sequence[str], pseudonym: str = "") -
 
 
 def destroy(records: AppRecords, what: ToDestroy) -> int:
-    """Destroy words, salts and sounds; return how many rows of the log lost theirs. Again, nothing is left to do.
+    """Destroy bodies, salts and sounds; return the number of emptied rows of the log. Idempotent.
 
-    A person who is more than a participant keeps the account: the recordings go, the name stays.
+    A person with more roles than participant keeps the account; only the recordings are destroyed.
     """
     with records.changing() as connection:
-        asked = select(tables.person.c.id, tables.person.c.roles).where(tables.person.c.id.in_(what.people))
-        more = {row.id for row in connection.execute(asked) if json.loads(row.roles) not in (PARTICIPANT, [])}
-        people = [one for one in what.people if one not in more]
+        query = select(tables.person.c.id, tables.person.c.roles).where(tables.person.c.id.in_(what.people))
+        with_more_roles = {
+            row.id for row in connection.execute(query) if json.loads(row.roles) not in (PARTICIPANT, [])
+        }
+        people = [person for person in what.people if person not in with_more_roles]
         planned = _without(connection, people)
         _drop(connection, _OF_RECORDING, what.recordings)
         emptied = 0
@@ -71,64 +73,72 @@ def _drop(connection: Connection, of: Iterable[tuple[Table, str]], keys: Sequenc
 
 
 def _empty(connection: Connection, records: AppRecords, subject: str, where: ColumnElement[bool]) -> int:
-    """Take body, clock and salt out of rows, and note which."""
+    """Empty body, clock and salt of rows, and log which rows."""
     op = tables.op
-    asked = select(op.c.n).where(where, op.c.kind != oplog.DESTROYED, oplog.IS_KEPT).order_by(op.c.n)
-    numbers = list(connection.execute(asked).scalars())
+    query = select(op.c.n).where(where, op.c.kind != oplog.DESTROYED, oplog.IS_KEPT).order_by(op.c.n)
+    numbers = list(connection.execute(query).scalars())
     if not numbers:
         return 0
     for first, last in ranges(numbers):
         among = op.c.n.between(first, last)
         connection.execute(delete(tables.unfiled).where(tables.unfiled.c.n.between(first, last)))
         connection.execute(update(op).where(among).values(body="", clock="", salt=""))
-    said = {"numbers": ranges(numbers)}
-    records.note_within(connection, oplog.DESTROYED, subject, said, actor="")
+    body = {"numbers": ranges(numbers)}
+    records.note_within(connection, oplog.DESTROYED, subject, body, actor="")
     return len(numbers)
 
 
 def ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Return rising numbers as pairs of first and last."""
+    """Return ascending numbers as ranges (first, last)."""
     ends = [n for n, after in pairwise(numbers) if after != n + 1]
     starts = [after for n, after in pairwise(numbers) if after != n + 1]
     return list(zip([numbers[0], *starts], [*ends, numbers[-1]], strict=True))
 
 
 def _without(connection: Connection, people: Sequence[str]) -> dict[str, Any] | None:
-    """Return the plan that holds without these people; None where no kept plan ever named one."""
-    asked = select(tables.person.c.pseudonym).where(tables.person.c.id.in_(people))
-    names = set(connection.execute(asked).scalars())
-    kept = select(tables.op.c.body).where(tables.op.c.kind == PLAN, oplog.IS_KEPT).order_by(tables.op.c.n)
-    plans = [json.loads(body) for body in connection.execute(kept).scalars()]
-    if not names or not any(_says(json.dumps(plan, ensure_ascii=False), names) for plan in plans):
+    """Return the current plan without these people; None if no saved plan names one."""
+    query = select(tables.person.c.pseudonym).where(tables.person.c.id.in_(people))
+    names = set(connection.execute(query).scalars())
+    plan_bodies = (
+        select(tables.op.c.body).where(tables.op.c.kind == PLAN, oplog.IS_KEPT).order_by(tables.op.c.n)
+    )
+    plans = [json.loads(body) for body in connection.execute(plan_bodies).scalars()]
+    if not names or not any(_names_any(json.dumps(plan, ensure_ascii=False), names) for plan in plans):
         return None
     last = plans[-1]
-    left = {part: [one for one in last[part] if one["person"] not in names] for part in ("sessions", "goals")}
-    rest = {part: value for part, value in last.items() if part not in (*left, "study")}
-    said = {part: [one for one in value if not _says(json.dumps(one), names)] for part, value in rest.items()}
-    # The study file loses the tables of these people and the lines that name them.
+    kept = {
+        part: [entry for entry in last[part] if entry["person"] not in names]
+        for part in ("sessions", "goals")
+    }
+    others = {part: value for part, value in last.items() if part not in (*kept, "study")}
+    shortened = {
+        part: [entry for entry in value if not _names_any(json.dumps(entry), names)]
+        for part, value in others.items()
+    }
+    # In the study file, remove the tables of these people and the lines that name them.
     lines, is_theirs = [], False
     for line in last.get("study", "").splitlines(keepends=True):
         if line.lstrip().startswith("["):
-            is_theirs = _says(line, names)
-        if not is_theirs and not _says(line, names):
+            is_theirs = _names_any(line, names)
+        if not is_theirs and not _names_any(line, names):
             lines.append(line)
-    return left | said | {"study": "".join(lines)}
+    return kept | shortened | {"study": "".join(lines)}
 
 
-def _says(words: str, names: set[str]) -> bool:
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", words) for name in names)
+def _names_any(text: str, names: set[str]) -> bool:
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) for name in names)
 
 
 def naming(records: AppRecords, pseudonym: str) -> int:
-    """Return how many rows of the log still say this pseudonym, as a whole word of JSON."""
-    said = f"%{json.dumps(pseudonym, ensure_ascii=False)}%".replace("_", r"\_")
-    asked = select(tables.op.c.n).where(tables.op.c.body.like(said, escape="\\"))
+    """Return the number of rows of the log that still contain this pseudonym as a JSON string."""
+    pattern = f"%{json.dumps(pseudonym, ensure_ascii=False)}%".replace("_", r"\_")
+    query = select(tables.op.c.n).where(tables.op.c.body.like(pattern, escape="\\"))
     with records.database.reading() as connection:
-        return len(connection.execute(asked).all())
+        return len(connection.execute(query).all())
 
 
 def scrub(database: Database, place: Path | str) -> str:
-    """Give back the pages that destroyed words lay on; return why they may still lie there, or nothing."""
+    """Remove destroyed data from the database's files; return why some may remain, or an empty text."""
     try:
         if isinstance(place, Path):
             with closing(sqlite3.connect(place, timeout=30, isolation_level=None)) as file:

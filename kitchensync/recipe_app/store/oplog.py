@@ -1,8 +1,8 @@
-"""The log: operations are appended once, numbered without a gap, each row carrying the hash of the row before it.
+"""The log: operations are appended once, numbered without gaps, each row with the hash of the row before it.
 
-It is the audit log too: who did what on which device, when, and nothing can be changed or taken out unnoticed. The
-chain is keyed with the installation's secret (HMAC-SHA-256). Of what was said it covers a salted hash, so that a
-withdrawal can destroy the words and the chain still holds.
+It is also the audit log: who did what on which device and when; any change or removal is detected. The chain is
+keyed with the installation's secret (HMAC-SHA-256). It covers a salted hash of each row's content, so that a
+withdrawal can destroy the content without breaking the chain.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from kitchensync.recipe_app.store.tables import op as table
 
 FIRST = "0" * 64
 SERVER = "server"
-"""The device name of operations that the server makes itself."""
+"""The device name of the server's own operations."""
 DESTROYED = "destroyed"
-"""The kind of operation that says which rows lost what they said: `numbers`, pairs of first and last."""
+"""The kind of operation that lists rows with destroyed content: `numbers`, ranges (first, last)."""
 AT_A_TIME = 100
 KEY = "log_key"
-"""The option of an engine that holds the installation's secret."""
+"""The engine option with the installation's secret."""
 
 _HASHED = (
     *("n", "op_id", "device", "seq", "actor", "subject", "kind", "content_hash", "seen", "host_ns"),
@@ -36,12 +36,12 @@ _HASHED = (
 
 
 IS_KEPT = table.c.salt != ""
-"""What a row said was not destroyed."""
+"""Condition: the row's content was not destroyed."""
 
 
 @dataclass(frozen=True)
 class NewOp:
-    """An operation that was checked and stamped; `host_ns` is CLOCK_MONOTONIC of the capture computer."""
+    """A checked operation with its timestamp; `host_ns` is CLOCK_MONOTONIC of the capture computer."""
 
     op_id: str
     device: str
@@ -60,49 +60,49 @@ class NewOp:
 
 
 def append_all(connection: Connection, new: Sequence[NewOp]) -> list[tuple[Op, bool]]:
-    """Append operations in their order, in four statements however many they are.
+    """Append operations in order, with four statements for any number of them.
 
-    For each the stored operation and whether it was there before. A device that lost its memory counts some numbers
-    twice; what comes second gets a number of ours, below 0. Call inside `Database.writing`.
+    Return each stored operation and whether it existed before. A device that lost its storage may reuse sequence
+    numbers; a reused number is replaced by one below 0. Call inside `Database.writing`.
     """
-    stored, used = _there(connection, new)
+    stored, used = _existing(connection, new)
     n, previous = head(connection)
     key = _key(connection)
     rows: list[dict[str, Any]] = []
     results: list[tuple[Op, bool]] = []
     lowest: dict[str, int] = {}
-    for one in new:
-        if (found := stored.get(one.op_id)) is not None:
-            results.append((found, True))
+    for op in new:
+        if (existing := stored.get(op.op_id)) is not None:
+            results.append((existing, True))
             continue
-        if (one.device, one.seq) in used:
-            if one.device not in lowest:
-                asked = select(func.min(table.c.seq)).where(table.c.device == one.device)
-                lowest[one.device] = min(connection.execute(asked).scalar() or 0, 0)
-            lowest[one.device] -= 1
-            one = replace(one, seq=lowest[one.device], clock={**one.clock, "seq": one.seq})
-        row = _row(one, n + 1, previous, key)
+        if (op.device, op.seq) in used:
+            if op.device not in lowest:
+                query = select(func.min(table.c.seq)).where(table.c.device == op.device)
+                lowest[op.device] = min(connection.execute(query).scalar() or 0, 0)
+            lowest[op.device] -= 1
+            op = replace(op, seq=lowest[op.device], clock={**op.clock, "seq": op.seq})
+        row = _row(op, n + 1, previous, key)
         n, previous = n + 1, row["hash"]
         rows.append(row)
-        used.add((one.device, one.seq))
-        stored[one.op_id] = as_op(row)
-        results.append((stored[one.op_id], False))
+        used.add((op.device, op.seq))
+        stored[op.op_id] = as_op(row)
+        results.append((stored[op.op_id], False))
     if rows:
         connection.execute(insert(table), rows)
     return results
 
 
-def _there(connection: Connection, new: Sequence[NewOp]) -> tuple[dict[str, Op], set[tuple[str, int]]]:
-    """Find the operations that are stored already, and the sequence numbers that were used already."""
-    ids, places = [one.op_id for one in new], [(one.device, one.seq) for one in new]
+def _existing(connection: Connection, new: Sequence[NewOp]) -> tuple[dict[str, Op], set[tuple[str, int]]]:
+    """Return the operations that are already stored, and the sequence numbers that are already used."""
+    ids, places = [op.op_id for op in new], [(op.device, op.seq) for op in new]
     same = connection.execute(select(table).where(table.c.op_id.in_(ids)))
     stored = {row.op_id: as_op(row._mapping) for row in same}
-    taken = select(table.c.device, table.c.seq).where(tuple_(table.c.device, table.c.seq).in_(places))
-    return stored, {(row.device, row.seq) for row in connection.execute(taken)}
+    query = select(table.c.device, table.c.seq).where(tuple_(table.c.device, table.c.seq).in_(places))
+    return stored, {(row.device, row.seq) for row in connection.execute(query)}
 
 
 def head(connection: Connection) -> tuple[int, str]:
-    """Return number and hash of the last row."""
+    """Return the number and hash of the last row."""
     last = connection.execute(select(table.c.n, table.c.hash).order_by(table.c.n.desc()).limit(1)).first()
     return (last.n, last.hash) if last else (0, FIRST)
 
@@ -133,52 +133,52 @@ def next_seq(connection: Connection, device: str = SERVER) -> int:
     )
 
 
-def ops_of(connection: Connection, subject: str, *, after: int = 0) -> list[Op]:
-    """Return the operations on one subject in the order of the log."""
-    asked = select(table).where(table.c.subject == subject, table.c.n > after, IS_KEPT).order_by(table.c.n)
-    return [as_op(row._mapping) for row in connection.execute(asked)]
+def ops_of(connection: Connection, subject: str) -> list[Op]:
+    """Return the operations of a subject in log order."""
+    query = select(table).where(table.c.subject == subject, IS_KEPT).order_by(table.c.n)
+    return [as_op(row._mapping) for row in connection.execute(query)]
 
 
-def ops_beyond(connection: Connection, known: Mapping[str, int]) -> dict[str, list[Op]]:
-    """Return, for each subject, its operations after the number that is known of it, in one statement."""
-    found: dict[str, list[Op]] = {subject: [] for subject in known}
-    fresh = [subject for subject, after in known.items() if not after]
-    later = {subject: after for subject, after in known.items() if after}
-    asked: list[ColumnElement[bool]] = [table.c.subject.in_(fresh)] if fresh else []
+def ops_beyond(connection: Connection, after_n: Mapping[str, int]) -> dict[str, list[Op]]:
+    """Return the operations of each subject after its known number, with one statement."""
+    ops: dict[str, list[Op]] = {subject: [] for subject in after_n}
+    fresh = [subject for subject, after in after_n.items() if not after]
+    later = {subject: after for subject, after in after_n.items() if after}
+    conditions: list[ColumnElement[bool]] = [table.c.subject.in_(fresh)] if fresh else []
     if later:
-        asked.append(table.c.subject.in_(later) & (table.c.n > min(later.values())))
-    if asked:
-        for row in connection.execute(select(table).where(or_(*asked), IS_KEPT).order_by(table.c.n)):
-            if row.n > known[row.subject]:
-                found[row.subject].append(as_op(row._mapping))
-    return found
+        conditions.append(table.c.subject.in_(later) & (table.c.n > min(later.values())))
+    if conditions:
+        for row in connection.execute(select(table).where(or_(*conditions), IS_KEPT).order_by(table.c.n)):
+            if row.n > after_n[row.subject]:
+                ops[row.subject].append(as_op(row._mapping))
+    return ops
 
 
 def everything(connection: Connection) -> Iterator[Op]:
-    """Yield the whole log in its order, without what was destroyed."""
+    """Yield the whole log in order, without destroyed rows."""
     for row in _in_order(connection, IS_KEPT):
         yield as_op(row._mapping)
 
 
-def _in_order(connection: Connection, *wanted: ColumnElement[bool]) -> Iterator[Row[Any]]:
-    """Yield rows of the log, few of them in memory; the connection may write meanwhile."""
-    asked = select(table).where(*wanted).order_by(table.c.n).execution_options(yield_per=AT_A_TIME)
-    with connection.execute(asked) as rows:
+def _in_order(connection: Connection, *conditions: ColumnElement[bool]) -> Iterator[Row[Any]]:
+    """Yield rows of the log in batches of `AT_A_TIME`; the connection may write meanwhile."""
+    query = select(table).where(*conditions).order_by(table.c.n).execution_options(yield_per=AT_A_TIME)
+    with connection.execute(query) as rows:
         yield from rows
 
 
 def newest(connection: Connection, *, before: int | None, count: int, **equal: str) -> list[Op]:
-    """Return a page of the log, newest first; of some columns only what equals, where something is given."""
-    wanted = [table.c[name] == value for name, value in equal.items() if value]
-    wanted += [] if before is None else [table.c.n < before]
-    asked = select(table).where(*wanted).order_by(table.c.n.desc()).limit(count)
-    return [as_op(row._mapping) for row in connection.execute(asked)]
+    """Return a page of the log, newest first, filtered by non-empty values of `equal`."""
+    conditions = [table.c[name] == value for name, value in equal.items() if value]
+    conditions += [] if before is None else [table.c.n < before]
+    query = select(table).where(*conditions).order_by(table.c.n.desc()).limit(count)
+    return [as_op(row._mapping) for row in connection.execute(query)]
 
 
 def first_fault(connection: Connection) -> int | None:
-    """Recompute the chain; return the number of the first row that was changed, lost or added, or None.
+    """Verify the chain; return the number of the first row that was changed, lost or added, or None.
 
-    A row without what it said is sound where a later one says that it was destroyed.
+    An empty row is valid if a later row lists it as destroyed.
     """
     key, previous, expected = _key(connection), FIRST, 1
     empty: set[int] = set()
@@ -200,10 +200,10 @@ def first_fault(connection: Connection) -> int | None:
     return min(empty, default=None)
 
 
-def chain_anew(connection: Connection) -> int | None:
-    """Chain the rows that are there with this installation's secret.
+def rebuild_chain(connection: Connection) -> int | None:
+    """Chain the existing rows with this installation's secret.
 
-    Return the number of the first row that does not follow the one before it, or not hold what it was hashed with.
+    Return the number of the first row that does not follow the previous one or does not match its content hash.
     """
     key, before, after, expected = _key(connection), FIRST, FIRST, 1
     for row in _in_order(connection):
@@ -219,17 +219,17 @@ def chain_anew(connection: Connection) -> int | None:
 
 
 def numbers_in(body: Mapping[str, Any]) -> set[int]:
-    """Return the rows that an operation of the kind `destroyed` names."""
+    """Return the numbers of the rows that an operation of the kind `destroyed` lists."""
     return {n for first, last in body["numbers"] for n in range(first, last + 1)}
 
 
 def content_hash(values: Mapping[str, Any]) -> str:
-    """Hash what was said in a row, with its salt."""
+    """Return the salted hash of a row's content."""
     return hashlib.sha256("\n".join(values[name] for name in ("salt", "body", "clock")).encode()).hexdigest()
 
 
 def row_hash(values: Mapping[str, Any], key: bytes) -> str:
-    """Hash a row and the hash before it with the installation's secret."""
+    """Return the hash of a row and the previous hash, keyed with the installation's secret."""
     text = json.dumps([values["prev"], *(values[name] for name in _HASHED)], ensure_ascii=False)
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
@@ -239,7 +239,7 @@ def _text(value: dict[str, Any]) -> str:
 
 
 def as_op(values: Mapping[Any, Any]) -> Op:
-    """Return the values of a row of the log as an operation."""
-    said = {name: json.loads(values[name] or "{}") for name in ("body", "clock")}
-    known = {name: value for name, value in values.items() if name not in ("salt", "content_hash")}
-    return cast("Op", known | said)
+    """Return a row of the log as an operation."""
+    parsed = {name: json.loads(values[name] or "{}") for name in ("body", "clock")}
+    columns = {name: value for name, value in values.items() if name not in ("salt", "content_hash")}
+    return cast("Op", columns | parsed)

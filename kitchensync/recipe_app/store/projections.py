@@ -1,4 +1,4 @@
-"""Tables that say what the log adds up to, kept up to date with each operation and rebuilt from nothing on demand."""
+"""Tables derived from the log, updated with each operation and rebuilt on demand."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ OpsOf = Callable[[Connection, str], list[Op]]
 
 
 def apply(connection: Connection, op: Op, ops_of: OpsOf = oplog.ops_of) -> None:
-    """Take one operation of the log into the tables; `ops_of` gives the operations of its subject so far."""
+    """Update the tables for one operation of the log; `ops_of` returns the operations of its subject so far."""
     if not apply_desk(connection, op):
         subjects = {op["subject"]: ops_of(connection, op["subject"])}
         apply_recordings(connection, subjects, errors={op["subject"]} if op["kind"] in OF_ERRORS else set())
 
 
 def apply_desk(connection: Connection, op: Op) -> bool:
-    """Take an operation into the tables that is of no recording; return whether it is one."""
+    """Update the tables for an operation that is not of a recording; return whether it is one."""
     if (table := _TABLES.get(op["kind"])) is None:
         return op["kind"] in _HISTORY
-    given = op["body"] | {"id": op["subject"]}
-    row = {column.name: given[column.name] for column in table.columns}
+    values = op["body"] | {"id": op["subject"]}
+    row = {column.name: values[column.name] for column in table.columns}
     if table is tables.person:
         row["roles"] = json.dumps(row["roles"])
     _upsert(connection, table, [row])
@@ -43,18 +43,18 @@ _TABLES = {
     "device": tables.device,
     "recipe": tables.recipe,
 }
-"""Tables whose rows are what operations of a kind say, the last one of a subject."""
+"""Kinds whose last operation of a subject is a row of a table."""
 _HISTORY = frozenset(
     (
         *("secret", "code", "shelved", "study_plan", "session", "training", "dump", "collection"),
         *("destroyed", "dumped", "forgotten", "downloaded"),
     )
 )
-"""Kinds without a table: secrets that changed, codes that were made; the secrets themselves are elsewhere."""
+"""Kinds without a table, such as changed secrets and new codes; the secrets themselves are not in the log."""
 
 
 def rebuild(connection: Connection) -> None:
-    """Empty the derived tables and make them again from the log."""
+    """Rebuild the derived tables from the log."""
     for table in tables.DERIVED:
         connection.execute(delete(table))
     ops = oplog.everything(connection)
@@ -63,22 +63,24 @@ def rebuild(connection: Connection) -> None:
 
 
 def _upsert(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
-    """Put rows in the place of those with the same key, in one statement."""
+    """Insert rows, replacing those with the same key, with one statement."""
     connection.execute(_put(connection.dialect.name, table), rows)
 
 
 @cache
 def _put(dialect: str, table: Table) -> Any:
-    made = (postgresql if dialect == "postgresql" else sqlite).insert(table)
+    statement = (postgresql if dialect == "postgresql" else sqlite).insert(table)
     keys = [column.name for column in table.primary_key]
-    kept = {column.name: made.excluded[column.name] for column in table.columns if column.name not in keys}
-    return made.on_conflict_do_update(index_elements=keys, set_=kept)
+    new_values = {
+        column.name: statement.excluded[column.name] for column in table.columns if column.name not in keys
+    }
+    return statement.on_conflict_do_update(index_elements=keys, set_=new_values)
 
 
 def apply_recordings(connection: Connection, subjects: dict[str, list[Op]], *, errors: set[str]) -> None:
-    """Take recordings into the tables, each with all its operations; the error rows of those in `errors` anew.
+    """Update the tables for recordings with all their operations, and the error rows of those in `errors`.
 
-    The sound of a voice note that was removed is deleted.
+    The sounds of removed voice notes are deleted.
     """
     rows, failures = [], []
     for subject, ops in subjects.items():
@@ -91,11 +93,11 @@ def apply_recordings(connection: Connection, subjects: dict[str, list[Op]], *, e
             mine = (tables.voice.c.recording == subject, tables.voice.c.sha256.in_(removed))
             connection.execute(delete(tables.voice).where(*mine))
         if subject in errors:
-            for found in state["errors"].values():
-                if not found["removed"]:
-                    row = {column.name: found.get(column.name) for column in tables.error.columns}
-                    own = {"recording": subject, "host_ns": found["at"]}
-                    failures.append(row | own | {"categories": json.dumps(found["categories"])})
+            for error in state["errors"].values():
+                if not error["removed"]:
+                    row = {column.name: error.get(column.name) for column in tables.error.columns}
+                    own = {"recording": subject, "host_ns": error["at"]}
+                    failures.append(row | own | {"categories": json.dumps(error["categories"])})
     if rows:
         _upsert(connection, tables.recording, rows)
     if errors:
@@ -105,12 +107,12 @@ def apply_recordings(connection: Connection, subjects: dict[str, list[Op]], *, e
 
 
 OF_ERRORS = frozenset(("recording", "plan_error", "error", "recovered", "edit_error", "add_error", "undo"))
-"""Kinds of operations that can change what is said of a recording's errors."""
+"""Kinds of operations that can change a recording's errors."""
 
 
 def _row(state: State, first: Op, ops: list[Op]) -> dict[str, Any]:
     body = state["recording"]
-    errors = [found for found in state["errors"].values() if not found["removed"]]
+    errors = [error for error in state["errors"].values() if not error["removed"]]
     return {
         "folder": folder_of(ops),
         "person": first["actor"],
@@ -122,14 +124,14 @@ def _row(state: State, first: Op, ops: list[Op]) -> dict[str, Any]:
         "phase": state["phase"],
         "steps": len(body["order"]),
         "steps_done": sum(step["state"] == "done" for step in state["steps"].values()),
-        "errors": sum(happened(found) for found in errors),
-        "planned": sum(found["planned"] for found in errors),
-        "conflicts": sum(len(found["conflicts"]) for found in errors),
+        "errors": sum(happened(error) for error in errors),
+        "planned": sum(error["planned"] for error in errors),
+        "conflicts": sum(len(error["conflicts"]) for error in errors),
         "created_utc_ns": body.get("began_utc_ns") or first["received_utc_ns"],
         "last_n": ops[-1]["n"],
     }
 
 
 def happened(error: ErrorState) -> bool:
-    """Return whether an error was made: logged or added by hand, or planned and reviewed as done."""
+    """Return whether an error happened: logged or added by hand, or planned and reviewed as done."""
     return not error["planned"] or error["outcome"] in ("as_planned", "differently")

@@ -1,4 +1,4 @@
-"""Put a backup back into an empty place: the log is proven by its own chain, the tables are made from it again."""
+"""Restore a backup into an empty place: the log is verified by its chain, and the tables are rebuilt from it."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from kitchensync.storage.names import check_recording_id
 
 BATCH, BATCH_BYTES = 500, 16 << 20
 MOST_LINE = 256 << 20
-"""Bytes of a row: a folder of published annotations has 64 MiB, before it is written as JSON."""
+"""Limit for a row, bytes: a folder of published annotations has up to 64 MiB before it is written as JSON."""
 MOST_COLUMNS = 100
 STAGED = ".restore-"
-"""Prefix of folders that hold what is not proven yet."""
+"""Prefix of folders with data that is not verified yet."""
 _QUOTED = re.compile(r"""\"[^\"]*\"|'[^']*'|`[^`]*`|\[[^\]]*\]""")
 _RECIPE = re.compile(rf"{RECIPES}/[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}\.json")
 
@@ -50,29 +50,28 @@ _RECIPE = re.compile(rf"{RECIPES}/[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}\.json")
 def restore(
     source: Path, place: Path | str, recipes: Path, *, key: bytes, without_key: bool = False
 ) -> dict[str, Any]:
-    """Restore a backup into a database that holds nothing yet; return its manifest. Raises BadSetup.
+    """Restore a backup into an empty database; return its manifest. Raises BadSetup.
 
-    All of it or nothing: recipes are proven before anything is there, an SQLite file gets its name last,
-    PostgreSQL is one transaction. `key` is the secret of the installation that the backup is of, or with
-    `without_key` another one, with which the log is chained anew.
+    Atomic: recipes are verified first, an SQLite file gets its name last, PostgreSQL uses one transaction. `key` is
+    the secret of the installation that made the backup, or with `without_key` another one, which chains the log anew.
     """
     with opened(source) as backup:
         for name in backup.manifest["files"]:
             if name not in (COPY, DUMP, WITHDRAWALS) and not _RECIPE.fullmatch(name):
-                raise BadSetup(f"{source}: holds {name!r}, which no backup of this app does")
+                raise BadSetup(f"{source}: holds {name!r}, which is never in a backup of this app")
         if isinstance(place, Path):
-            # What a killed app left beside it is refused too: SQLite would write that over the backup.
+            # A killed app's journal files are refused too: SQLite would apply them to the restored file.
             for path in (place, *(place.with_name(place.name + end) for end in ("-wal", "-shm", "-journal"))):
                 if path.exists():
-                    raise BadSetup(f"{path}: is there already; move it away, or restore into another --data")
+                    raise BadSetup(f"{path}: already exists; move it away, or restore into another --data")
         if not (without_key or backup.is_made_with(key)):
             raise BadSetup(
                 f"{source}: was made with another app.key, without which its log is not proven; put that one into "
                 "DATA/_app, or give --without-key"
             )
         try:
-            _take_withdrawals(backup, recipes.parent / WITHDRAWALS)
-            with _recipes_proven(backup, recipes) as put:
+            _merge_withdrawals(backup, recipes.parent / WITHDRAWALS)
+            with _staged_recipes(backup, recipes) as put:
                 if isinstance(place, Path):
                     _into_file(backup, place, put, key)
                 else:
@@ -83,8 +82,8 @@ def restore(
     return backup.manifest
 
 
-def _take_withdrawals(backup: OpenedBackup, target: Path) -> None:
-    """Add what the backup knows to be withdrawn to the list beside the database."""
+def _merge_withdrawals(backup: OpenedBackup, target: Path) -> None:
+    """Add the backup's withdrawals to the list beside the database."""
     if WITHDRAWALS not in backup.manifest["files"]:
         return
     content = io.BytesIO()
@@ -96,8 +95,8 @@ def _take_withdrawals(backup: OpenedBackup, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def _recipes_proven(backup: OpenedBackup, recipes: Path) -> Iterator[Callable[[], None]]:
-    """Write the recipes beside their folder; yield what puts them into it."""
+def _staged_recipes(backup: OpenedBackup, recipes: Path) -> Iterator[Callable[[], None]]:
+    """Write verified recipes beside their folder; yield a function that moves them into it."""
     recipes.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=recipes.parent, prefix=STAGED) as folder:
         staged = []
@@ -125,14 +124,14 @@ def _into_file(backup: OpenedBackup, place: Path, put: Callable[[], None], key: 
         if backup.manifest["kind"] == "sqlite":
             with open(made, "xb") as file:
                 backup.prove(COPY, file.write)
-            _look(backup, made)
+            _check_copy(backup, made)
         database = open_database(made, key)
         try:
             with database.writing() as connection:
                 _fill(backup, connection, key)
         finally:
             database.close()
-        # Take the write-ahead log into the file, which then can be moved alone.
+        # Merge the write-ahead log into the file, so that it can be moved alone.
         with contextlib.closing(sqlite3.connect(made)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.execute("PRAGMA journal_mode=DELETE")
@@ -143,12 +142,12 @@ def _into_file(backup: OpenedBackup, place: Path, put: Callable[[], None], key: 
     LOCAL.sync_folder(place.parent)
 
 
-def _look(backup: OpenedBackup, made: Path) -> None:
-    """Prove a copied file before its tables are brought up to date."""
+def _check_copy(backup: OpenedBackup, made: Path) -> None:
+    """Check a copied file before its tables are migrated."""
     with contextlib.closing(sqlite3.connect(made)) as connection:
         try:
-            # Refuse what SQLite would run by itself: views, triggers, virtual tables, calls of functions.
-            # Of our definitions the parentheses are those of columns, inside them those of types and keys.
+            # Refuse definitions that SQLite would execute: views, triggers, virtual tables, function calls.
+            # The app's own tables nest parentheses at most two deep (columns; types and keys), its indexes one.
             for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
                 bare, most = _QUOTED.sub("", sql or ""), {"table": 2, "index": 1}.get(kind, -1)
                 depths = itertools.accumulate({"(": 1, ")": -1}.get(c, 0) for c in bare)
@@ -157,18 +156,18 @@ def _look(backup: OpenedBackup, made: Path) -> None:
                     raise BadSetup(
                         f"{backup.path}: its database has a {kind} {str(name)[:40]!r} that is none of this app's"
                     )
-            found = connection.execute("PRAGMA integrity_check").fetchone()[0]
+            status = connection.execute("PRAGMA integrity_check").fetchone()[0]
             last = connection.execute("SELECT n, hash FROM op ORDER BY n DESC LIMIT 1").fetchone()
         except sqlite3.DatabaseError as error:
-            found, last = str(error), None
-    if found != "ok":
-        raise BadSetup(f"{backup.path}: its database is damaged ({found}); take another copy")
+            status, last = str(error), None
+    if status != "ok":
+        raise BadSetup(f"{backup.path}: its database is damaged ({status}); use another copy")
     _require_end(backup, last or (0, oplog.FIRST))
 
 
 def _require_end(backup: OpenedBackup, end: tuple[int, str]) -> None:
     if tuple(end) != (backup.manifest["operations"], backup.manifest["last_hash"]):
-        raise BadSetup(f"{backup.path}: the chain of the log is broken at its end; take another copy")
+        raise BadSetup(f"{backup.path}: the chain of the log is broken at its end; use another copy")
 
 
 def _into_server(backup: OpenedBackup, place: str, put: Callable[[], None], key: bytes) -> None:
@@ -178,7 +177,7 @@ def _into_server(backup: OpenedBackup, place: str, put: Callable[[], None], key:
     try:
         with database.reading() as connection:
             if connection.execute(select(tables.op.c.n).limit(1)).first() is not None:
-                raise BadSetup("--database: holds operations already; restore into an empty database")
+                raise BadSetup("--database: already holds operations; restore into an empty database")
         with database.writing() as connection:
             _fill(backup, connection, key)
             put()
@@ -187,23 +186,23 @@ def _into_server(backup: OpenedBackup, place: str, put: Callable[[], None], key:
 
 
 def _fill(backup: OpenedBackup, connection: Connection, key: bytes) -> None:
-    """Put the rows back if they are not there, prove the log, make the tables."""
+    """Insert the rows of a logical dump, verify the log, rebuild the tables."""
     if backup.manifest["kind"] == "log":
         for name, rows in _batches(backup):
             try:
                 connection.execute(insert(tables.metadata.tables[name]), rows)
             except SQLAlchemyError as error:
                 raise BadSetup(
-                    f"{backup.path}: rows of {name} do not fit the log; take another copy"
+                    f"{backup.path}: rows of {name} do not match the log; use another copy"
                 ) from error
         _require_end(backup, oplog.head(connection))
     for table in NOT_KEPT:
         connection.execute(delete(table))
-    fault = None if backup.is_made_with(key) else oplog.chain_anew(connection)
+    fault = None if backup.is_made_with(key) else oplog.rebuild_chain(connection)
     fault = fault or oplog.first_fault(connection)
     if fault is not None:
         raise BadSetup(
-            f"{backup.path}: the chain of the log is broken at operation {fault}; take another copy"
+            f"{backup.path}: the chain of the log is broken at operation {fault}; use another copy"
         )
     projections.rebuild(connection)
     folders = connection.execute(
@@ -214,7 +213,7 @@ def _fill(backup: OpenedBackup, connection: Connection, key: bytes) -> None:
             check_recording_id(folder)
         except StorageError as error:
             raise BadSetup(
-                f"{backup.path}: names a folder {folder[:100]!r}, which is none of recordings"
+                f"{backup.path}: names a folder {folder[:100]!r}, which is not a recording's"
             ) from error
 
 
@@ -223,23 +222,23 @@ def _batches(backup: OpenedBackup) -> Iterator[tuple[str, list[dict[str, Any]]]]
     batch: list[dict[str, Any]] = []
     name, size = "", 0
     for line in _lines(backup):
-        found = parse_object(line, most_bytes=MOST_LINE, most_items=MOST_COLUMNS)
-        if found["table"] not in known:
+        row = parse_object(line, most_bytes=MOST_LINE, most_items=MOST_COLUMNS)
+        if row["table"] not in known:
             raise BadSetup(
-                f"{backup.path}: holds a table {str(found['table'])[:40]!r} that this app does not know"
+                f"{backup.path}: holds a table {str(row['table'])[:40]!r} that this app does not know"
             )
-        if batch and (found["table"] != name or len(batch) == BATCH or size + len(line) > BATCH_BYTES):
+        if batch and (row["table"] != name or len(batch) == BATCH or size + len(line) > BATCH_BYTES):
             yield name, batch
             batch, size = [], 0
-        name, size = found["table"], size + len(line)
+        name, size = row["table"], size + len(line)
         binary = {column.name for column in known[name].columns if isinstance(column.type, LargeBinary)}
-        batch.append({k: base64.b64decode(v) if k in binary else v for k, v in found["row"].items()})
+        batch.append({k: base64.b64decode(v) if k in binary else v for k, v in row["row"].items()})
     if batch:
         yield name, batch
 
 
 def _lines(backup: OpenedBackup) -> Iterator[bytes]:
-    """Yield the lines of a dump that was proven to its end before the first is used."""
+    """Yield the lines of a dump after verifying it to its end."""
     backup.prove(DUMP, lambda _: None)
     with backup.archive.open(DUMP) as member:
         while line := member.readline(MOST_LINE + 1):

@@ -1,4 +1,4 @@
-"""The recipes on the shelf: every task-graph file of one folder, read afresh when it changes."""
+"""The recipes on the shelf: every task-graph file of a folder, read again when it changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 @dataclass(frozen=True)
 class Recipe:
-    """One usable recipe; `total` is None when its orders are too many to count."""
+    """A usable recipe; `total` is the number of its orders, None if too many to count."""
 
     name: str
     title: str
@@ -38,7 +38,7 @@ class Recipe:
 
     @property
     def titles(self) -> dict[str, str]:
-        """What it is called in each language that its steps are said in; nothing where no language is named."""
+        """The titles by language of the wordings; empty if no language is stated."""
         if not self.graph.language:
             return {}
         others = {wording.language: wording.title or self.title for wording in self.graph.wordings}
@@ -47,16 +47,16 @@ class Recipe:
 
 @dataclass(frozen=True)
 class UnusableRecipe:
-    """A file of the folder that is no usable recipe, and why in one line."""
+    """A file that is not a usable recipe, and why in one line."""
 
     file: str
     error: str
 
 
 class Shelf:
-    """The recipes of one folder by name (the file name without `.json`), and those that were uploaded.
+    """The recipes of a folder by name (the file name without `.json`), and the uploaded ones.
 
-    Uploaded ones lie in `own`, a folder of the app; they stand before a file of the same name.
+    Uploaded recipes are in `own`, a folder of the app; they take precedence over a file of the same name.
     """
 
     def __init__(self, folder: Path, own: Path | None = None) -> None:
@@ -68,17 +68,17 @@ class Shelf:
         files: dict[str, Path] = {}
         for folder in (self.folder, *([self.own] if self.own else [])):
             files |= {path.stem: path for path in folder.glob("*.json") if _NAME.fullmatch(path.stem)}
-        found = []
+        recipes = []
         for _, path in sorted(files.items())[:MOST_RECIPES]:
             status = path.stat()
             key = (status.st_mtime_ns, status.st_size)
             if path not in self._read or self._read[path][0] != key:
                 self._read[path] = (key, _load(path))
-            found.append(self._read[path][1])
-        return found
+            recipes.append(self._read[path][1])
+        return recipes
 
     def put(self, name: str, text: str) -> None:
-        """Keep an uploaded recipe. Raises BadOperation for a name that cannot be a file's."""
+        """Save an uploaded recipe. Raises BadOperation for an invalid file name."""
         if self.own is None or not _NAME.fullmatch(name):
             raise BadOperation("a recipe's name has letters, digits, dot, underscore and hyphen, at most 64")
         self.own.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ class Shelf:
         return [recipe for recipe in self.everything() if isinstance(recipe, Recipe)]
 
     def get(self, name: str) -> Recipe:
-        """Find a recipe. The name is matched against the folder's files and never becomes a path. Raises NotFound."""
+        """Return a recipe. The name is compared with the files and never used as a path. Raises NotFound."""
         for recipe in self.recipes():
             if recipe.name == name:
                 return recipe
@@ -115,23 +115,23 @@ def _load(path: Path) -> Recipe | UnusableRecipe:
 
 
 def title_of(name: str) -> str:
-    """Turn a file name into words: `tea_and_toast` is "Tea and toast"."""
+    """Return a file name as a title: `tea_and_toast` is "Tea and toast"."""
     words = re.sub(r"[_-]+", " ", name).strip()
     return words[:1].upper() + words[1:]
 
 
-def shelve(records: AppRecords, shelf: Shelf, name: str, graph: Graph, *, actor: str, **said: str) -> None:
-    """Put a graph on the shelf as the newest version of a recipe. Raises BadGraph where it cannot be cooked."""
+def shelve(records: AppRecords, shelf: Shelf, name: str, graph: Graph, *, actor: str, **origin: str) -> None:
+    """Save a graph as the newest version of a recipe. Raises BadGraph if it has errors."""
     for finding in check_graph(graph):
         if finding.level == "error":
             raise BadGraph(graph.name, finding.place, f"{finding.text}; {finding.fix}")
     shelf.put(name, format_graph_json(graph))
     keep_version(records, shelf.get(name), actor=actor)
-    records.note("shelved", graph.content_hash, {"name": name, **said}, actor=actor)
+    records.note("shelved", graph.content_hash, {"name": name, **origin}, actor=actor)
 
 
 def keep_version(records: AppRecords, recipe: Recipe, *, actor: str) -> None:
-    """Note a version of a recipe the first time it is seen; the same graph is the same version."""
+    """Log a version of a recipe the first time it is used; the same graph is the same version."""
     table, graph_hash = tables.recipe, recipe.graph.content_hash
     with records.changing() as connection:
         if connection.execute(select(table.c.name).where(table.c.graph_hash == graph_hash)).first():

@@ -1,8 +1,7 @@
 """Every table of the app's database.
 
-`op` is the history: rows are only ever added. What is derived from it can be dropped and made again at any time
-(`projections.rebuild`). What keeps people out (`credential`, `login`, `ticket`, `attempt`) is no history: it holds
-hashes that change and expire, and never gets into the log.
+`op` is the log: rows are only added. Derived tables can be rebuilt at any time (`projections.rebuild`). The tables
+for access (`credential`, `login`, `ticket`, `attempt`) hold hashes that change and expire, and are not in the log.
 """
 
 from __future__ import annotations
@@ -36,18 +35,15 @@ op = Table(
     Column("n", BigInteger, primary_key=True, autoincrement=False),  # 1, 2, 3 ... without a gap
     Column("op_id", Text, nullable=False, unique=True),
     Column("device", Text, nullable=False),
-    Column("seq", BigInteger, nullable=False),  # counted by the device; below 0 where it used a number twice
+    Column("seq", BigInteger, nullable=False),  # counted by the device; below 0 if it used a number twice
     Column("actor", Text, nullable=False),
     Column("subject", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("body", Text, nullable=False),  # JSON; empty once it was destroyed
-    Column(
-        "clock", Text, nullable=False
-    ),  # JSON: what the client said about time (and of `seq` below 0), untouched; empty once it was destroyed
+    # JSON: the client's statements about time, unchanged, and its `seq` if that was reused; empty once destroyed
+    Column("clock", Text, nullable=False),
     Column("salt", Text, nullable=False),  # empty once body and clock were destroyed
-    Column(
-        "content_hash", Text, nullable=False
-    ),  # of salt, body and clock; the chain covers it in their place
+    Column("content_hash", Text, nullable=False),  # of salt, body and clock; the chain covers this hash only
     Column("seen", BigInteger, nullable=False),  # the last n of the subject that the device knew
     Column("host_ns", BigInteger, nullable=False),  # when it was done, on the capture clock
     Column("uncertainty_ns", BigInteger, nullable=False),
@@ -89,7 +85,7 @@ device = Table(
     Column("name", Text, nullable=False),
     Column("kitchen", Text, nullable=False),
     Column("active", Boolean, nullable=False),
-    Column("secure", Boolean, nullable=True),  # as the device itself found at pairing
+    Column("secure", Boolean, nullable=True),  # secure context, as the device reported at pairing
 )
 
 recipe = Table(
@@ -134,7 +130,7 @@ error = Table(
     Column("categories", Text, nullable=False),  # JSON list of category numbers
     Column("origin", Text, nullable=False),
     Column("planned", Boolean, nullable=False),
-    Column("outcome", Text, nullable=False),  # empty until the review says it
+    Column("outcome", Text, nullable=False),  # empty until the review
     Column("description", Text, nullable=False),
     Column("text", Text, nullable=False),
     Column("host_ns", BigInteger, nullable=True),
@@ -200,4 +196,4 @@ picture = Table(
 )
 
 DERIVED = (error, recording, recipe, device, kitchen, person)
-"""Tables that hold nothing but what the log says, in an order in which they can be emptied."""
+"""Tables derived from the log, in an order in which they can be emptied."""

@@ -1,1 +1,1 @@
-"""Who cooks what, where and when: what a study wants, and a plan that gives as much of it as there is room for."""
+"""Study planning: who cooks what, where and when, for as many goals of a study as possible."""

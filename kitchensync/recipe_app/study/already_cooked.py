@@ -1,4 +1,4 @@
-"""What of a study really happened: recordings that count, and the orders that they used."""
+"""Recordings that count for a study, and the orders they used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEEDED = ("recipe", "strategy", "display", "person", "place", "started")
 
 @dataclass(frozen=True, slots=True)
 class CookedRecording:
-    """A recording that counts, the order of its steps as it was shown, and the stages that it reached."""
+    """A recording that counts, with the order of its steps as shown and the stages it has reached."""
 
     session: CookedSession
     order: tuple[int, ...]
@@ -28,19 +28,19 @@ class CookedRecording:
     stages: tuple[str, ...]
     seconds: float | None = None
     categories: tuple[int, ...] = ()
-    "Numbers of the kinds of errors that were planned, where `as_cooked` found them."
+    "Numbers of the planned kinds of errors, set by `as_cooked`."
     script: str = ""
-    "Hash of the error script: of the wrong order that was shown, or of planned errors that `as_cooked` found."
+    "Hash of the error script: of the wrong order that was shown, or of planned errors, set by `as_cooked`."
 
 
 def cooked_below(root: Path) -> tuple[list[CookedRecording], dict[str, str]]:
-    """Return the recordings below a folder that count, and of the others why they do not, path -> reason."""
+    """Return the recordings below a folder that count, and the others, path -> reason."""
     with catalogue_of(root) as catalogue:
         return cooked_of(catalogue.lines())
 
 
 def cooked_of(lines: Iterable[dict[str, Any]]) -> tuple[list[CookedRecording], dict[str, str]]:
-    """The same of the lines of a catalogue."""
+    """Return the same from the lines of a catalogue."""
     counted: list[CookedRecording] = []
     left_out: dict[str, str] = {}
     for line in lines:

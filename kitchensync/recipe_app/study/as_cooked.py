@@ -1,4 +1,4 @@
-"""In which order the steps of recordings were cooked, whatever was shown, and which kinds of errors were planned."""
+"""The order in which the steps of recordings were really cooked, and their planned kinds of errors."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from kitchensync.storage.recording_files.annotation_folder import accepted_steps
 
 
 def as_cooked(root: Path, cooked: Iterable[CookedRecording]) -> list[CookedRecording]:
-    """Return recordings below a folder with the order that was cooked instead of the one that was shown.
+    """Return recordings below a folder with the order that was cooked instead of the one shown.
 
-    Steps count by when they were done first: as accepted, else as touched. Where none was touched the order that was
-    shown stays; where the log is damaged nobody knows it. `categories` are the kinds of errors that were planned,
-    `script` the hash of which at which step.
+    Steps are ordered by when they were first done: by accepted step times, else by touches. Without touches the shown
+    order stays; with a damaged log it is empty. `categories` are the planned kinds of errors, `script` the hash
+    of the errors and their steps.
     """
-    return [_as_cooked(root / one.path, one) for one in cooked]
+    return [_as_cooked(root / recording.path, recording) for recording in cooked]
 
 
-def _as_cooked(path: Path, one: CookedRecording) -> CookedRecording:
+def _as_cooked(path: Path, recording: CookedRecording) -> CookedRecording:
     try:
         state = reduce_log(filed_operations(path))
         if state["recording"] is None:
-            return one
-        planned = [one for one in state["errors"].values() if one["planned"] and not one["removed"]]
-        errors = [(one["node"], number) for one in planned for number in one["categories"]]
+            return recording
+        planned = [error for error in state["errors"].values() if error["planned"] and not error["removed"]]
+        errors = [(error["node"], number) for error in planned for number in error["categories"]]
         categories = tuple(sorted({number for _, number in errors}))
         at_steps = ((node, number) for node, number in errors if node is not None)
-        script = hash_of_errors(at_steps) if one.session.strategy == PLANNED else one.script
+        script = hash_of_errors(at_steps) if recording.session.strategy == PLANNED else recording.script
         accepted = accepted_steps(path)
         if accepted is not None:
-            done = {one.node: accepted.spans_s(one.node)[0][1] for one in accepted.steps}
+            done = {step.node: accepted.spans_s(step.node)[0][1] for step in accepted.steps}
         else:
             runs = {int(node): step["runs"] for node, step in state["steps"].items()}
             ends = {node: [run["end"] for run in of if run["end"] is not None] for node, of in runs.items()}
             done = {node: min(of) for node, of in ends.items() if of}
         return replace(
-            one,
-            order=tuple(sorted(done, key=done.__getitem__)) or one.order,
+            recording,
+            order=tuple(sorted(done, key=done.__getitem__)) or recording.order,
             categories=categories,
             script=script,
         )
     except (BadEventLog, BadAnnotations) as error:
         pass_on_trouble(error)
-        return replace(one, order=())
+        return replace(recording, order=())

@@ -1,7 +1,7 @@
-"""Assign people, kitchens and hours to the sessions that a study wants, from a seed.
+"""Assign people, kitchens and hours to the sessions of a study, reproducibly by a seed.
 
-Slots are filled in order of time. Each free kitchen gets the best pair of goal and person (see `_preference`). What
-the rules of a study forbid is never assigned; goals that do not fit are listed as missing.
+Slots are filled in order of time. Each free kitchen gets the best pair of goal and person (see `_preference`) that
+the rules of the study allow; goals that do not fit are listed as missing.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from kitchensync.recipe_app.study.wanted import NORMAL, Cook, CookedSession, Stu
 
 @dataclass(frozen=True, slots=True)
 class TimeSlot:
-    """A time at which a session can begin; `begin` and `end` are local times with their zone."""
+    """A time slot of a session; `begin` and `end` are local times with their zone."""
 
     day: int
     begin: datetime
     end: datetime
 
     def is_open(self, of: Cook | StudyKitchen) -> bool:
-        """Return whether somebody, or a kitchen, is there for all of it."""
+        """Return whether a cook or a kitchen is available during the whole slot."""
         return of.hours.covers(self.begin, self.end)
 
 
 def slots_of(study: Study) -> list[TimeSlot]:
     """Return the slots of every day of a study in which some kitchen is open, in order of time.
 
-    Sessions last as long as they last where clocks change: ends are reckoned in elapsed time. A local time that a
-    change of the clock leaves out begins no session.
+    Ends are computed in elapsed time, also across a change of the clocks. A local time that a change of the clocks
+    skips starts no session.
     """
     opens = [first for kitchen in study.kitchens for _, first, _ in kitchen.hours.weekly]
     if not opens:
         return []
-    found = []
+    slots = []
     for day in range(study.days):
         for begin in _begins(study, study.begin + timedelta(days=day), min(opens)):
             ended = begin.astimezone(UTC) + timedelta(minutes=study.session_minutes)
@@ -46,8 +46,8 @@ def slots_of(study: Study) -> list[TimeSlot]:
             if study.not_before is not None and begin < study.not_before:
                 continue
             if any(slot.is_open(kitchen) for kitchen in study.kitchens):
-                found.append(slot)
-    return found
+                slots.append(slot)
+    return slots
 
 
 def _begins(study: Study, day: date, first: time) -> Iterator[datetime]:
@@ -63,7 +63,7 @@ def _begins(study: Study, day: date, first: time) -> Iterator[datetime]:
 
 @dataclass(frozen=True, slots=True)
 class PlannedSession:
-    """One planned session; `number` counts the sessions of its goal from 1, settled ones first."""
+    """A planned session; `number` counts the sessions of its goal from 1, settled ones first."""
 
     goal: StudyGoal
     person: str
@@ -105,14 +105,15 @@ class _Assignment:
             * sum(study.suits(goal, kitchen) for kitchen in study.kitchens)
             for goal in study.goals
         }
-        for one in study.settled:
-            self.cooked[one.person].append(one)
+        for session in study.settled:
+            self.cooked[session.person].append(session)
 
     def fill(self, slot: TimeSlot) -> None:
         """Assign sessions to the free kitchens of a slot."""
-        busy = [one for one in self.study.settled if _overlap(slot, one, self.study)]
-        people = {one.person for one in busy}
-        rigs = {one.rig for one in self.study.kitchens if one.name in {done.kitchen for done in busy}}
+        busy = [session for session in self.study.settled if _overlap(slot, session, self.study)]
+        people = {session.person for session in busy}
+        busy_kitchens = {session.kitchen for session in busy}
+        rigs = {kitchen.rig for kitchen in self.study.kitchens if kitchen.name in busy_kitchens}
         for kitchen in self.rng.sample(self.study.kitchens, len(self.study.kitchens)):
             if not slot.is_open(kitchen) or kitchen.rig in rigs:
                 continue
@@ -150,12 +151,14 @@ class _Assignment:
         for cook in cooks:
             day = slot.begin.date()
             today = [
-                one for one in self.cooked[cook.name] if one.start.astimezone(self.study.zone).date() == day
+                session
+                for session in self.cooked[cook.name]
+                if session.start.astimezone(self.study.zone).date() == day
             ]
             if len(today) >= rules.most_a_day:
                 continue
-            times = Counter(one.recipe for one in self.cooked[cook.name])
-            excluded = {one.recipe for one in today}
+            times = Counter(session.recipe for session in self.cooked[cook.name])
+            excluded = {session.recipe for session in today}
             excluded |= {recipe for recipe, count in times.items() if count >= rules.per_person_and_recipe}
             for goal in goals:
                 if goal.recipe not in excluded and study.may(goal, cook):
@@ -166,8 +169,8 @@ class _Assignment:
     ) -> tuple[float, ...]:
         """Return the sort key, best first: no recipe twice in a row, weight, few choices, balance."""
         before = self.cooked[cook.name]
-        same_kind = sum((one.strategy == NORMAL) == (goal.strategy == NORMAL) for one in before)
-        here = sum((one.recipe, one.kitchen) == (goal.recipe, kitchen.name) for one in before)
+        same_kind = sum((session.strategy == NORMAL) == (goal.strategy == NORMAL) for session in before)
+        here = sum((session.recipe, session.kitchen) == (goal.recipe, kitchen.name) for session in before)
         return (
             goal.recipe in neighbours(before, begin),
             -goal.weight,
@@ -181,10 +184,18 @@ class _Assignment:
 
 
 def neighbours(cooked: list[CookedSession], begin: datetime) -> set[str]:
-    """Return the recipes of the sessions right before and right after a time."""
-    before = max((one for one in cooked if one.start < begin), key=lambda one: one.start, default=None)
-    after = min((one for one in cooked if one.start > begin), key=lambda one: one.start, default=None)
-    return {one.recipe for one in (before, after) if one is not None}
+    """Return the recipes of the sessions directly before and after a time."""
+    before = max(
+        (session for session in cooked if session.start < begin),
+        key=lambda session: session.start,
+        default=None,
+    )
+    after = min(
+        (session for session in cooked if session.start > begin),
+        key=lambda session: session.start,
+        default=None,
+    )
+    return {session.recipe for session in (before, after) if session is not None}
 
 
 def _overlap(slot: TimeSlot, done: CookedSession, study: Study) -> bool:

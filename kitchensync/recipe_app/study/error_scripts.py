@@ -1,4 +1,4 @@
-"""The error script of a session, a wrong order or errors at steps: drawn from a seed, known by a hash."""
+"""Error scripts of sessions, a wrong order or errors at steps: drawn from a seed, identified by a hash."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.text.safety import must_stay
 
 PROPOSED = 4
-"""Errors that are proposed together for a session with planned errors."""
+"""Number of errors proposed for a session with planned errors."""
 SEEDS = 2**32
 TRIES = 64
-"""Scripts drawn for a session before one is taken that was used already."""
+"""Number of draws before a script is used again."""
 
 
 def protected(graph: Graph) -> frozenset[int]:
-    """Return the steps that keep people safe: no script leaves them out, moves or changes them."""
+    """Return the steps for people's safety, which no script leaves out, moves or changes."""
     return frozenset(step.node for step in graph.steps if must_stay(step.text))
 
 
 @lru_cache(maxsize=64)
 def hints_of(graph: Graph) -> Mapping[int, Sequence[Hint]]:
-    """Return the hints of each step, in its own words and by its place."""
-    # The log has no room for a hint with a very long step's own text.
+    """Return the hints of each step, from its text and from its place in the graph."""
+    # A hint repeats its step's text, which may be too long for a line of the log.
     return {
         step.node: [
             hint
@@ -47,9 +47,9 @@ def hints_of(graph: Graph) -> Mapping[int, Sequence[Hint]]:
 
 
 def proposed(graph: Graph, *, seed: int, category: str = "") -> list[Hint]:
-    """Draw a few errors at different steps, one of `category` first, the others of different categories.
+    """Draw errors at different steps, one of `category` if possible, the others of different categories.
 
-    They come in the order of the steps; fewer where the texts do not give so many.
+    They are in the order of the steps; there may be fewer than `PROPOSED`.
     """
     safe = protected(graph)
     rng = random.Random(f"proposed {seed}")
@@ -63,7 +63,7 @@ def proposed(graph: Graph, *, seed: int, category: str = "") -> list[Hint]:
 
 
 def wrong_order(graph: Graph, *, seed: int, missing: int = 1, flips: int = 2) -> Script:
-    """Draw an order with stated errors that leaves protected steps in place; with fewer errors where it must.
+    """Draw an order with errors that keeps protected steps in place, with fewer errors if necessary.
 
     Raises NoSuchScript with the reason, TooManyOrders.
     """
@@ -77,7 +77,7 @@ def wrong_order(graph: Graph, *, seed: int, missing: int = 1, flips: int = 2) ->
 
 
 def script_of(graph: Graph, strategy: str, *, seed: int, category: str = "") -> str:
-    """Return the hash of the script that a session is given; empty where it is given none."""
+    """Return the hash of a session's script; empty without one."""
     if strategy == PLANNED:
         hints = proposed(graph, seed=seed, category=category)
         return hash_of_errors((hint.node, CATEGORY_NAMES.index(hint.category)) for hint in hints)
@@ -88,29 +88,29 @@ def script_of(graph: Graph, strategy: str, *, seed: int, category: str = "") -> 
 
 
 def hash_of_order(order: Sequence[int]) -> str:
-    """Identify a wrong order."""
+    """Return the hash of a wrong order."""
     return _hash(list(order))
 
 
 def hash_of_errors(errors: Iterable[tuple[int, int]]) -> str:
-    """Identify errors by their steps and the numbers of their categories, whatever their sequence."""
+    """Return the hash of errors by their steps and category numbers, independent of their order."""
     return _hash(sorted(set(errors)))
 
 
-def _hash(said: list[Any]) -> str:
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:24] if said else ""
+def _hash(values: list[Any]) -> str:
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:24] if values else ""
 
 
-def draw_apart(
+def draw_unused(
     graph: Graph, strategy: str, category: str, *, used: Mapping[str, int], rng: random.Random
 ) -> tuple[int, str]:
-    """Draw a seed and the hash of its script, one that is not used yet; where none is found, one used least."""
-    found: dict[str, int] = {}
+    """Draw a seed whose script is unused, or else least used; return it with the script's hash."""
+    seeds: dict[str, int] = {}
     for _ in range(TRIES):
         seed = rng.randrange(SEEDS)
         script = script_of(graph, strategy, seed=seed, category=category)
-        found.setdefault(script, seed)
+        seeds.setdefault(script, seed)
         if not script or not used.get(script):
             break
-    least = min(found, key=lambda script: (not script, used.get(script, 0)))
-    return found[least], least
+    least = min(seeds, key=lambda script: (not script, used.get(script, 0)))
+    return seeds[least], least

@@ -1,4 +1,4 @@
-"""A plan in words: why a session is there, and why a goal is not met."""
+"""Explanations of a plan: why a session is planned, and why a goal is not met."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from kitchensync.recipe_app.study.wanted import NORMAL, Cook, Study, StudyGoal, 
 
 
 def why_session(session: PlannedSession, plan: StudyPlan, study: Study) -> str:
-    """Report what a session is for and which of its kind it is, by number."""
+    """Return the goal of a session and its number among the sessions of that goal, in words."""
     goal = session.goal
     number = 1 + sum(
-        (one.person, one.goal.recipe) == (session.person, goal.recipe) and one.slot.begin < session.slot.begin
-        for one in plan.sessions
+        (other.person, other.goal.recipe) == (session.person, goal.recipe)
+        and other.slot.begin < session.slot.begin
+        for other in plan.sessions
     )
-    number += sum((one.person, one.recipe) == (session.person, goal.recipe) for one in study.settled)
+    number += sum((other.person, other.recipe) == (session.person, goal.recipe) for other in study.settled)
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number % 100 not in (11, 12, 13) else 0, "th")
     return (
         f"{goal.name}: {session.number} of {goal.count} wanted; {session.person} cooks {goal.recipe} for the "
@@ -26,7 +27,7 @@ def why_session(session: PlannedSession, plan: StudyPlan, study: Study) -> str:
 
 
 def why_missing(goal: StudyGoal, plan: StudyPlan, study: Study) -> str:
-    """Report what stands in the way of a goal that is not met: the first limit that leaves no room."""
+    """Return the first limit that prevents an unmet goal, in words."""
     cooks = [cook for cook in study.cooks if study.may(goal, cook)]
     kitchens = [kitchen for kitchen in study.kitchens if study.suits(goal, kitchen)]
     reasons = chain(
@@ -49,11 +50,14 @@ def _reasons(
         yield f"{goal.recipe} has no wrong order that leaves the steps in place that keep people safe"
     orders = study.orders.get(goal.recipe)
     if goal.strategy == NORMAL and orders is not None:
-        used = sum(one.goal.recipe == goal.recipe and one.goal.strategy == NORMAL for one in plan.sessions)
+        used = sum(
+            session.goal.recipe == goal.recipe and session.goal.strategy == NORMAL
+            for session in plan.sessions
+        )
         if used >= orders.new:
             yield f"{goal.recipe} has {orders.total} orders, all used"
-    times = Counter(one.person for one in plan.sessions if one.goal.recipe == goal.recipe)
-    times.update(one.person for one in study.settled if one.recipe == goal.recipe)
+    times = Counter(session.person for session in plan.sessions if session.goal.recipe == goal.recipe)
+    times.update(session.person for session in study.settled if session.recipe == goal.recipe)
     most = study.rules.per_person_and_recipe
     if all(times[cook.name] >= most for cook in cooks):
         yield f"everybody who may cooks {goal.recipe} {most} times already"
@@ -62,23 +66,27 @@ def _reasons(
 def _no_hour(
     goal: StudyGoal, cooks: list[Cook], kitchens: list[StudyKitchen], plan: StudyPlan, study: Study
 ) -> Iterator[str]:
-    """Go through the hours at which somebody and a kitchen are there, and say what takes the last of them."""
+    """Narrow down the slots with a cook and a kitchen available; yield the limit that excludes the last ones."""
     slots = slots_of(study)
     if not slots and study.not_before is not None:
         yield f"no hour of the study is left after {study.not_before:%Y-%m-%d %H:%M}; set begin or days anew"
     both = [
-        (slot, cook, one)
-        for slot, cook, one in product(slots, cooks, kitchens)
-        if slot.is_open(cook) and slot.is_open(one)
+        (slot, cook, session)
+        for slot, cook, session in product(slots, cooks, kitchens)
+        if slot.is_open(cook) and slot.is_open(session)
     ]
     if not both:
         yield "whoever may cook it and a kitchen that suits are never there at the same time"
-    taken = {(one.slot.begin, who) for one in plan.sessions for who in (one.person, one.kitchen)}
+    taken = {
+        (session.slot.begin, who) for session in plan.sessions for who in (session.person, session.kitchen)
+    }
     free = [at for at in both if not taken & {(at[0].begin, at[1].name), (at[0].begin, at[2].name)}]
     if not free:
         yield "every hour in which somebody and a kitchen are free is taken"
-    days = Counter((one.person, one.slot.day) for one in plan.sessions)
-    alike = {(one.person, one.slot.day) for one in plan.sessions if one.goal.recipe == goal.recipe}
+    days = Counter((session.person, session.slot.day) for session in plan.sessions)
+    alike = {
+        (session.person, session.slot.day) for session in plan.sessions if session.goal.recipe == goal.recipe
+    }
     fresh = [at for at in free if (at[1].name, at[0].day) not in alike]
     if not fresh:
         yield f"on every day that is left whoever may cooks {goal.recipe} already; never twice on a day"

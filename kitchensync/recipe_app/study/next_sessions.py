@@ -1,4 +1,4 @@
-"""Sessions of a study's plan in the app: whose is next, and each is taken once."""
+"""Sessions of the saved plan: a person's next sessions, and taking each session once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -16,47 +16,45 @@ from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.recipe_app.exchange.stated_facts import latest
 from kitchensync.recipe_app.store import oplog, tables
 from kitchensync.recipe_app.store.app_records import AppRecords
-from kitchensync.recipe_app.study.plan_file import PlanEntry
+from kitchensync.recipe_app.study.plan_file import LATE, PlanEntry
 from kitchensync.task_graphs.errors import NotFound
 
 PLAN, TAKEN = "study_plan", "session"
 SUBJECT = "plan"
 MOST_SHOWN = 3
-LATE = timedelta(hours=12)
-"""So long after its time a session is still offered; a plan made anew has it at another time."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextSession:
-    """A session of the plan that nobody has begun; `session` names it."""
+    """A session of the plan; `session` is its id."""
 
     session: str
     entry: PlanEntry
 
 
 def name_of(entry: PlanEntry) -> str:
-    """Name a session by what it is: the same entry of a plan that was made anew is the same session."""
-    said = (entry.recipe, entry.strategy, entry.display, entry.person, entry.kitchen, entry.start.isoformat())
-    return hashlib.sha256("\n".join(said).encode()).hexdigest()[:24]
+    """Return the id of a session from its content, so that the same entry of a new plan is the same session."""
+    names = entry.recipe, entry.strategy, entry.display, entry.person, entry.kitchen
+    return hashlib.sha256("\n".join((*names, entry.start.isoformat())).encode()).hexdigest()[:24]
 
 
 def kept_plan(records: AppRecords) -> tuple[int, dict[str, Any]]:
-    """Return the number of the plan that holds, 0 before the first, and the plan."""
+    """Return the number of the current plan, 0 before the first, and the plan."""
     op = tables.op
-    asked = select(op.c.n, op.c.body).where(op.c.kind == PLAN, oplog.IS_KEPT).order_by(op.c.n.desc()).limit(1)
+    query = select(op.c.n, op.c.body).where(op.c.kind == PLAN, oplog.IS_KEPT).order_by(op.c.n.desc()).limit(1)
     with records.database.reading() as connection:
-        row = connection.execute(asked).first()
+        row = connection.execute(query).first()
     return (row.n, json.loads(row.body)) if row else (0, {"sessions": [], "goals": []})
 
 
 def keep_plan(records: AppRecords, plan: Mapping[str, Any], *, seen: int | None, actor: str) -> int:
-    """Keep a plan, in the place of the one before; return its number of sessions.
+    """Save a plan as the current one; return its number of sessions.
 
-    `seen` is the number of the plan that it was made from; None replaces whatever is there. Raises BadOperation,
-    NotNow where somebody else kept one since.
+    `seen` is the number of the plan that it was made from; None replaces any plan. Raises BadOperation, NotNow if
+    somebody else saved a plan since.
     """
     try:
-        entries = [PlanEntry.model_validate(one) for one in plan["sessions"]]
+        entries = [PlanEntry.model_validate(session) for session in plan["sessions"]]
     except ValidationError as error:
         first = error.errors()[0]
         raise BadOperation(
@@ -65,7 +63,10 @@ def keep_plan(records: AppRecords, plan: Mapping[str, Any], *, seen: int | None,
             why=first["msg"],
         ) from error
     body = {part: plan.get(part, []) for part in ("goals", "unmet", "notes")}
-    body |= {"sessions": [one.model_dump(mode="json") for one in entries], "study": plan.get("study", "")}
+    body |= {
+        "sessions": [session.model_dump(mode="json") for session in entries],
+        "study": plan.get("study", ""),
+    }
     op = tables.op
     with records.changing() as connection:
         last = connection.execute(select(func.max(op.c.n)).where(op.c.kind == PLAN, oplog.IS_KEPT)).scalar()
@@ -81,45 +82,50 @@ def keep_plan(records: AppRecords, plan: Mapping[str, Any], *, seen: int | None,
 def sessions_of(records: AppRecords) -> list[NextSession]:
     """Return all sessions of the plan, in order of time."""
     kept = kept_plan(records)[1]
-    entries = sorted((PlanEntry.model_validate(one) for one in kept["sessions"]), key=lambda one: one.start)
-    return [NextSession(name_of(entry), entry) for entry in entries]
+    entries = [PlanEntry.model_validate(session) for session in kept["sessions"]]
+    return [NextSession(name_of(entry), entry) for entry in sorted(entries, key=lambda entry: entry.start)]
 
 
 def taken(records: AppRecords) -> dict[str, str]:
-    """Return session -> the recording that took it; not of those that were given back."""
-    return {session: one for session, body in latest(records, TAKEN).items() if (one := body["recording"])}
+    """Return session -> recording of the sessions that were begun and not given back."""
+    return {
+        session: recording
+        for session, body in latest(records, TAKEN).items()
+        if (recording := body["recording"])
+    }
 
 
 def give_back(records: AppRecords, recording: str, *, actor: str) -> None:
-    """Let the session of a recording that was aborted be begun again: it is offered as before."""
-    for session, one in taken(records).items():
-        if one == recording:
+    """Offer the session of an aborted recording again."""
+    for session, holder in taken(records).items():
+        if holder == recording:
             records.note(TAKEN, session, {"recording": ""}, actor=actor)
 
 
 def next_of(records: AppRecords, pseudonym: str, now: datetime) -> list[NextSession]:
-    """Return the next sessions of a person that nobody began, the nearest first."""
-    gone = taken(records)
-    mine = (one for one in sessions_of(records) if one.entry.person == pseudonym and one.session not in gone)
-    return [one for one in mine if one.entry.start > now - LATE][:MOST_SHOWN]
+    """Return the next sessions of a person that are not begun, the nearest first."""
+    begun = taken(records)
+    coming = [planned for planned in sessions_of(records) if planned.entry.start > now - LATE]
+    mine = [planned for planned in coming if planned.entry.person == pseudonym]
+    return [planned for planned in mine if planned.session not in begun][:MOST_SHOWN]
 
 
 def session_named(records: AppRecords, session: str, pseudonym: str) -> PlanEntry:
-    """Find a session of the plan and somebody's own. Raises NotFound."""
-    for one in sessions_of(records):
-        if one.session == session and one.entry.person == pseudonym:
-            return one.entry
+    """Return a person's session of the plan by its id. Raises NotFound."""
+    for planned in sessions_of(records):
+        if planned.session == session and planned.entry.person == pseudonym:
+            return planned.entry
     raise NotFound("this session is not in the plan any more; look at the recipes again")
 
 
 def take(connection: Connection, records: AppRecords, session: str, recording: str, *, actor: str) -> None:
-    """Take a session for a recording, within the transaction that begins it. Raises NotNow where another has it.
+    """Take a session for a recording in the transaction that begins it. Raises NotNow if another recording has it.
 
-    The same request sent twice at once takes it once.
+    Repeating the request for the same recording changes nothing.
     """
     op = tables.op
-    asked = select(op.c.body).where(op.c.kind == TAKEN, op.c.subject == session).order_by(op.c.n.desc())
-    if (row := connection.execute(asked.limit(1)).first()) and (holder := json.loads(row.body)["recording"]):
+    query = select(op.c.body).where(op.c.kind == TAKEN, op.c.subject == session).order_by(op.c.n.desc())
+    if (row := connection.execute(query.limit(1)).first()) and (holder := json.loads(row.body)["recording"]):
         if holder == recording:
             return
         raise NotNow("this session was begun on another tablet; look at the recipes again")

@@ -1,4 +1,4 @@
-"""A plan as a file: entries that people read, edit and lock; and taken in again, what is locked stays."""
+"""Plan files: entries that people read, edit and lock; locked entries stay when the study is planned again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from kitchensync.operations.operation_kinds import first_problem
 from kitchensync.recipe_app.study.assign import StudyPlan
-from kitchensync.recipe_app.study.error_scripts import draw_apart
+from kitchensync.recipe_app.study.error_scripts import draw_unused
 from kitchensync.recipe_app.study.explain import why_missing, why_session
 from kitchensync.recipe_app.study.study_file import BadStudy
 from kitchensync.recipe_app.study.wanted import NORMAL, PLANNED, CookedSession, Study
@@ -26,14 +26,16 @@ from kitchensync.task_graphs.order.diverse import draw_diverse
 from kitchensync.task_graphs.order.orders import Order
 
 SCHEMA = "study-plan/1"
+LATE = timedelta(hours=12)
+"""Time after its start that a session still counts as coming, and largest distance of its recording from it."""
 KINDS_IN_TURN = tuple(category.name for category in CATEGORIES if category.number != OTHER)
-"""Kinds of errors that sessions with planned errors are for in turn."""
+"""Kinds of errors, assigned in turn to sessions with planned errors."""
 
 
 class PlanEntry(BaseModel):
-    """A session of a plan file; `order` is that of its steps, `category` the kind of error it is for first.
+    """A session of a plan file; `order` is the order of its steps, `category` its first kind of error.
 
-    What is drawn for it when it begins is drawn from `seed`; `script` is the hash of its error script.
+    `seed` is for everything drawn when the session begins; `script` is the hash of its error script.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -55,7 +57,7 @@ class PlanEntry(BaseModel):
 
     @property
     def settled(self) -> CookedSession:
-        """The same for who plans around it."""
+        """The entry as a settled session for planning."""
         return CookedSession(
             self.recipe, self.strategy, self.display, self.person, self.kitchen, self.start, self.part
         )
@@ -65,24 +67,24 @@ def read_plan(path: Path) -> list[PlanEntry]:
     """Read the entries of a plan file. Raises BadStudy."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        return [PlanEntry.model_validate(one) for one in document["sessions"]]
+        return [PlanEntry.model_validate(entry) for entry in document["sessions"]]
     except ValidationError as error:
         raise BadStudy(path.name, f"sessions: {first_problem(error)}") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadStudy(path.name, f"is no plan that `study plan` wrote ({error})") from error
+        raise BadStudy(path.name, f"is not a plan from `study plan` ({error})") from error
 
 
 def read_locked(path: Path) -> list[PlanEntry]:
-    """Read the locked entries of a plan file. Raises BadStudy, also where two of them cannot both be."""
-    entries = [one for one in read_plan(path) if one.locked]
-    for one, other in combinations(entries, 2):
-        first, second = sorted((one, other), key=lambda entry: entry.start)
+    """Read the locked entries of a plan file. Raises BadStudy, also for two entries in conflict."""
+    entries = [earlier for earlier in read_plan(path) if earlier.locked]
+    for earlier, later in combinations(entries, 2):
+        first, second = sorted((earlier, later), key=lambda entry: entry.start)
         if second.start < first.start + timedelta(minutes=first.minutes) and (
-            one.person == other.person or one.kitchen == other.kitchen
+            earlier.person == later.person or earlier.kitchen == later.kitchen
         ):
-            who = one.person if one.person == other.person else one.kitchen
+            who = earlier.person if earlier.person == later.person else earlier.kitchen
             raise BadStudy(
-                path.name, f"two locked sessions want {who} at {second.start.isoformat()}; unlock one"
+                path.name, f"two locked sessions need {who} at {second.start.isoformat()}; unlock one"
             )
     return entries
 
@@ -99,55 +101,56 @@ def entries_of(
 ) -> list[PlanEntry]:
     """Return a plan's entries: those without errors with new valid orders, those with errors with new scripts.
 
-    Planned errors are of the kind that the fewest sessions were for, by `kinds`. `kinds` and the used `scripts` of
-    each recipe count on.
+    Planned errors are of the rarest kind by `kinds`. `kinds` and the used `scripts` of each recipe are updated.
     """
-    wanted = [one.goal.recipe for one in plan.sessions if one.goal.strategy == NORMAL]
+    normal = [session.goal.recipe for session in plan.sessions if session.goal.strategy == NORMAL]
     drawn = {
         recipe: iter(
             draw_diverse(
-                graphs[recipe], count=wanted.count(recipe), seed=seed, recorded=used.get(recipe, ())
+                graphs[recipe], count=normal.count(recipe), seed=seed, recorded=used.get(recipe, ())
             ).orders
         )
-        for recipe in dict.fromkeys(wanted)
+        for recipe in dict.fromkeys(normal)
     }
     entries = []
-    for one in plan.sessions:
-        goal = one.goal
+    for session in plan.sessions:
+        goal = session.goal
         category = rarest(kinds) if goal.strategy == PLANNED else ""
         kinds[category] += 1
-        rng = random.Random(f"session {seed} {goal.name} {one.person} {one.slot.begin.isoformat()}")
-        used_here = scripts[goal.recipe]
-        own_seed, script = draw_apart(graphs[goal.recipe], goal.strategy, category, used=used_here, rng=rng)
-        used_here[script] += 1
+        rng = random.Random(f"session {seed} {goal.name} {session.person} {session.slot.begin.isoformat()}")
+        used_scripts = scripts[goal.recipe]
+        own_seed, script = draw_unused(
+            graphs[goal.recipe], goal.strategy, category, used=used_scripts, rng=rng
+        )
+        used_scripts[script] += 1
         entries.append(
             PlanEntry(
                 recipe=goal.recipe,
                 strategy=goal.strategy,
                 display=goal.display,
                 part=goal.part,
-                person=one.person,
-                kitchen=one.kitchen,
-                start=one.slot.begin,
+                person=session.person,
+                kitchen=session.kitchen,
+                start=session.slot.begin,
                 minutes=study.session_minutes,
                 order=next(drawn[goal.recipe]) if goal.strategy == NORMAL else (),
                 category=category,
                 seed=own_seed,
                 script=script,
-                why=why_session(one, plan, study),
+                why=why_session(session, plan, study),
             )
         )
     return entries
 
 
 def rarest(kinds: Mapping[str, int]) -> str:
-    """Return the kind of error that the fewest sessions were for, the first of several."""
+    """Return the kind of error with the fewest sessions, the first of several."""
     return min(KINDS_IN_TURN, key=lambda name: kinds.get(name, 0))
 
 
 def unmet(plan: StudyPlan, study: Study, kinds_seen: Iterable[str]) -> list[dict[str, Any]]:
-    """Return what is not met, with how many are missing and the reason; `kinds_seen` are kinds of errors."""
-    found = [
+    """Return the unmet goals with the number of missing sessions and the reason."""
+    goals = [
         {"goal": goal.name, "missing": count, "reason": why_missing(goal, plan, study)}
         for goal, count in plan.missing.items()
     ]
@@ -155,11 +158,11 @@ def unmet(plan: StudyPlan, study: Study, kinds_seen: Iterable[str]) -> list[dict
     if kinds < study.rules.categories:
         reason = "a session with planned errors is for one kind first, and there are too few of them"
         lack = study.rules.categories - kinds
-        found.append({"goal": f"{study.rules.categories} kinds of errors", "missing": lack, "reason": reason})
-    return found
+        goals.append({"goal": f"{study.rules.categories} kinds of errors", "missing": lack, "reason": reason})
+    return goals
 
 
 def graphs_of(study: Study, recipes: Path) -> dict[str, Graph]:
-    """Read the graphs of the recipes that are wanted."""
+    """Read the graphs of the recipes in the goals."""
     names = dict.fromkeys(goal.recipe for goal in study.goals)
     return {name: read_graph(recipes / f"{name}.json") for name in names}

@@ -1,4 +1,4 @@
-"""A study as a TOML file: what is wanted, who and what there is, when, and the rules."""
+"""A study as a TOML file: goals, people, kitchens, hours and rules."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HOURS = re.compile(r"([a-z]{3})(?:-([a-z]{3}))? (\d\d:\d\d)-(\d\d:\d\d)")
 Text = Annotated[str, Field(min_length=1, max_length=80)]
 UNKNOWN_MINUTES = 60
-"""Length of a session where the file does not say it and too few were recorded."""
+"""Length of a session if the file does not state it and too few were recorded."""
 OneOrMore = Text | Annotated[list[Text], Field(min_length=1)]
 
 
 class BadStudy(RecipeError):
-    """A study file that cannot be planned as it is."""
+    """A study file that cannot be planned."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"{name}: {why}")
@@ -94,18 +94,18 @@ class _File(_Table):
 
 
 def read_study(path: Path) -> tuple[Study, Path]:
-    """Read a study file; return it without what was recorded, and the folder of its recipes. Raises BadStudy."""
+    """Read a study file; return the study without recordings, and the folder of its recipes. Raises BadStudy."""
     try:
-        read = _parsed(path.read_text(encoding="utf-8"), path.name)
-        folder = (path.parent / read.study.recipes).resolve()
-        names = [one.stem for one in matching(folder, "*.json")]
+        file = _parsed(path.read_text(encoding="utf-8"), path.name)
+        folder = (path.parent / file.study.recipes).resolve()
+        names = [path.stem for path in matching(folder, "*.json")]
     except (OSError, ValueError) as error:
         raise BadStudy(path.name, f"cannot be read ({error})") from error
-    return _study(read, names, path.name), folder
+    return _study(file, names, path.name), folder
 
 
 def parse_study(text: str, recipes: Sequence[str]) -> Study:
-    """Read the text of a study file; `recipes` are the names that there are. Raises BadStudy."""
+    """Parse the text of a study file; `recipes` are the known names. Raises BadStudy."""
     return _study(_parsed(text, "study"), recipes, "study")
 
 
@@ -118,36 +118,36 @@ def _parsed(text: str, name: str) -> _File:
         raise BadStudy(name, f"cannot be read ({error})") from error
 
 
-def _study(read: _File, recipes: Sequence[str], name: str) -> Study:
+def _study(file: _File, recipes: Sequence[str], name: str) -> Study:
     try:
-        zone = ZoneInfo(read.study.zone)
+        zone = ZoneInfo(file.study.zone)
     except (KeyError, ValueError, OSError) as error:
-        why = f"study.zone: there is no time zone {read.study.zone!r}; one is Europe/Berlin"
+        why = f"study.zone: there is no time zone {file.study.zone!r}; one is Europe/Berlin"
         raise BadStudy(name, why) from error
     study = Study(
         zone,
-        read.study.begin,
-        read.study.days,
-        read.study.session_minutes or UNKNOWN_MINUTES,
-        read.study.changeover_minutes,
-        tuple(one for goal in read.goals for one in _goals(goal, recipes, name)),
+        file.study.begin,
+        file.study.days,
+        file.study.session_minutes or UNKNOWN_MINUTES,
+        file.study.changeover_minutes,
+        tuple(table for goal in file.goals for table in _goals(goal, recipes, name)),
         tuple(
-            Cook(cook, _open(one.hours, one.away, f"people.{cook}", name), frozenset(one.avoids))
-            for cook, one in read.people.items()
+            Cook(cook, _open(table.hours, table.away, f"people.{cook}", name), frozenset(table.avoids))
+            for cook, table in file.people.items()
         ),
-        tuple(_kitchen(kitchen, one, name) for kitchen, one in read.kitchens.items()),
-        StudyRules(**read.rules.model_dump()),
-        as_long_as_past=read.study.session_minutes is None,
+        tuple(_kitchen(kitchen, table, name) for kitchen, table in file.kitchens.items()),
+        StudyRules(**file.rules.model_dump()),
+        as_long_as_past=file.study.session_minutes is None,
     )
-    # Refuse what contradicts itself; what merely cannot be met is said with the plan.
+    # Refuse contradictions; goals that cannot be met are reported with the plan.
     if not study.cooks or not study.kitchens or not study.goals:
-        raise BadStudy(name, "a study has people, kitchens and goals")
-    twice = {goal.name for goal in study.goals if sum(one.name == goal.name for one in study.goals) > 1}
+        raise BadStudy(name, "a study needs people, kitchens and goals")
+    twice = {goal.name for goal in study.goals if sum(table.name == goal.name for table in study.goals) > 1}
     if twice:
-        raise BadStudy(name, f"goals: {min(twice)} is wanted twice; give one count")
+        raise BadStudy(name, f"goals: {min(twice)} occurs twice; give one count")
     parts = {part for kitchen in study.kitchens for part in kitchen.parts}
     for goal in study.goals:
-        home = next((one for one in study.kitchens if one.name == goal.kitchen), None)
+        home = next((table for table in study.kitchens if table.name == goal.kitchen), None)
         if home and goal.part and goal.part in parts and goal.part not in home.parts:
             raise BadStudy(
                 name, f"goals: {goal.name}: kitchen {home.name} does not belong to the part {goal.part}"
@@ -163,11 +163,11 @@ def _kitchen(name: str, table: _Kitchen, file: str) -> StudyKitchen:
 def _open(lines: list[str], away: list[date], place: str, file: str) -> OpenHours:
     weekly = []
     for line in lines:
-        found = _HOURS.fullmatch(line.strip().lower())
-        days = [day for day in (found.groups()[:2] if found else ()) if day]
-        if not found or not set(days) <= set(DAYS):
-            raise BadStudy(file, f"{place}.hours: {line!r} is no time such as 'mon-fri 09:00-17:00'")
-        first, last = _clock(found[3], place, file), _clock(found[4], place, file)
+        match = _HOURS.fullmatch(line.strip().lower())
+        days = [day for day in (match.groups()[:2] if match else ()) if day]
+        if not match or not set(days) <= set(DAYS):
+            raise BadStudy(file, f"{place}.hours: {line!r} is not a time such as 'mon-fri 09:00-17:00'")
+        first, last = _clock(match[3], place, file), _clock(match[4], place, file)
         numbers = [DAYS.index(day) for day in days]
         if numbers[-1] < numbers[0] or last <= first:
             raise BadStudy(file, f"{place}.hours: {line!r} ends before it begins")
@@ -183,11 +183,11 @@ def _clock(text: str, place: str, file: str) -> time:
 
 
 def _goals(goal: _Goal, names: Sequence[str], file: str) -> list[StudyGoal]:
-    """One goal for each recipe and strategy that a table names; `*` is every recipe of the folder."""
+    """Return a goal for each recipe and strategy that a table names; `*` is every recipe of the folder."""
     recipes = [goal.recipe] if isinstance(goal.recipe, str) else goal.recipe
     strategies = [goal.strategy] if isinstance(goal.strategy, str) else goal.strategy
-    wanted = [name for recipe in recipes for name in (names if recipe == "*" else [recipe])]
-    for name in wanted:
+    chosen = [name for recipe in recipes for name in (names if recipe == "*" else [recipe])]
+    for name in chosen:
         if name not in names:
             raise BadStudy(
                 file, f"goals: there is no recipe {name!r}; there are {', '.join(names) or 'none'}"
@@ -196,4 +196,4 @@ def _goals(goal: _Goal, names: Sequence[str], file: str) -> list[StudyGoal]:
         if name not in STRATEGIES:
             raise BadStudy(file, f"goals: there is no strategy {name!r}")
     rest: Mapping[str, object] = goal.model_dump(exclude={"recipe", "strategy"})
-    return [StudyGoal(recipe, strategy, **rest) for recipe, strategy in product(wanted, strategies)]  # type: ignore[arg-type]
+    return [StudyGoal(recipe, strategy, **rest) for recipe, strategy in product(chosen, strategies)]  # type: ignore[arg-type]

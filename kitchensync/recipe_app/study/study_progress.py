@@ -1,4 +1,4 @@
-"""How far a study is: of each kind what is wanted, planned, recorded, and how far those recordings are."""
+"""Progress of a study: wanted, planned and recorded sessions by kind, and the stages of the recordings."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from html import escape
 
 from kitchensync.recipe_app.study.already_cooked import CookedRecording
-from kitchensync.recipe_app.study.plan_file import PlanEntry
+from kitchensync.recipe_app.study.plan_file import LATE, PlanEntry
 from kitchensync.recipe_app.study.wanted import CookedSession, Study, StudyGoal
 
 DIMENSIONS = ("recipe", "strategy", "kitchen", "person", "display", "part")
-LATE = timedelta(hours=12)
-"""So long after its time a session is still to come, and so far from it a recording may be the one of it."""
 CoverageRow = tuple[str, ...]
 
 
 @dataclass
 class CoverageCounts:
-    """Numbers of recordings; each stage after `planned` counts those that are recorded."""
+    """Numbers of sessions; each stage after `planned` counts recordings."""
 
     wanted: int = 0
     planned: int = 0
@@ -33,10 +31,10 @@ class CoverageCounts:
     consented: int = 0
     releasable: int = 0
     missing: int = 0
-    "How many are neither recorded nor planned, in whatever row."
+    "Wanted sessions that are neither recorded nor planned in any row."
 
 
-COLUMNS = tuple(one.name for one in fields(CoverageCounts))
+COLUMNS = tuple(count.name for count in fields(CoverageCounts))
 STAGES = COLUMNS[:-1]
 
 
@@ -49,27 +47,27 @@ class StudyCoverage:
     recordings: dict[CoverageRow, list[CookedRecording]] = field(default_factory=dict)
 
     def missing_most(self, count: int) -> list[tuple[CoverageRow, int]]:
-        """Return the rows that lack most, and how many."""
-        lack = sorted(((row, counts.missing) for row, counts in self.rows.items()), key=lambda one: -one[1])
+        """Return the rows with the most missing sessions, and their numbers."""
+        lack = sorted(((row, counts.missing) for row, counts in self.rows.items()), key=lambda item: -item[1])
         return [(row, missing) for row, missing in lack[:count] if missing]
 
 
 def to_come(
     plan: Sequence[PlanEntry], cooked: Sequence[CookedRecording], now: datetime
 ) -> list[CookedSession]:
-    """Return the sessions of a plan that nobody recorded and whose time is not over."""
+    """Return the sessions of a plan that are not recorded and not past."""
     return [entry.settled for entry in not_recorded(plan, cooked) if entry.start > now - LATE]
 
 
 def not_recorded(plan: Sequence[PlanEntry], cooked: Sequence[CookedRecording]) -> list[PlanEntry]:
-    """Return the entries of a plan of which no recording is there, of the same kind and near their time."""
-    there: dict[tuple[str, ...], list[datetime]] = {}
-    for one in cooked:
-        there.setdefault(_kind(one.session), []).append(one.session.start)
+    """Return the entries of a plan without a recording of the same kind near their time."""
+    starts: dict[tuple[str, ...], list[datetime]] = {}
+    for recording in cooked:
+        starts.setdefault(_kind(recording.session), []).append(recording.session.start)
     return [
         entry
         for entry in plan
-        if not any(abs(start - entry.start) < LATE for start in there.get(_kind(entry.settled), ()))
+        if not any(abs(start - entry.start) < LATE for start in starts.get(_kind(entry.settled), ()))
     ]
 
 
@@ -82,30 +80,30 @@ def coverage(
 ) -> StudyCoverage:
     """Count recordings and planned sessions by some dimensions, each in the row of its own kitchen and person.
 
-    A goal that names no kitchen, person or part is wanted, and missing, in the row of an empty name. The part is that
-    of the goal that a session serves, or would serve if more were wanted.
+    A goal without a kitchen, person or part counts in the row with an empty name. The part of a session is that of
+    the goal it serves, or would serve if more were wanted.
     """
-    found = StudyCoverage(tuple(by))
-    sessions = [*(one.session for one in cooked), *planned]
+    counted = StudyCoverage(tuple(by))
+    sessions = [*(recording.session for recording in cooked), *planned]  # `rows` below is parallel to this
     goals = study.served(sessions)
     served = Counter(goals)
-    for wanted in study.goals:
-        counts = found.rows.setdefault(_row(wanted, by), CoverageCounts())
-        counts.wanted += wanted.count
-        counts.missing += wanted.count - served[wanted]
+    for goal in study.goals:
+        counts = counted.rows.setdefault(_row(goal, by), CoverageCounts())
+        counts.wanted += goal.count
+        counts.missing += goal.count - served[goal]
     rows = []
     for session, serves in zip(sessions, goals, strict=True):
-        goal = serves or next((one for one in study.goals if study.counts_for(one, session)), None)
-        rows.append(_row(replace(session, part=goal.part) if goal is not None else session, by))
-    for row, one in zip(rows, cooked, strict=False):
-        counts = found.rows.setdefault(row, CoverageCounts())
-        found.recordings.setdefault(row, []).append(one)
-        for stage in one.stages:
+        similar = serves or next((goal for goal in study.goals if study.counts_for(goal, session)), None)
+        rows.append(_row(replace(session, part=similar.part) if similar is not None else session, by))
+    for row, recording in zip(rows, cooked, strict=False):
+        counts = counted.rows.setdefault(row, CoverageCounts())
+        counted.recordings.setdefault(row, []).append(recording)
+        for stage in recording.stages:
             setattr(counts, stage, getattr(counts, stage) + 1)
     for row in rows[len(cooked) :]:
-        found.rows.setdefault(row, CoverageCounts()).planned += 1
-    ordered = dict(sorted(found.rows.items()))
-    return StudyCoverage(found.by, ordered, found.recordings)
+        counted.rows.setdefault(row, CoverageCounts()).planned += 1
+    ordered = dict(sorted(counted.rows.items()))
+    return StudyCoverage(counted.by, ordered, counted.recordings)
 
 
 def _row(of: StudyGoal | CookedSession, by: Sequence[str]) -> CoverageRow:
@@ -123,8 +121,8 @@ def as_csv(rows: Mapping[CoverageRow, CoverageCounts], by: Sequence[str]) -> str
 
 
 def as_picture(rows: Mapping[CoverageRow, CoverageCounts]) -> str:
-    """Return the counts as an SVG: a bar for what is wanted of a row, filled by how far its recordings are."""
-    most = max((max(one.wanted, one.recorded) for one in rows.values()), default=1) or 1
+    """Return the counts as an SVG: a bar of wanted sessions per row, filled by the stages of its recordings."""
+    most = max((max(counts.wanted, counts.recorded) for counts in rows.values()), default=1) or 1
     unit, high = 420 / most, 30
     lines = []
     for place, (row, counts) in enumerate(rows.items()):
@@ -142,10 +140,10 @@ def as_picture(rows: Mapping[CoverageRow, CoverageCounts]) -> str:
             f'<rect x="330" y="{y + down}" width="{value * unit:g}" height="{tall}" fill="{colour}"/>'
             for value, colour, down, tall in bars
         )
-        said = f"{counts.recorded} of {counts.wanted}"
+        label = f"{counts.recorded} of {counts.wanted}"
         lines.append(
             f'<text x="320" y="{y + 15}" text-anchor="end">{name}</text>{drawn}'
-            f'<text x="760" y="{y + 15}">{said}</text>'
+            f'<text x="760" y="{y + 15}">{label}</text>'
         )
     head = "from light to dark: wanted, planned, recorded; within it, downwards: aligned, annotated, may be released"
     size = f'width="860" height="{70 + len(rows) * high}" viewBox="0 0 860 {70 + len(rows) * high}"'

@@ -1,4 +1,4 @@
-"""What a study wants and what it has: goals, people, kitchens, hours, rules; plain values."""
+"""The data of a study: goals, people, kitchens, hours, rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DISPLAYS: tuple[Display, ...] = get_args(Display)
 
 @dataclass(frozen=True, slots=True)
 class StudyGoal:
-    """So many recordings of one kind; an empty kitchen, person or part stands for any."""
+    """A number of recordings of one kind; an empty kitchen, person or part stands for any."""
 
     recipe: str
     strategy: str
@@ -33,20 +33,20 @@ class StudyGoal:
 
     @property
     def name(self) -> str:
-        """What it is called in reasons and lists."""
-        said = (self.recipe, self.strategy, self.display if self.display != "steps" else "")
-        return " · ".join(word for word in (*said, self.part, self.kitchen, self.person) if word)
+        """The name of the goal in reasons and lists."""
+        words = (self.recipe, self.strategy, self.display if self.display != "steps" else "")
+        return " · ".join(word for word in (*words, self.part, self.kitchen, self.person) if word)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenHours:
-    """When somebody or something is there: weekday (0 is Monday), from, to; days on which not at all."""
+    """Availability: weekday (0 is Monday), from, to; and days of absence."""
 
     weekly: tuple[tuple[int, time, time], ...]
     away: frozenset[date] = frozenset()
 
     def covers(self, begin: datetime, end: datetime) -> bool:
-        """Return whether a span of local times lies in one of the hours."""
+        """Return whether a span of local times is within one of the hours."""
         if begin.date() in self.away or begin.date() != end.date():
             return False
         return any(
@@ -57,7 +57,7 @@ class OpenHours:
 
 @dataclass(frozen=True, slots=True)
 class Cook:
-    """Somebody who cooks; `avoids` are recipes that allergies or dislikes exclude."""
+    """A person who cooks; `avoids` are recipes that allergies or dislikes exclude."""
 
     name: str
     hours: OpenHours
@@ -66,7 +66,7 @@ class Cook:
 
 @dataclass(frozen=True, slots=True)
 class StudyKitchen:
-    """A kitchen; `rig` is what records in it: kitchens that share one are not cooked in at once."""
+    """A kitchen with its recording rig; kitchens that share a rig have no concurrent sessions."""
 
     name: str
     hours: OpenHours
@@ -76,7 +76,7 @@ class StudyKitchen:
 
 @dataclass(frozen=True, slots=True)
 class StudyRules:
-    """Limits that every plan keeps.
+    """Limits of every plan.
 
     At most `per_person_and_recipe` sessions of one recipe by one person, `most_a_day` of one person on one day, never
     one recipe twice on a day; at least `categories` kinds of errors over all sessions with planned errors.
@@ -89,7 +89,7 @@ class StudyRules:
 
 @dataclass(frozen=True, slots=True)
 class CookedSession:
-    """A session that is settled: recorded already, or locked in the plan. `start` has its zone."""
+    """A settled session: recorded, or locked in the plan. `start` has a time zone."""
 
     recipe: str
     strategy: str
@@ -102,7 +102,7 @@ class CookedSession:
 
 @dataclass(frozen=True, slots=True)
 class OrdersLeft:
-    """How many valid orders a recipe has, and how many of them nobody has cooked yet."""
+    """Number of valid orders of a recipe, and of those not cooked yet."""
 
     total: int
     new: int
@@ -110,7 +110,7 @@ class OrdersLeft:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """All of it; a recipe that is not in `orders` has more valid orders than can be counted."""
+    """A study; a recipe that is not in `orders` has more valid orders than can be counted."""
 
     zone: ZoneInfo
     begin: date
@@ -124,14 +124,14 @@ class Study:
     orders: Mapping[str, OrdersLeft] = field(default_factory=dict)
     settled: tuple[CookedSession, ...] = ()
     not_before: datetime | None = None
-    """No session is planned to begin earlier: what lies behind is not planned any more."""
+    """Earliest start of new sessions, to plan nothing in the past."""
     as_long_as_past: bool = False
-    """Whether past recordings say how long a session is; `session_minutes` holds until there are enough."""
+    """Whether session lengths are estimated from recordings; until there are enough, `session_minutes` counts."""
     without_wrong_order: frozenset[str] = frozenset()
-    """Recipes of which no disordered session can be: no order of them is wrong and keeps people safe."""
+    """Recipes without a wrong order that keeps people safe, so without disordered sessions."""
 
     def is_possible(self, goal: StudyGoal) -> bool:
-        """Return whether there is an error script where a goal needs one."""
+        """Return whether a goal has the error script that it needs."""
         return goal.strategy != DISORDERED or goal.recipe not in self.without_wrong_order
 
     def may(self, goal: StudyGoal, cook: Cook) -> bool:
@@ -139,27 +139,29 @@ class Study:
         return goal.recipe not in cook.avoids and goal.person in ("", cook.name)
 
     def suits(self, goal: StudyGoal, kitchen: StudyKitchen) -> bool:
-        """Return whether a kitchen may serve a goal: the one that it names, one of its part of the split."""
+        """Return whether a kitchen may serve a goal, by its name and its part of the split."""
         return goal.kitchen in ("", kitchen.name) and (not goal.part or goal.part in kitchen.parts)
 
     def counts_for(self, goal: StudyGoal, done: CookedSession) -> bool:
         """Return whether a settled session counts for a goal."""
         same = (done.recipe, done.strategy, done.display) == (goal.recipe, goal.strategy, goal.display)
-        kitchen = next((one for one in self.kitchens if one.name == done.kitchen), None)
-        there = goal.kitchen in ("", done.kitchen) and (
+        kitchen = next((own for own in self.kitchens if own.name == done.kitchen), None)
+        place_fits = goal.kitchen in ("", done.kitchen) and (
             not goal.part or goal.part == done.part or bool(kitchen and goal.part in kitchen.parts)
         )
-        return same and there and goal.person in ("", done.person)
+        return same and place_fits and goal.person in ("", done.person)
 
     def served(self, done: Iterable[CookedSession]) -> list[StudyGoal | None]:
-        """Return the goal that each session counts for: the first of its kind that wants more; None for none."""
-        left: Counter[StudyGoal] = Counter()
+        """Return the goal that each session counts for: the first matching one that needs more, else None."""
+        remaining: Counter[StudyGoal] = Counter()
         for goal in self.goals:
-            left[goal] += goal.count
-        found = []
-        for one in done:
-            serves = next((goal for goal in left if left[goal] and self.counts_for(goal, one)), None)
+            remaining[goal] += goal.count
+        goals = []
+        for session in done:
+            serves = next(
+                (goal for goal in remaining if remaining[goal] and self.counts_for(goal, session)), None
+            )
             if serves is not None:
-                left[serves] -= 1
-            found.append(serves)
-        return found
+                remaining[serves] -= 1
+            goals.append(serves)
+        return goals

@@ -1,6 +1,6 @@
-// Keep the shell on the tablet: every page under /t is one page, and it opens without network. Version {{ version }}.
+// Caches the shell on the tablet: all pages under /t are one page that opens without network. Version {{ version }}.
 const CACHE = "kitchensync-{{ version }}";
-const PICTURES = "kitchensync-pictures"; // of recipes: what stands under a hash never changes
+const PICTURES = "kitchensync-pictures"; // of recipes: the content of a hashed address never changes
 const FILES = {{ files | tojson }};
 
 addEventListener("install", (event) => {
@@ -19,7 +19,7 @@ addEventListener("fetch", (event) => {
   else if (pathname.startsWith("/api/v1/recipe-pictures/")) event.respondWith(picture(event.request));
 });
 
-async function page(request) { // fresh when the server answers at once, else the kept one
+async function page(request) { // fresh if the server answers quickly, else from the cache
   try {
     const answer = await fetch(request, { signal: AbortSignal.timeout(1500) });
     if (answer.ok) {
@@ -27,7 +27,7 @@ async function page(request) { // fresh when the server answers at once, else th
       return answer;
     }
   } catch {
-    // no network: the shell is here
+    // no network: use the cached shell
   }
   return (await caches.match("/t/choose")) ?? Response.error();
 }

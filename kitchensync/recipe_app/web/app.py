@@ -69,18 +69,18 @@ STATUS: dict[type[Exception], int] = {
     TooLarge: 413,
     WrongKind: 415,
     StorageError: 409,
-    RecipeError: 422,  # every other kind: what was asked for is understood and cannot be done
+    RecipeError: 422,  # every other kind
 }
 
 
 @functools.cache
 def _built_routes() -> tuple[BaseRoute, ...]:
-    """Build every route, once a process: what they need they find by their request."""
+    """Build every route once per process; routes get their collaborators from the request."""
     return tuple(route.build() for route in ROUTES)
 
 
 def create_app(collaborators: Collaborators) -> FastAPI:
-    """Build the app. Besides loopback it answers to the names in `collaborators.hosts` only."""
+    """Build the app. It answers only to loopback and to the names in `collaborators.hosts`."""
     app = FastAPI(
         title="KitchenSync recipe app",
         routes=list(_built_routes()),
@@ -91,8 +91,8 @@ def create_app(collaborators: Collaborators) -> FastAPI:
     app.state.collaborators = collaborators
     app.add_route("/api/v1/openapi.json", _described(app), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=pages.FOLDER / "static"), name="static")
-    app.add_exception_handler(RecipeError, _foreseen)
-    app.add_exception_handler(StorageError, _foreseen)
+    app.add_exception_handler(RecipeError, _known_error)
+    app.add_exception_handler(StorageError, _known_error)
     app.add_exception_handler(OSError, _no_space)
     app.add_exception_handler(OperationalError, _no_space)
     app.add_exception_handler(DataError, _not_storable)
@@ -103,12 +103,12 @@ def create_app(collaborators: Collaborators) -> FastAPI:
 
 
 def _described(app: FastAPI) -> Callable[[Request], Response]:
-    """Return the route of the description, which is written once: it is long, and anybody may ask for it."""
+    """Return the route of the OpenAPI description, made once: it is long, and anybody may request it."""
     text: list[bytes] = []
-    one = threading.Lock()
+    lock = threading.Lock()
 
     def described(request: Request) -> Response:
-        with one:  # of many who ask first, one makes the others wait, not everybody
+        with lock:  # the first of many concurrent requests makes it
             if not text:
                 text.append(json.dumps(app.openapi()).encode())
         return Response(text[0], media_type="application/json")
@@ -124,7 +124,7 @@ def _refused(request: Request, status: int, error: Exception) -> JSONResponse:
     return _error(status, words_of(request).refusal(error))
 
 
-async def _foreseen(request: Request, error: Exception) -> Response:
+async def _known_error(request: Request, error: Exception) -> Response:
     status = next(code for kind, code in STATUS.items() if isinstance(error, kind))
     if request.url.path.startswith("/api/"):
         return _refused(request, status, error)
@@ -135,14 +135,14 @@ async def _foreseen(request: Request, error: Exception) -> Response:
 
 async def _no_space(request: Request, error: Exception) -> JSONResponse:
     cause = error.orig if isinstance(error, OperationalError) else error
-    said = RecipeError(
+    refusal = RecipeError(
         "not stored: {cause}; free space or check the data folder, then it is sent again", cause=str(cause)
     )
-    return _refused(request, 507, said)
+    return _refused(request, 507, refusal)
 
 
 async def _not_storable(request: Request, error: Exception) -> JSONResponse:
-    """Refuse what a database has no place for, such as the letter 0 in PostgreSQL."""
+    """Refuse values that the database cannot store, such as a NUL character in PostgreSQL."""
     assert isinstance(error, DataError)
     cause = (str(error.orig).splitlines() or ["no such value"])[0]
     return _refused(request, 422, RecipeError("cannot be stored: {cause}", cause=cause))

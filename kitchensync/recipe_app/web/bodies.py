@@ -1,4 +1,4 @@
-"""What clients may send besides operations: shapes, bounds and nothing else."""
+"""Request bodies besides operations, with their bounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EmptyBody(Strict):
 
 
 class PairRequest(Strict):
-    """A tablet's code and its name; a `program` gets the token in the answer, a browser in a cookie."""
+    """A pairing code and the tablet's name; a `program` gets the token in the answer, a browser in a cookie."""
 
     code: Secret
     name: Name
@@ -41,7 +41,7 @@ class SignIn(Strict):
 
 
 class RecordingsOfTablet(Strict):
-    """Recordings that a tablet took out of its own memory, or of which it kept a dump."""
+    """Recordings that a tablet deleted from its storage, or saved as a dump."""
 
     recordings: Annotated[list[Id], Field(max_length=200)]
 
@@ -69,24 +69,24 @@ class AcceptInvite(Strict):
 
 
 class Choose(Strict):
-    """Begin a recording: the recipe, what the session is for, how it is shown, which draw."""
+    """Begin a recording: the recipe, the strategy, the display and the seed."""
 
     op_id: OpId
     recipe: Id
     strategy: Strategy = "normal"
     display: Display = "steps"
     seed: Annotated[int, Field(ge=0, le=2**53)] | None = None
-    """Which draw; without one the server draws it."""
+    """Seed of the drawn order; chosen by the server if None."""
     missing: Annotated[int, Field(ge=0, le=6)] = 1
     flips: Annotated[int, Field(ge=0, le=6)] = 2
     folder: Id | None = None
     language: Annotated[str, Field(max_length=3)] = ""
     session: Annotated[str, Field(max_length=24)] = ""
-    """Of the plan, whose recipe, strategy, display, seed, order and category count then."""
+    """A planned session; its recipe, strategy, display, seed, order and category take precedence."""
 
 
 class StudyPlanFile(Strict):
-    """A plan as `kitchensync study plan` wrote it, and the number of the one that it is to replace."""
+    """A plan written by `kitchensync study plan`, and the number of the plan to replace."""
 
     schema_: Annotated[Literal["study-plan/1"], Field(alias="schema")]
     sessions: Annotated[list[dict[str, Any]], Field(max_length=20_000)]
@@ -101,7 +101,7 @@ class StudyPlanFile(Strict):
 
 
 class EditedStudy(Strict):
-    """The text of a study file to plan by, the sessions that stay, and the number of the plan that was seen."""
+    """The text of a study file, the sessions to keep, and the number of the plan the page showed."""
 
     study: Annotated[str, Field(max_length=400_000)]
     seen: Annotated[int, Field(ge=0, le=2**53)]
@@ -109,7 +109,7 @@ class EditedStudy(Strict):
 
 
 class OperationBatch(Strict):
-    """Operations of one device in the order of their sequence numbers."""
+    """Operations of one device, ordered by sequence number."""
 
     operations: Annotated[
         list[Annotated[Operation | Misfit, Field(union_mode="left_to_right")]],
@@ -118,20 +118,20 @@ class OperationBatch(Strict):
 
 
 class DeskControl(Strict):
-    """What shall happen to the devices of a recording; the desk may let a session go on `without` them."""
+    """An action on the devices of a recording; the desk may let a session continue `without` them."""
 
     action: Action
     reason: Annotated[str, Field(max_length=200)] = ""
 
 
 class Control(DeskControl):
-    """The same on a tablet."""
+    """An action of a tablet on the devices."""
 
     action: Literal["start", "stop", "abort"]
 
 
 class RoomControl(Strict):
-    """What shall happen to a running recording, whoever began it; the same `op_id` twice is one pause."""
+    """An action on any running recording; repeating an `op_id` does not repeat the action."""
 
     op_id: OpId
     action: Literal["stop", "abort", "mark", "pause", "resume", "swap", "swapped", "leave_films"]
@@ -139,13 +139,13 @@ class RoomControl(Strict):
 
 
 class Preflight(Strict):
-    """Whose devices are to be looked over."""
+    """The kitchen to check."""
 
     kitchen: Id
 
 
 class NewPerson(Strict):
-    """Somebody new; a PIN for the tablet, roles for the desk."""
+    """A new person, with a PIN for the tablet and roles for the desk."""
 
     pseudonym: Name
     roles: Roles = ["participant"]  # noqa: RUF012
@@ -153,7 +153,7 @@ class NewPerson(Strict):
 
 
 class ChangePerson(Strict):
-    """What shall be different of somebody."""
+    """Changes of a person."""
 
     roles: Roles | None = None
     active: bool | None = None
@@ -167,13 +167,13 @@ class NewKitchen(Strict):
 
 
 class PairingCode(Strict):
-    """The kitchen that a tablet shall belong to."""
+    """The kitchen to pair a tablet with."""
 
     kitchen: Id
 
 
 class DeskOperation(Strict):
-    """A correction after the fact; `seen` is the last operation of the page that it was made on."""
+    """A correction after the fact; `seen` is the last operation that the page showed."""
 
     op_id: OpId
     kind: Literal["edit_error", "add_error", "note", "undo", "withdraw", "close_review"]
@@ -182,14 +182,14 @@ class DeskOperation(Strict):
 
 
 class LiveMark(Strict):
-    """What an operator remarks while something is recorded; the same `op_id` twice is one remark."""
+    """A remark of an operator during a recording; repeating an `op_id` does not repeat the remark."""
 
     op_id: OpId
     text: Line
 
 
 class TabletDump(Strict):
-    """The text of a file that a tablet saved."""
+    """The text of a dump that a tablet saved."""
 
     text: Annotated[str, Field(max_length=64 << 20)]
 
@@ -209,7 +209,7 @@ class NewRecipe(Strict):
 
 
 class WrittenRecipe(Strict):
-    """A recipe as plain text; `kinds` says of each filled line what it is, where a person knows better."""
+    """A recipe as plain text; `kinds` overrides the detected kind of each non-empty line."""
 
     file_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,80}$")]
     text: Annotated[str, Field(max_length=200_000)]
@@ -217,14 +217,14 @@ class WrittenRecipe(Strict):
 
 
 class OrderEdges(Strict):
-    """All edges between the steps of a recipe, [before, after] each; `seen` is the hash of what was edited."""
+    """All edges between the steps of a recipe, [before, after] each; `seen` is the hash of the edited recipe."""
 
     edges: Annotated[list[tuple[int, int]], Field(max_length=20_000)]
     seen: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class NewWording(Strict):
-    """A recipe in one more language: a line a step; `own` is the recipe's own language where it names none."""
+    """A recipe in another language, one line per step; `own` is the recipe's own language if it states none."""
 
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
     title: Annotated[str, Field(min_length=1, max_length=60)]
@@ -233,7 +233,7 @@ class NewWording(Strict):
 
 
 class Override(Strict):
-    """Why a recording may begin though points of its checklist are open."""
+    """The reason why a recording may begin with open points of its checklist."""
 
     op_id: OpId
     reason: Annotated[str, Field(min_length=3, max_length=300)]

@@ -1,9 +1,9 @@
 """Messages in the languages of the catalogues `locales/<language>.json`; the tablet's scripts read the same files.
 
-A message is a text with `{names}`, or one text for each plural form of the language. A language without a message is
-a mistake that a test finds; the pseudo-locale `xx` is made from English, so that untranslated text stands out.
+A message is a text with `{names}`, or one text for each plural form of the language. A test fails for a missing
+message. The pseudo-locale `xx` is made from English, so that untranslated text stands out.
 
-What is refused has its English text as its key, in `locales/refusals/<language>.json`: only the server needs these.
+Error messages have their English text as the key, in `locales/refusals/<language>.json`, which only the server reads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ONLY_IN_TEMPLATES = frozenset(
         *("refusal", "workshop"),
     )
 )
-"""Families of keys that no script names: a tablet does not load them."""
+"""Prefixes of keys that no script uses: a tablet does not load them."""
 LANGUAGES = {"en": "English", "de": "Deutsch", "ar": "العربية"}
 PSEUDO = "xx"
 LANGUAGE_COOKIE = "ks_language"
@@ -39,7 +39,7 @@ _ACCENTS = str.maketrans("aceinouyACEINOUY", "áçéíñóúýÁÇÉÍÑÓÚÝ")
 
 @cache
 def catalogue(language: str) -> dict[str, Message]:
-    """Return every message of a language; the pseudo-locale is English with accents and a third more room."""
+    """Return every message of a language; the pseudo-locale is English with accents, a third longer."""
     if language == PSEUDO:
         return {key: _pseudo(message) for key, message in catalogue("en").items()}
     content: dict[str, Message] = json.loads((FOLDER / f"{language}.json").read_text(encoding="utf-8"))
@@ -48,7 +48,7 @@ def catalogue(language: str) -> dict[str, Message]:
 
 @cache
 def refusals(language: str) -> dict[str, str]:
-    """Return what is refused in a language by its English text; English itself has none."""
+    """Return the error messages of a language by their English text; empty for English."""
     if language == PSEUDO:
         return {text: str(_pseudo(text)) for text in refusals("de")}
     path = FOLDER / "refusals" / f"{language}.json"
@@ -60,8 +60,8 @@ def _pseudo(message: Message) -> Message:
     if isinstance(message, dict):
         return {form: str(_pseudo(text)) for form, text in message.items()}
     parts = re.split(r"(\{[a-z_]+(?:!r)?\})", message)
-    said = "".join(part if part.startswith("{") else part.translate(_ACCENTS) for part in parts)
-    return f"⟦{said}{'·' * (len(message) // 3)}⟧"
+    accented = "".join(part if part.startswith("{") else part.translate(_ACCENTS) for part in parts)
+    return f"⟦{accented}{'·' * (len(message) // 3)}⟧"
 
 
 class Words:
@@ -84,7 +84,7 @@ class Words:
         return message.format_map(shown)
 
     def refusal(self, error: Exception) -> str:
-        """Return why something is refused; in English what has no translation, such as the findings in a graph."""
+        """Return the translated text of an error; in English without a translation, such as findings in a graph."""
         known = refusals(self.language)
         if not isinstance(error, RecipeError) or error.text not in known:
             return str(error)
@@ -97,20 +97,20 @@ class Words:
         return self.number(value) if isinstance(value, int) else value
 
     def number(self, value: int) -> str:
-        """Write a number in the manner of the language."""
+        """Format a number for the language."""
         return str(format_decimal(value, locale=self.locale))
 
 
 def words_of(request: HTTPConnection) -> Words:
-    """Return the messages in the language of a request; a page's scripts ask in that of their page."""
-    asked = request.query_params.get("lang")
+    """Return the messages in the language of a request; scripts send the language of their page."""
+    requested = request.query_params.get("lang")
     accepted = request.headers.get("accept-language", "")
-    return Words(choose_language(asked, request.cookies.get(LANGUAGE_COOKIE), accepted))
+    return Words(choose_language(requested, request.cookies.get(LANGUAGE_COOKIE), accepted))
 
 
-def choose_language(asked: str | None, cookie: str | None, accepted: str) -> str:
-    """Return the language that was asked for, else the one chosen before, else what the browser likes."""
-    for chosen in (asked, cookie):
+def choose_language(requested: str | None, cookie: str | None, accepted: str) -> str:
+    """Return the requested language, else that of the cookie, else the browser's preference."""
+    for chosen in (requested, cookie):
         if chosen in {*LANGUAGES, PSEUDO}:
             return str(chosen)
     weights: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Run the app: check the options, open database and port, serve until a signal comes."""
+"""Run the app: check the options, open the database and the port, serve until a signal."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ from kitchensync.storage.options.data_folder import default_data
 log = logging.getLogger(__name__)
 
 OBEYED = (KEY_FILE, OWN_LIST, app_withdrawals.BACKUPS, "app.db")
-"""Files of the app's folder that are obeyed."""
+"""Files of the app's folder that the app trusts, so a folder with one from another computer needs `mine`."""
 FILE_AGAIN_S = 5.0
 OPEN_AGAIN_S = 600.0
-"""How often stores and cameras that a withdrawal could not reach are asked again."""
+"""Retry interval for stores and cameras that a withdrawal could not reach, seconds."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _config(tools: Collaborators, secure: tls.Credentials | None, proxies: tuple
 
 
 def _credentials(host: str, own: Path) -> tls.Credentials | None:
-    """Beyond loopback there is no plain HTTP: a PIN and a voice note would be read by everybody in the network."""
+    """Return TLS credentials beyond loopback: plain HTTP would expose PINs and voice notes to the network."""
     if is_loopback_address(host):
         return None
     now = datetime.datetime.now(datetime.UTC)
@@ -140,18 +140,18 @@ def _credentials(host: str, own: Path) -> tls.Credentials | None:
 
 
 def clock_id() -> str:
-    """Name this run of the computer: CLOCK_MONOTONIC begins anew with the next one."""
+    """Return an id of this boot of the computer: CLOCK_MONOTONIC restarts with each boot."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
-        boot = secrets.token_hex(8)  # macOS: a new name at every start is safe, it only trusts less
+        boot = secrets.token_hex(8)  # macOS: a new id at every start is safe, times are only trusted less
     return hashlib.sha256(boot.encode()).hexdigest()[:12]
 
 
 def _welcome(
     tools: Collaborators, urls: list[str], secure: tls.Credentials | None, data: Path
 ) -> Iterator[str]:
-    """Say what is served and how to begin, and by which other addresses tablets reach the app."""
+    """Yield the lines printed at start: what is served, how to begin, further addresses for tablets."""
     url, *others = urls
     yield f"recipes: {len(tools.shelf.recipes())} from {tools.shelf.folder}; recordings: {data}"
     if tools.demo is not None:
@@ -160,19 +160,19 @@ def _welcome(
         yield f"the guided tour: {url}t/pair#{code}"
         yield f"sign in as {tools.demo['pseudonym']} with the PIN {tools.demo['pin']}"
     if (admin := _admin_without_password(tools.records)) is not None:
-        yield "nobody is an admin yet; open this once, within 72 hours, and set a password:"
+        yield "there is no admin yet: open this link once within 72 hours and set a password:"
         yield f"invite={url}desk/sign-in#{tools.accounts.invite(admin, actor='')}"
     if others:
         yield f"also: {' '.join(others)}"
     if secure is not None and secure.left_out:
         yield (
-            f"not at {', '.join(secure.left_out)}: the certificate on the tablets cannot vouch for it; to use it, "
+            f"not at {', '.join(secure.left_out)}: the certificate on the tablets does not cover it; to use it, "
             f"remove {secure.authority.parent}, start again and install the new one on every tablet"
         )
 
 
 def _admin_without_password(records: AppRecords) -> str | None:
-    """Return who is to become the first admin, made where there is nobody; None when an admin can sign in."""
+    """Return the first admin to invite, added if there is none; None if an admin can sign in."""
     admins = [row["id"] for row in records.rows(tables.person, limit=1 << 20) if is_admin(row)]
     with_password = {
         row["person"] for row in records.rows(tables.credential, tables.credential.c.kind == "password")
@@ -185,7 +185,7 @@ def _admin_without_password(records: AppRecords) -> str | None:
     with records.changing() as connection:
         taken = connection.execute(select(tables.person.c.id).where(tables.person.c.pseudonym == "admin"))
         person = str(taken.scalar() or new_id(records.utc_ns()))
-        # Whoever was called so before becomes the admin by the invite alone, not by an old password.
+        # An existing person called admin gets the role by the invite only, not by an old password.
         old = (tables.credential.c.person == person, tables.credential.c.kind == "password")
         connection.execute(delete(tables.credential).where(*old))
         records.note_within(connection, "person", person, body, actor="")
@@ -193,7 +193,7 @@ def _admin_without_password(records: AppRecords) -> str | None:
 
 
 def _demo(records: AppRecords) -> dict[str, str]:
-    """Make the kitchen and the person of the tour, with a PIN of this run."""
+    """Make the kitchen and the person of the guided tour, with a new PIN."""
     accounts = Accounts(records)
     pin = f"{secrets.randbelow(800_000) + 123_457}"
     if not records.rows(tables.kitchen):
@@ -205,7 +205,7 @@ def _demo(records: AppRecords) -> dict[str, str]:
 
 
 def _file(tools: Collaborators, carry_out_withdrawn: Callable[[], object] = list) -> None:
-    """Try again what failed: to file into a recording's folder, to end and destroy what was withdrawn."""
+    """Retry filing into recordings' folders, and ending and destroying withdrawn recordings."""
     tools.records.heed_destroyed()
     tools.intake.file()
     end_withdrawn(tools)
@@ -214,7 +214,7 @@ def _file(tools: Collaborators, carry_out_withdrawn: Callable[[], object] = list
 
 @contextlib.contextmanager
 def _repeated(name: str, every_s: float, work: Callable[[], object]) -> Iterator[None]:
-    """Do some work again and again beside the server, whatever it met the last time."""
+    """Repeat some work in a thread while the block runs, whatever errors it raises."""
     end = threading.Event()
 
     def run() -> None:
@@ -222,10 +222,10 @@ def _repeated(name: str, every_s: float, work: Callable[[], object]) -> Iterator
             try:
                 work()
             except SQLAlchemyError as error:
-                # A full disk, a server that is restarted: what waits goes on waiting.
+                # A full disk or a restarted server: pending work stays pending.
                 log.warning("%s: the database cannot be used now: %s", name, error)
             except Exception:
-                log.exception("%s failed; it is tried again", name)
+                log.exception("%s failed; retrying", name)
             end.wait(every_s)
 
     thread = threading.Thread(target=run, name=name)
@@ -240,7 +240,7 @@ def _repeated(name: str, every_s: float, work: Callable[[], object]) -> Iterator
 def _shelf_folder(setup: Setup) -> Path:
     folder = OWN_RECIPES if setup.recipes is None else setup.recipes
     if not folder.is_dir():
-        raise BadSetup(f"{folder}: no such folder of recipes; give one with --recipes")
+        raise BadSetup(f"{folder}: this folder of recipes does not exist; give one with --recipes")
     return folder
 
 
@@ -258,10 +258,10 @@ def _data(setup: Setup, stack: contextlib.ExitStack) -> Path:
 
 
 def _own(data: Path, *, is_mine: bool) -> Path:
-    """Return the app's own folder, which nobody else may read, also where a group may read the recordings.
+    """Return the app's own folder, readable only by this user even if a group may read the recordings.
 
-    One that came from elsewhere names files to destroy and cameras to ask: `is_mine` says that it is this user's.
-    Raises BadSetup, BadInstallation.
+    A folder from elsewhere could list files to destroy and cameras to contact: `is_mine` confirms that it is this
+    user's. Raises BadSetup, BadInstallation.
     """
     own = data / APP_FOLDER
     try:
@@ -284,7 +284,7 @@ def _listen(host: str, port: int) -> socket.socket:
         family, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
         raise BadSetup(f"--host {host}: no such address on this computer ({error.strerror})") from error
-    # naming TCP lets asyncio switch Nagle's delay off for what it accepts: 40 ms an answer otherwise
+    # With IPPROTO_TCP named, asyncio disables Nagle's algorithm on accepted connections: otherwise 40 ms per answer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -297,9 +297,11 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def addresses(host: str, port: int, secure: tls.Credentials | None) -> list[str]:
-    """Return the address to open; for "every address" those by which networks reach this computer, best first."""
+    """Return the URLs of the app, the best first; several if it listens on every address."""
     hosts = [host]
     if secure is not None and tls.is_every_address(host):
-        hosts = [one for one in tls.own_addresses() if one not in secure.left_out] or ["127.0.0.1"]
-    names = [f"[{one}]" if ":" in one else one for one in hosts]
+        hosts = [address for address in tls.own_addresses() if address not in secure.left_out] or [
+            "127.0.0.1"
+        ]
+    names = [f"[{address}]" if ":" in address else address for address in hosts]
     return [f"{'https' if secure else 'http'}://{name}:{port}/" for name in names]

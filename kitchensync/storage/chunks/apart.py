@@ -50,7 +50,7 @@ class ReaderApart(ProcessApart):
         except ReaderFailed:
             return FileLook(["structure: reading it crashes HDF5"], None)
         index = np.frombuffer(reply.blobs[0], INDEX) if reply.blobs else None
-        return FileLook(reply.said, index)
+        return FileLook(reply.value, index)
 
 
 def tell_look(path: str) -> ChildAnswer:

@@ -1,4 +1,4 @@
-"""The commands of the virtual GoPro by path: what each answers, and when it refuses, as on a HERO12 over USB."""
+"""HTTP commands of the virtual GoPro by path, with the answers and refusals of a HERO12 over USB."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CameraApi:
             "/gopro/camera/name": lambda _: {"value": camera.model.name},
             "/gopro/media/list": self._media_list,
             "/gopro/media/last_captured": self._last_captured,
-            "/gopro/media/info": lambda query: self.file(query.get("path", "")).info(),
+            "/gopro/media/info": lambda query: self.file_of(query).info(),
             "/gopro/media/turbo_transfer": self._turbo,
             "/gopro/media/delete/file": self._delete,
             "/gopro/media/hilight/moment": self._hilight,
@@ -63,23 +63,15 @@ class CameraApi:
         }
 
     def file(self, path: str) -> CardFile:
-        """Return a file of the card or end with 404."""
-        found = self._camera.card.find(path)
-        if found is None:
+        """Return a file of the card. Raises Reply 404."""
+        file = self._camera.card.find(path)
+        if file is None:
             raise Reply(HTTPStatus.NOT_FOUND, {})
-        return found
+        return file
 
-    def telemetry(self, query: Query) -> bytes:
-        """Return the telemetry track of a file."""
-        return self.file(query.get("path", "")).telemetry
-
-    def header(self, query: Query) -> bytes:
-        """Return the header of a file."""
-        return self.file(query.get("path", "")).header()
-
-    def still(self, query: Query, width: int) -> bytes:
-        """Return the JPEG of a file."""
-        return self.file(query.get("path", "")).still(width)
+    def file_of(self, query: Query) -> CardFile:
+        """Return the file that a query names. Raises Reply 404."""
+        return self.file(query.get("path", ""))
 
     def _nothing(self, query: Query) -> dict[str, Any]:
         return {}
@@ -174,10 +166,10 @@ class CameraApi:
 
     def _delete(self, query: Query) -> dict[str, Any]:
         self._require_ready()
-        found = self._camera.card.find(query.get("path", ""))
-        if found is None:
+        file = self._camera.card.find(query.get("path", ""))
+        if file is None:
             raise Reply(HTTPStatus.BAD_REQUEST, {})
-        self._camera.card.delete(found)
+        self._camera.card.delete(file)
         return {}
 
     def _hilight(self, query: Query) -> dict[str, Any]:
@@ -188,11 +180,11 @@ class CameraApi:
         return {}
 
     def _mark_file(self, query: Query) -> dict[str, Any]:
-        self._camera.card.mark(self.file(query.get("path", "")), _integer({"ms": "0", **query}, "ms"))
+        self._camera.card.mark(self.file_of(query), _integer({"ms": "0", **query}, "ms"))
         return {}
 
     def _unmark_file(self, query: Query) -> dict[str, Any]:
-        if not self._camera.card.unmark(self.file(query.get("path", "")), _integer(query, "ms")):
+        if not self._camera.card.unmark(self.file_of(query), _integer(query, "ms")):
             raise Reply(HTTPStatus.INTERNAL_SERVER_ERROR, {})
         return {}
 

@@ -1,4 +1,4 @@
-"""The virtual GoPro behind its network interface: shutter, states, files, truth."""
+"""The virtual GoPro without its network interface: shutter, states, files, truth."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = ["Phase", "VirtualCamera", "WrongState"]
 
 
 class VirtualCamera:
-    """One camera: start, 50 to 500 ms later encoding, stop, at least 0.3 s busy, idle and the file listed."""
+    """One camera. It encodes 50 to 500 ms after a start; after a stop it lists the file, busy for at least 0.3 s."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class VirtualCamera:
         chapter_s: float | None = None,
         name: str | int = "",
     ) -> None:
-        """Make an idle camera with an empty card under the simulation's folder; one of several has a name."""
+        """Make an idle camera with an empty card in the simulation's folder; several cameras have different names."""
         if model not in MODELS:
             raise KitchenError(f"no GoPro model {model!r}; choose one of {', '.join(MODELS)}")
         self.kitchen, self.model, self.replay = kitchen, MODELS[model], replay
@@ -76,7 +76,7 @@ class VirtualCamera:
         self._lock = threading.Lock()
         self._phase = Phase.IDLE
         self._start_world_s = 0.0
-        self._take: FilmedClip | None = None
+        self._clip: FilmedClip | None = None
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
         self._has_failed = False
@@ -92,13 +92,13 @@ class VirtualCamera:
 
     @property
     def is_gone(self) -> bool:
-        """Whether nobody answers at this address now."""
+        """Whether the camera is not reachable now."""
         now_s = self.kitchen.now_s()
         return self.is_dead or any(self.faults.active(name, now_s) for name in ("gopro_vanish", *CHANGES))
 
     @property
     def phase(self) -> Phase:
-        """Where the camera stands now."""
+        """The current phase."""
         with self._lock:
             if self._phase is Phase.STARTING and self.kitchen.now_s() >= self._start_world_s:
                 self._phase = Phase.ENCODING
@@ -106,11 +106,11 @@ class VirtualCamera:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it takes commands: neither recording nor at work on something else."""
+        """Whether it takes commands: neither recording nor busy."""
         return self.phase is Phase.IDLE and self.kitchen.clock.now_ns() >= self._settled_ns
 
     def settle(self) -> None:
-        """Be busy for a moment, as after a changed setting."""
+        """Be busy for SETTLING_NS, as after a changed setting."""
         self._settled_ns = self.kitchen.clock.now_ns() + SETTLING_NS
 
     def start_recording(self) -> None:
@@ -119,38 +119,38 @@ class VirtualCamera:
         if not self.is_ready:
             raise WrongState("the camera is busy")
         if self.replay is not None and self.card.files():
-            raise WrongState("the replayed file was recorded already")
+            raise WrongState("the replayed file was already recorded")
         self.kitchen.start_world_if_needed(now_ns)
         command_world_s = self.kitchen.world_time_s(now_ns)
-        # A replay turns the world at this moment, so no device may have looked that far ahead yet.
+        # A replay restarts the motion at the shutter's start, so no device may have sampled that far ahead yet.
         shortest_s = 0.05 if self.replay is None else 0.25
         random = generator(self.seed, "gopro start", round(command_world_s * 1e9))
         delay_s = random.uniform(shortest_s, 0.5)
         with self._lock:
             if self._phase is not Phase.IDLE:
                 raise WrongState("the camera is busy")
-            self._start_world_s = self._shutter_s(command_world_s + float(delay_s))
+            start_s = command_world_s + float(delay_s)
+            # A clip begins at a frame of the grid.
+            self._start_world_s = (
+                start_s if self.grid is None else self.grid.world_s(self.grid.first_at(start_s))
+            )
             self._phase = Phase.STARTING
             run = self._replayed if self.replay is not None else self._recorded
             self._thread = threading.Thread(target=run, name="gopro clip", daemon=True)
-            self._take = self._prepare_clip()
+            self._clip = self._prepare_clip()
             self._thread.start()
         self._await_self_ending()
 
-    def _shutter_s(self, world_s: float) -> float:
-        """Return when a clip begins that is to begin at a world time: with a picture of the grid, if it has one."""
-        return world_s if self.grid is None else self.grid.world_s(self.grid.first_at(world_s))
-
     def mark_hilight(self) -> None:
-        """Mark this moment of the running recording; refuse when there is none."""
+        """Add a hilight to the running recording. Raises WrongState if there is none."""
         if self.phase is not Phase.ENCODING:
             raise WrongState("nothing is being recorded")
         self._hilights_ms.append(round((self.kitchen.now_s() - self._start_world_s) * 1000))
 
     def _await_self_ending(self) -> None:
-        """Let each fault that ends a recording wait for its moment."""
-        for fault in self.faults.self_ending():
-            if fault.times > 0 and fault.start_s < math.inf:
+        """Start a thread for each fault that ends a recording."""
+        for fault in self.faults.faults:
+            if fault.name in SELF_ENDING and fault.times > 0 and fault.start_s < math.inf:
                 watcher = threading.Thread(
                     target=self._end_by_itself, args=(fault,), name=fault.name, daemon=True
                 )
@@ -159,27 +159,27 @@ class VirtualCamera:
 
     def _end_by_itself(self, fault: CameraFault) -> None:
         with self._lock:
-            clip = self._take
-        if self._nap_until(lambda: self.kitchen.host_ns_of(fault.start_s), while_filming=clip):
-            self._take_effect(fault)
+            clip = self._clip
+        if self._nap_until(lambda: self.kitchen.host_ns_of(fault.start_s), while_recording=clip):
+            self._apply(fault)
 
-    def _nap_until(self, host_ns: Callable[[], int], while_filming: FilmedClip | None) -> bool:
-        """Rest until a host time, which may change; False when the camera is closed or the clip is over before."""
+    def _nap_until(self, host_ns: Callable[[], int], while_recording: FilmedClip | None) -> bool:
+        """Wait until a host time, which may change; return False if the camera is closed or the clip ends before."""
         clock = self.kitchen.clock
         while (left_s := (host_ns() - clock.now_ns()) / NS_PER_S) > 0:
-            if clock.nap(self._closing, min(left_s, LONGEST_NAP_S)) or self._take is not while_filming:
+            if clock.nap(self._closing, min(left_s, LONGEST_NAP_S)) or self._clip is not while_recording:
                 return False
         return True
 
     def begin_fault(self, name: str) -> None:
-        """Let a planned fault begin at this moment instead of at its second; it lasts until `end_fault`."""
+        """Begin a planned fault now instead of at its planned time; it lasts until `end_fault`."""
         fault = self._planned(name)
         fault.start_s, fault.end_s = self.kitchen.now_s(), None
         if name in SELF_ENDING:
-            self._take_effect(fault)
+            self._apply(fault)
 
     def end_fault(self, name: str) -> None:
-        """Let a fault that was begun be over."""
+        """End a fault that `begin_fault` began."""
         self._planned(name).end_s = self.kitchen.now_s()
 
     def _planned(self, name: str) -> CameraFault:
@@ -188,10 +188,10 @@ class VirtualCamera:
             raise KitchenError(f"no fault {name!r} is planned for this camera")
         return fault
 
-    def _take_effect(self, fault: CameraFault) -> None:
-        """End the recording that runs as this fault ends one."""
+    def _apply(self, fault: CameraFault) -> None:
+        """End the running recording as this fault does."""
         with self._lock:
-            clip = self._take
+            clip = self._clip
         fault.times = 0
         if fault.name == "gopro_battery_dead":
             self.is_dead = True
@@ -204,24 +204,24 @@ class VirtualCamera:
                 self.card.change()
 
     def stop_recording(self) -> None:
-        """Close the shutter; nothing happens when it is closed."""
+        """Close the shutter, if it is open."""
         with self._lock:
-            if self._take is not None and self._phase in (Phase.STARTING, Phase.ENCODING):
+            if self._clip is not None and self._phase in (Phase.STARTING, Phase.ENCODING):
                 self._phase = Phase.FINALISING
-                self._take.stop()
+                self._clip.stop()
 
     def close(self) -> None:
-        """Give up a running clip and wait for its thread."""
+        """Abandon a running clip and wait for its thread."""
         self._closing.set()
         with self._lock:
-            clip, thread = self._take, self._thread
+            clip, thread = self._clip, self._thread
         if clip is not None:
             clip.abandon()
         for other in [*([thread] if thread is not None else []), *self._watchers]:
             other.join()
 
     def status(self) -> dict[str, int | str]:
-        """Return the status values by id, as text keys."""
+        """Return the status values; the keys are ids as text."""
         phase, now_s = self.phase, self.kitchen.now_s()
         is_encoding = phase is Phase.ENCODING
         has = {
@@ -243,8 +243,8 @@ class VirtualCamera:
         )
 
     def _battery_percent(self, now_s: float) -> int:
-        """One percent less each minute, since it was changed last."""
-        changed = [one.end_s for one in self.faults.faults if one.name in CHANGES and one.end_s]
+        """Return the battery level: it loses one percent per minute since its last change."""
+        changed = [fault.end_s for fault in self.faults.faults if fault.name in CHANGES and fault.end_s]
         since_s = max((at_s for at_s in changed if at_s <= now_s), default=None)
         full, away_s = (100, now_s - since_s) if since_s is not None else (92, now_s)
         return max(full - int(max(away_s, 0.0) / 60), 1)
@@ -252,7 +252,7 @@ class VirtualCamera:
     def _prepare_clip(self) -> FilmedClip:
         self._wall = self.clock.at_world(self._start_world_s)
         if self.replay is not None:
-            # A motion that waits for the shutter starts with it; any other one began with the world.
+            # A replay of a camera file starts with the shutter; any other motion began with the world.
             self._media0_world_s = 0.0
             if isinstance(self.kitchen.motion, ReplayFromShutter):
                 self.kitchen.motion.begin(self._start_world_s)
@@ -270,7 +270,7 @@ class VirtualCamera:
             self._wall,
             instruments=self._instruments(),
             rule=ChapterRule(frames=round(self._chapter_s * 30) if self._chapter_s else None),
-            on_chapter=self._list_chapter,
+            on_chapter=lambda chapter: self._record_truth(*self._filmed(chapter)),
             grid=self.grid,
         )
         file.writer.hilights_ms = self._hilights_ms
@@ -278,12 +278,12 @@ class VirtualCamera:
         return LiveClip(self.kitchen, self._timeline, file)
 
     def _instruments(self) -> Instruments:
-        """GPS where the model has it and its setting is on."""
+        """Return the telemetry settings; GPS if the model has it and its setting is on."""
         has_gps = self.model.has_gps and self.settings.values.get(GPS_SETTING) == 1
         return Instruments(gps=has_gps, gps_days=(self._wall.created_utc_s - SECONDS_TO_2000) / 86400)
 
     def _filmed(self, chapter: Chapter) -> tuple[CardFile, CameraCrystal, float, dict[str, Any]]:
-        """What the card and the truth say of a chapter."""
+        """Return a chapter's entries on the card and in the truth."""
         created_s = int(self._wall.local_s + chapter.first_frame * FRAME_TICKS / VIDEO_TIMESCALE)
         file = CardFile(chapter.path.name, chapter.path, chapter.size, created_s, tuple(self._hilights_ms))
         media0_world_s = float(self._timeline.world_s(frame_media_s(chapter.first_frame)))
@@ -294,27 +294,23 @@ class VirtualCamera:
         }
         return file, self._crystal, media0_world_s, more
 
-    def _list_chapter(self, chapter: Chapter) -> None:
-        """Show a chapter that is full while the recording goes on."""
-        self._tell_truth(*self._filmed(chapter))
-
     def _recorded(self) -> None:
         """Run a clip that writes its own file."""
-        assert self._take is not None
+        assert self._clip is not None
         try:
-            if self._take.record():
+            if self._clip.record():
                 self._list(*self._filmed(self._file.writer.chapters[-1]))
         except Exception:
-            # The camera goes on answering, and says so in status 111, as one does whose card failed.
+            # The camera keeps answering and reports the failure in status 111, as with a failed card.
             log.exception("the virtual GoPro could not record %s", self._path)
             self._has_failed = True
         self._become_idle()
 
     def _replayed(self) -> None:
-        """Run a clip whose file is there already."""
-        assert self._take is not None
+        """Run a clip that hands out an existing file."""
+        assert self._clip is not None
         assert self.replay is not None
-        if self._take.record():
+        if self._clip.record():
             file = replayed_file(self.replay, int(self._wall.local_s))
             same_as_world = CameraCrystal(drift_ppm=0.0, wall_offset_s=0.0)
             self._list(file, same_as_world, self._media0_world_s, {"replay": self.replay.name})
@@ -323,13 +319,13 @@ class VirtualCamera:
     def _list(
         self, file: CardFile, crystal: CameraCrystal, media0_world_s: float, more: dict[str, Any]
     ) -> None:
-        """Stay busy for as long as a camera does, then write the truth and list the file."""
+        """Stay busy as long as a camera does, then write the truth and list the file."""
         busy_s = generator(self.seed, "gopro busy", round(media0_world_s * 1e9)).uniform(0.3, 0.7)
         idle_ns = self.kitchen.clock.now_ns() + round(busy_s * NS_PER_S)
-        self._nap_until(lambda: idle_ns, while_filming=self._take)
-        self._tell_truth(file, crystal, media0_world_s, more)
+        self._nap_until(lambda: idle_ns, while_recording=self._clip)
+        self._record_truth(file, crystal, media0_world_s, more)
 
-    def _tell_truth(
+    def _record_truth(
         self, file: CardFile, crystal: CameraCrystal, media0_world_s: float, more: dict[str, Any]
     ) -> None:
         truth_map = media_map(self.kitchen.headset_clock, crystal, media0_world_s).as_dict()
@@ -347,5 +343,5 @@ class VirtualCamera:
 
     def _become_idle(self) -> None:
         with self._lock:
-            self._take = None
+            self._clip = None
             self._phase = Phase.IDLE

@@ -1,4 +1,4 @@
-"""The files on the virtual GoPro's card, and which of them a client has fetched."""
+"""The files on the virtual GoPro's card and whether a client has fetched them."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class CardFile:
 
     @cached_property
     def proxy(self) -> Path:
-        """The small copy (LRV), made when first asked for."""
+        """The small copy (LRV), made at the first request."""
         path = self.path.with_name("GL" + self.path.stem[2:] + ".LRV")
         write_proxy(self.path, path)
         return path
 
     @cached_property
     def telemetry(self) -> bytes:
-        """Return all payloads of the gpmd track, one after another."""
+        """Return all payloads of the gpmd track, concatenated."""
         with av.open(str(self.path)) as container:
-            wanted = [stream for stream in container.streams if stream.type == "data"]
-            packets = (bytes(packet) for packet in (container.demux(wanted) if wanted else ()))
+            data_streams = [stream for stream in container.streams if stream.type == "data"]
+            packets = (bytes(packet) for packet in (container.demux(data_streams) if data_streams else ()))
             return b"".join(data for data in packets if data[:4] == b"DEVC")
 
     def header(self) -> bytes:
@@ -92,13 +92,13 @@ class CardFile:
 
 
 def write_proxy(video: Path, target: Path) -> None:
-    """Write the small copy of a video: the same pictures at the same times, the same sound and telemetry.
+    """Write the small copy of a video with the same timestamps, sound and telemetry.
 
-    A film that is small itself is not encoded again: a camera has its small copy at once.
+    A video that is already small is not encoded again, because a real camera has its small copy immediately.
     """
     with av.open(str(video)) as source, av.open(str(target), "w", format="mp4", options=PROXY_BOXES) as out:
         pictures = source.streams.video[0]
-        others = [*source.streams.audio[:1], *(one for one in source.streams if _is_telemetry(one))]
+        others = [*source.streams.audio[:1], *(stream for stream in source.streams if _is_telemetry(stream))]
         if pictures.width <= SMALL_WIDTH:
             _copy(source, out, [pictures, *others])
         else:
@@ -135,7 +135,7 @@ def _shrink(source: Any, out: Any, pictures: Any, others: list[Any]) -> None:
 
 
 class Card:
-    """Finished files by name. A file counts as fetched once a reply reached its last byte."""
+    """Finished files by name. A file counts as fetched once its last byte was sent."""
 
     def __init__(self, path: Path) -> None:
         """Keep new files in a private folder."""
@@ -146,13 +146,13 @@ class Card:
         self._last_number = 0
 
     def next_path(self) -> Path:
-        """Return where the next recording goes: GX, chapter 01, next file number."""
+        """Return the path of the next recording: GX, chapter 01, next file number."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._last_number += 1
         return self.path / f"GX01{self._last_number:04d}.MP4"
 
     def change(self) -> None:
-        """Put in an empty card; the files of the one before lie beside it, in a folder that ends in `-taken-out`."""
+        """Insert an empty card; the old card's files move to a folder whose name ends in `-taken-out`."""
         with self._lock:
             self.path.rename(self.path.with_name(f"{self.path.name}-taken-out"))
             self._files.clear()
@@ -175,7 +175,7 @@ class Card:
             return self._files.get(base) if folder in ("", FOLDER) else None
 
     def delete(self, file: CardFile) -> None:
-        """Forget a file, and erase it unless it lies outside the card."""
+        """Remove a file from the card; erase it unless it is a replayed file from elsewhere."""
         with self._lock:
             self._files.pop(file.name, None)
         if file.path.parent == self.path:
@@ -186,7 +186,7 @@ class Card:
         self._replace(file, tuple(sorted({*file.hilights_ms, ms})))
 
     def unmark(self, file: CardFile, ms: int) -> bool:
-        """Take a hilight away; False when there is none at that time."""
+        """Remove a hilight; return False if there is none at that time."""
         if ms not in file.hilights_ms:
             return False
         self._replace(file, tuple(mark for mark in file.hilights_ms if mark != ms))
@@ -197,18 +197,18 @@ class Card:
             self._files[file.name] = replace(file, hilights_ms=hilights_ms)
 
     def mark_fetched(self, file: CardFile) -> None:
-        """Note that a reply reached the end of a file."""
+        """Note that a file was sent to its end."""
         with self._lock:
             self._fetched.add(file.name)
 
     def all_fetched(self) -> bool:
-        """Return whether every file still listed was fetched."""
+        """Return whether every listed file was fetched."""
         with self._lock:
             return set(self._files) <= self._fetched
 
 
 def sha256_of(path: Path) -> str:
-    """Return the hash of a file, read piece by piece."""
+    """Return the SHA-256 of a file, read in pieces."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while piece := file.read(READ_BYTES):
@@ -217,7 +217,7 @@ def sha256_of(path: Path) -> str:
 
 
 def replayed_file(path: Path, created_local_s: int) -> CardFile:
-    """Return a real file as the card lists it, under its own name when that is a camera's."""
+    """Return a real file as the card lists it, with its own name if that is a camera's file name."""
     name = path.name if CAMERA_NAME.fullmatch(path.name) else "GX010001.MP4"
     try:
         return CardFile(name, path, path.stat().st_size, created_local_s)

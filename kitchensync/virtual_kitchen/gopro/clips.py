@@ -1,4 +1,4 @@
-"""What a recording of the virtual GoPro is to its camera, and the one that hands out a real file."""
+"""Recordings of the virtual GoPro: their interface, and the one that hands out a real file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 
 class Phase(enum.Enum):
-    """Where the camera stands between two shutter commands."""
+    """Phases of a recording."""
 
     IDLE = "idle"
     STARTING = "starting"
@@ -20,30 +20,30 @@ class Phase(enum.Enum):
 
 
 class WrongState(KitchenError):
-    """Refuse a command that the camera cannot follow now."""
+    """The camera cannot follow a command in its current state."""
 
 
 class FilmedClip(Protocol):
-    """One recording, from the shutter's start to the closed file."""
+    """One recording, from the shutter start to the closed file."""
 
     def stop(self) -> float:
         """End it now and return the world time of that."""
         ...
 
     def abandon(self) -> None:
-        """Give it up at once."""
+        """Abandon it immediately."""
         ...
 
     def record(self) -> bool:
-        """Run it to its end; False when given up."""
+        """Run it to its end; return False if abandoned."""
         ...
 
 
 class ReplayClip:
-    """A recording that hands out a real file: nothing is written, it lasts until the stop."""
+    """A recording that hands out a real file: it writes nothing and lasts until the stop."""
 
     def __init__(self, kitchen: Kitchen) -> None:
-        """Prepare."""
+        """Make a recording that has not ended."""
         self._kitchen = kitchen
         self._stopped = threading.Event()
         self._is_abandoned = False
@@ -57,11 +57,11 @@ class ReplayClip:
         return self._stop_world_s
 
     def abandon(self) -> None:
-        """Give it up at once."""
+        """Abandon it immediately."""
         self._is_abandoned = True
         self.stop()
 
     def record(self) -> bool:
-        """Wait for the end; False when given up."""
+        """Wait for the end; return False if abandoned."""
         self._stopped.wait()
         return not self._is_abandoned

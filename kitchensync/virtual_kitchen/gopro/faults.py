@@ -1,4 +1,4 @@
-"""What goes wrong with a GoPro: its network, its card, its heat, its battery."""
+"""Faults of a GoPro: network, card, heat, battery."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KINDS = {
     "gopro_battery_dead": "gopro_battery_dead@T       off for ever at T; the running file is left without its index",
 }
 CHANGES = ("gopro_swap", "gopro_new_card")
-"""Off for a while, with another battery or card after it."""
+"""Faults that switch the camera off for a while, with another battery or card afterwards."""
 SELF_ENDING = ("gopro_card_full", "gopro_overheat", "gopro_write_error", *CHANGES, "gopro_battery_dead")
 _BYTES = re.compile(r"(?P<bytes>\d+)(x(?P<times>\d+))?(\+(?P<seconds>\d+(\.\d+)?))?")
 _MOMENT = re.compile(r"(?P<at>\d+(\.\d+)?)(\+(?P<length>\d+(\.\d+)?))?")
@@ -37,7 +37,7 @@ class BadCameraFault(KitchenError):
 
 @dataclass
 class CameraFault:
-    """One fault: from start_s to end_s of world time (None: to the end), or the next `times` file answers."""
+    """One fault: from `start_s` to `end_s` of world time (None: to the end), or the next `times` file answers."""
 
     name: str
     start_s: float = 0.0
@@ -47,7 +47,7 @@ class CameraFault:
     times: int = 1
 
     def covers(self, world_s: float) -> bool:
-        """Return whether its window holds a world time."""
+        """Return whether a world time is in its window."""
         return self.start_s <= world_s and (self.end_s is None or world_s < self.end_s)
 
 
@@ -59,7 +59,7 @@ class CameraFaults:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def active(self, name: str, world_s: float) -> bool:
-        """Return whether a fault with a window holds now."""
+        """Return whether a fault with a window is active now."""
         return any(fault.name == name and fault.covers(world_s) for fault in self.faults)
 
     def find(self, name: str) -> CameraFault | None:
@@ -67,7 +67,7 @@ class CameraFaults:
         return next((fault for fault in self.faults if fault.name == name), None)
 
     def spend(self, *names: str) -> CameraFault | None:
-        """Return a fault that hits this file answer; it counts down."""
+        """Return a fault that hits this file answer and count it down."""
         with self._lock:
             for fault in self.faults:
                 if fault.name in names and fault.times > 0:
@@ -75,13 +75,9 @@ class CameraFaults:
                     return fault
         return None
 
-    def self_ending(self) -> list[CameraFault]:
-        """Return the faults that end a recording without a command."""
-        return [fault for fault in self.faults if fault.name in SELF_ENDING]
-
 
 def parse_camera_fault(text: str) -> CameraFault:
-    """Read one `--fault` value; raise BadCameraFault."""
+    """Parse one `--fault` value. Raises BadCameraFault."""
     name, sign, arguments = text.partition("@")
     if sign:
         match = _MOMENT.fullmatch(arguments)

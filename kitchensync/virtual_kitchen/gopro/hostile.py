@@ -1,4 +1,4 @@
-"""Cameras that mean harm: each answers every request in one way of its own, on a port of its own.
+"""Hostile cameras: each has its own port and answers every request with one kind of harmful data.
 
 python -m kitchensync.virtual_kitchen.gopro.hostile HOST      prints {NAME: URL} as JSON; ends with its input
 """
@@ -72,11 +72,11 @@ HOSTILE: dict[str, Answering] = {
     ),
     "sends two lengths": lambda: iter([OK + b"Content-Length: 2\r\nContent-Length: 200\r\n\r\n{}"]),
 }
-"""Name -> what is sent to whoever has asked."""
+"""Name -> the answer to every request."""
 
 
 class HostileCamera:
-    """One of them, on a free port."""
+    """A hostile camera on a free port."""
 
     def __init__(self, name: str, host: str = "127.0.0.1") -> None:
         self._answer, self._stop = HOSTILE[name], threading.Event()
@@ -95,7 +95,7 @@ class HostileCamera:
 
     def _serve(self, client: socket.socket) -> None:
         client.settimeout(1)
-        with closing(client), suppress(OSError):  # the client saw enough
+        with closing(client), suppress(OSError):  # the client closed
             client.recv(65536)
             for part in self._answer():
                 if self._stop.is_set():
@@ -103,7 +103,7 @@ class HostileCamera:
                 client.sendall(part)
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """Close the port."""
         self._stop.set()
         for thread in self._threads:
             thread.join()

@@ -1,4 +1,4 @@
-"""The HTTP interface of the virtual GoPro: replies, files and byte ranges, at the card's pace and with its faults."""
+"""The HTTP interface of the virtual GoPro: replies, files and byte ranges, with the card's speed and faults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kitchensync.virtual_kitchen.gopro.faults import CameraFault
 
 @dataclass(frozen=True)
 class HomeNetwork:
-    """What a camera hands out when it joins: where its certificate is, and who may enter."""
+    """Certificate and credentials of a camera that has joined a home network."""
 
     certificate: str
     "PEM."
@@ -46,9 +46,9 @@ ONE_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 
 def requested_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """Return the half-open byte range of a Range header; None for the whole, ValueError past the end.
+    """Return the half-open byte range of a Range header; None means the whole file. Raises ValueError past the end.
 
-    A header in another unit or with several ranges asks for the whole (RFC 9110, 14.2).
+    A header in another unit or with several ranges is ignored (RFC 9110, 14.2).
     """
     match = ONE_RANGE.fullmatch(header.strip()) if header else None
     if match is None or match.groups() == ("", ""):
@@ -61,7 +61,7 @@ def requested_range(header: str | None, size: int) -> tuple[int, int] | None:
 
 
 class GoProRequestHandler(BaseHTTPRequestHandler):
-    """One connection to the camera; the server object carries camera and api."""
+    """One connection to the camera; camera and API are attributes of the server."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -81,11 +81,11 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
                 self._send_video(path.removeprefix("/videos/DCIM/"))
             elif path in ("/gopro/media/thumbnail", "/gopro/media/screennail"):
                 width = THUMBNAIL_WIDTH if path.endswith("thumbnail") else SCREENNAIL_WIDTH
-                self._send(HTTPStatus.OK, self.api.still(query, width), "image/jpeg")
+                self._send(HTTPStatus.OK, self.api.file_of(query).still(width), "image/jpeg")
             elif path == "/gopro/media/telemetry":
-                self._send(HTTPStatus.OK, self.api.telemetry(query), "application/octet-stream")
+                self._send(HTTPStatus.OK, self.api.file_of(query).telemetry, "application/octet-stream")
             elif path == "/gopro/media/gpmf":
-                self._send(HTTPStatus.OK, self.api.header(query), "application/octet-stream")
+                self._send(HTTPStatus.OK, self.api.file_of(query).header(), "application/octet-stream")
             elif path in self.api.commands:
                 self._send_json(HTTPStatus.OK, self.api.commands[path](query))
             else:
@@ -93,12 +93,12 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
         except Reply as reply:
             self._send_json(reply.status, reply.body)
         except ConnectionError:
-            self.close_connection = True  # the client went away; nobody is left to tell
+            self.close_connection = True  # the client has left, so there is no answer
 
     do_HEAD = do_GET
 
     def _check_entry(self) -> None:
-        """Refuse strangers on the home network, everybody while the firmware is at fault, and all once it is gone."""
+        """Refuse requests without credentials on the home network, during a firmware fault, or to a gone camera."""
         if self.camera.is_gone:
             raise ConnectionResetError
         if self.home is not None and not self.home.admits(self.headers.get("Authorization")):
@@ -108,7 +108,7 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
             raise Reply(HTTPStatus.INTERNAL_SERVER_ERROR)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: a simulator's stdout belongs to its user."""
+        """Log nothing: standard output of the simulator belongs to its user."""
 
     def _send_json(self, status: HTTPStatus, body: dict[str, Any] | None) -> None:
         self._send(status, b"" if body is None else json.dumps(body).encode(), "application/json")
@@ -128,35 +128,36 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, still, "image/jpeg")
             return
         if name.upper().endswith(".LRV"):
-            self._send_path(self.api.file(_video_of(name)).proxy)
+            folder, slash, proxy = name.rpartition("/")
+            self._send_path(self.api.file(f"{folder}{slash}GX{proxy[2:-4]}.MP4").proxy)
             return
         file = self.api.file(name)
         self._send_path(file.path, file)
 
     def _send_path(self, path: Path, file: CardFile | None = None) -> None:
-        """Send a file of the card, or the range of it that was asked for."""
+        """Send a file of the card, or the requested range of it."""
         size = path.stat().st_size
         try:
             header = None if self.camera.faults.find("gopro_ignore_range") else self.headers.get("Range")
-            wanted = requested_range(header, size)
+            requested = requested_range(header, size)
         except ValueError:
             self.send_response(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE)
             self.send_header("Content-Range", f"bytes */{size}")
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        self._send_bytes(path, size, wanted, file)
+        self._send_bytes(path, size, requested, file)
 
     def _send_bytes(
-        self, path: Path, size: int, wanted: tuple[int, int] | None, file: CardFile | None
+        self, path: Path, size: int, requested: tuple[int, int] | None, file: CardFile | None
     ) -> None:
         """Stream a range of a file from the disk."""
-        begin, end = wanted or (0, size)
-        self.send_response(HTTPStatus.PARTIAL_CONTENT if wanted else HTTPStatus.OK)
+        begin, end = requested or (0, size)
+        self.send_response(HTTPStatus.PARTIAL_CONTENT if requested else HTTPStatus.OK)
         self.send_header("Content-Type", "video/mp4")
         self.send_header("Accept-Ranges", "bytes")
         self.send_header("Content-Length", str(end - begin))
-        if wanted:
+        if requested:
             self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{size}")
         self.end_headers()
         if self.command == "HEAD":
@@ -167,7 +168,7 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
             self.camera.card.mark_fetched(file)
 
     def _pour(self, source: BinaryIO, begin: int, count: int) -> int:
-        """Send bytes, at the card's speed and with what its faults do; return how many went."""
+        """Send bytes at the card's speed and with its faults; return how many were sent."""
         faults = self.camera.faults
         hit = faults.spend("gopro_cut", "gopro_truncate", "gopro_stall")
         slow = faults.find("gopro_slow")
@@ -182,12 +183,14 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
         return self._paced(source, begin, count, slow)
 
     def _paced(self, source: BinaryIO, begin: int, count: int, slow: CameraFault | None) -> int:
-        sent = 0
+        sent, longest = 0, STEP_BYTES
+        if slow is not None:  # few bytes between two pauses, so that small files are slow too
+            longest = max(1, min(SLOW_STEP_BYTES, slow.after_bytes // SLOW_STEPS_PER_S))
         while sent < count and not self.camera.is_gone:
-            step = min(count - sent, STEP_BYTES if slow is None else _slow_step(slow))
+            step = min(count - sent, longest)
             if self.home is not None:
                 source.seek(begin + sent)
-                self.connection.sendall(source.read(step))  # TLS cannot send from the disk
+                self.connection.sendall(source.read(step))  # TLS has no sendfile
             else:
                 step = self.connection.sendfile(source, begin + sent, step)
             sent += step
@@ -203,14 +206,3 @@ class GoProRequestHandler(BaseHTTPRequestHandler):
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
         self.close_connection = True
-
-
-def _slow_step(slow: CameraFault) -> int:
-    """Return how many bytes are sent before a rest: a small file is slow too."""
-    return max(1, min(SLOW_STEP_BYTES, slow.after_bytes // SLOW_STEPS_PER_S))
-
-
-def _video_of(proxy: str) -> str:
-    """Name of the video on this card that a small copy belongs to."""
-    folder, slash, name = proxy.rpartition("/")
-    return f"{folder}{slash}GX{name[2:-4]}.MP4"

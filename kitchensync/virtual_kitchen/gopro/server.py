@@ -1,4 +1,4 @@
-"""The virtual GoPro: an HTTP server with a camera behind it that records the kitchen."""
+"""The virtual GoPro: an HTTP server with a camera that records the kitchen."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kitchensync.virtual_kitchen.kitchen import Kitchen
 
 
 class _Server(ThreadingHTTPServer):
-    """A threaded server that ends its open connections with itself."""
+    """A threaded server that closes its open connections when it stops."""
 
     daemon_threads = False
     request_queue_size = 32
@@ -43,7 +43,7 @@ class _Server(ThreadingHTTPServer):
             self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of clients that leave, or that do not like the certificate; all else is a fault of ours."""
+        """Ignore clients that leave or reject the certificate; report all other errors."""
         if not isinstance(sys.exception(), (ConnectionError, ssl.SSLError, TimeoutError)):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -54,7 +54,7 @@ class _Server(ThreadingHTTPServer):
         self.server_name = str(host)
 
     def process_request(self, request: socket.socket, client_address: tuple[str, int]) -> None:  # type: ignore[override]
-        """Serve a connection in a thread, remembering its socket; a camera that is gone resets it."""
+        """Serve a connection in a thread and remember its socket; reset it if the camera is gone."""
         if self.camera.is_gone:
             request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             request.close()
@@ -72,12 +72,12 @@ class _Server(ThreadingHTTPServer):
 
     @property
     def client_seen_ns(self) -> int:
-        """When a client was last connected (host_ns): now, while one is; 0 before the first."""
+        """When a client was last connected (host_ns): now while one is connected, 0 before the first."""
         with self._open_lock:
             return time.monotonic_ns() if self._open else self._left_ns
 
     def close_connections(self) -> None:
-        """Wake every thread that waits for a next request."""
+        """Wake every thread that is waiting for a request."""
         with self._open_lock:
             for request in self._open:
                 try:
@@ -90,8 +90,8 @@ class _Server(ThreadingHTTPServer):
 class VirtualGoPro:
     """A GoPro on a loopback address, recording one kitchen.
 
-    Without a replayed file it films the kitchen live; with one it hands out that very file, byte for byte.
-    With a home network it speaks HTTPS there, to whoever knows name and password.
+    Without a replayed file it records the kitchen live; with one it hands out that file byte for byte.
+    With a home network it serves HTTPS there and requires name and password.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class VirtualGoPro:
         home: HomeNetwork | None = None,
         name: str | int = "",
     ) -> None:
-        """Prepare a camera; start() serves it. Raise KitchenError for an unknown model."""
+        """Prepare a camera; start() serves it. Raises KitchenError for an unknown model."""
         self.camera = VirtualCamera(kitchen, model, replay_file, faults, chapter_s, name)
         self.home = home
         self._host, self._port = host, port
@@ -115,14 +115,14 @@ class VirtualGoPro:
         self._thread: threading.Thread | None = None
 
     def prepare(self, end_s: float) -> None:
-        """Encode the pictures until `end_s` (world time), unless each one has a number of its own."""
+        """Encode the frames until `end_s` (world time), if the camera has a grid of frame times."""
         if self.camera.grid is not None and not self.camera.kitchen.frame_counter:
             self.camera.grid.prepare(end_s)
 
     def start(self) -> int:
-        """Listen and return the port (a free one when asked for 0); raise PortBusy when it is taken."""
+        """Listen and return the port (0 takes a free one). Raises PortBusy if it is in use."""
         if self.camera.replay is None:
-            _ = self.camera.kitchen.scene  # painted now, so that the first shutter is not late
+            _ = self.camera.kitchen.scene  # paint it now, so that the first shutter is not late
         api = CameraApi(self.camera)
         parts = {"camera": self.camera, "api": api, "home": self.home}
         handler = type("Handler", (GoProRequestHandler,), parts)
@@ -140,7 +140,7 @@ class VirtualGoPro:
         return int(self._server.server_address[1])
 
     def stop(self) -> None:
-        """Close the port and every connection, give up a running recording, and end all threads."""
+        """Close the port and all connections, abandon a running recording and end all threads."""
         if self._server is not None:
             self._server.shutdown()
             self._server.close_connections()
@@ -152,7 +152,7 @@ class VirtualGoPro:
         self.camera.close()
 
     def idle_and_fetched(self) -> bool:
-        """Return whether nothing is being recorded and every file on the card was fetched to its end."""
+        """Return whether the camera is idle and every file on the card was fetched to its end."""
         return self.camera.is_dead or (self.camera.phase is Phase.IDLE and self.camera.card.all_fetched())
 
     @property

@@ -1,11 +1,11 @@
-"""Settings and presets of the virtual GoPro: ids and values as the public camera API names them."""
+"""Settings and presets of the virtual GoPro, with the ids and values of the public camera API."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-# setting id -> {option id: name}; the first option is what the camera starts with.
+# setting id -> {option id: name}; the first option is the default.
 OPTIONS: dict[int, dict[int, str]] = {
     2: {1: "4K", 100: "5.3K", 4: "2.7K", 9: "1080"},
     3: {8: "30"},
@@ -28,18 +28,18 @@ SETTING_UNKNOWN, OPTION_UNAVAILABLE = 2, 3
 
 @dataclass
 class Settings:
-    """The values that are set; refuses what this camera cannot do, in the words of the camera's 403 reply."""
+    """The current values; refusals are the bodies of the camera's 403 replies."""
 
     model_name: str
     values: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Take the first option of every setting the model has."""
+        """Set every setting of the model to its first option."""
         hidden = {83} if self.model_name in NO_GPS_MODELS else set()
         self.values = {key: next(iter(options)) for key, options in OPTIONS.items() if key not in hidden}
 
     def refusal(self, setting: int, option: int) -> dict[str, Any] | None:
-        """Return the body of the refusal of a value, or None when it can be set."""
+        """Return the body of the refusal of a value, or None if it can be set."""
         supported = OPTIONS[setting] if setting in self.values else {}
         if option in supported:
             return None
@@ -51,7 +51,7 @@ class Settings:
         }
 
     def as_status(self) -> dict[str, int]:
-        """Return the values keyed as the state reply wants them."""
+        """Return the values with the keys of the state reply."""
         return {str(key): value for key, value in sorted(self.values.items())}
 
     def presets(self) -> dict[str, Any]:

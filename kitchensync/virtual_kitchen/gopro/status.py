@@ -5,7 +5,7 @@ from __future__ import annotations
 from kitchensync.virtual_kitchen.gopro.clips import Phase
 
 CARD_BYTES = 64 << 30
-BYTES_PER_S = 7_500_000  # what a camera reckons with at 60 Mbit/s
+BYTES_PER_S = 7_500_000  # for the remaining time on the card: 60 Mbit/s
 
 
 def status_values(

@@ -1,4 +1,4 @@
-"""A headset that does not know where it is, or whose sensors stand still: whole packets in time that say nothing."""
+"""Sensor faults of the headset: lost tracking and frozen sensors. Packets stay whole and in time."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from kitchensync.virtual_kitchen.headset.streams.imu_streams import SAMPLE
 
 SPATIAL, EYES = "spatial_input", "eye_tracking"
 GAZE = {SPATIAL: slice(40, 64), EYES: slice(4, 92)}
-"""Bytes of a payload that hold eye rays; the eye tracker's flags too."""
+"""Bytes of a payload that hold eye rays; for the eye tracker also its flags."""
 COMBINED_AT, COMBINED = 88, 2
 
 
-class LosingItself:
-    """Spoils the packets of one stream on one connection; stale values are those of the last good packet."""
+class SensorFaults:
+    """Applies sensor faults to one stream on one connection; stale values are those of the last good packet."""
 
     def __init__(self, faults: FaultPlan, stream: str) -> None:
         self._faults, self._stream = faults, stream
         self._last = b""
 
     def spoil(self, packet: SentPacket, due_s: float) -> tuple[SentPacket, str] | None:
-        """Return a packet as a fault leaves it, and the fault's name; None where none is active."""
+        """Return the packet with the active faults applied and the first fault's name; None if none is active."""
         active, payload, pose = self._faults.active, packet.payload, packet.pose
-        told: list[str] = []
+        faults: list[str] = []
         if active("lost_tracking", "", due_s) and (pose or self._stream == SPATIAL):
             pose = bytes(len(pose))
-            payload = self._unseen(payload) if self._stream == SPATIAL else payload
-            told.append("lost_tracking")
+            if self._stream == SPATIAL:  # the last good record with all validity bits cleared
+                payload = bytes(4) + (self._last or bytes(len(payload)))[4:]
+            faults.append("lost_tracking")
         if active("frozen_gaze", "", due_s) and self._stream in GAZE:
             payload = self._with_last_gaze(payload)
-            told.append("frozen_gaze")
+            faults.append("frozen_gaze")
         if active("still_sensor", self._stream, due_s):
             payload = self._still(payload)
-            told.append("still_sensor")
-        if told:
-            return replace(packet, payload=payload, pose=pose, sha256=""), told[0]
-        if self._stream != EYES or payload[COMBINED_AT] & COMBINED:  # a blink is no value to repeat
+            faults.append("still_sensor")
+        if faults:
+            return replace(packet, payload=payload, pose=pose, sha256=""), faults[0]
+        if self._stream != EYES or payload[COMBINED_AT] & COMBINED:  # never repeat a blink: its rays are zero
             self._last = payload
         return None
 
@@ -48,12 +49,8 @@ class LosingItself:
         self._last = self._last or payload
         return payload[: where.start] + self._last[where] + payload[where.stop :]
 
-    def _unseen(self, payload: bytes) -> bytes:
-        """Return the last record that was seen, with no bit set."""
-        return bytes(4) + (self._last or bytes(len(payload)))[4:]
-
     def _still(self, payload: bytes) -> bytes:
-        """Return a batch whose samples all repeat the last good one."""
+        """Return a batch that repeats the last good sample."""
         samples = np.frombuffer(payload, SAMPLE).copy()
         before = np.frombuffer(self._last, SAMPLE)
         samples["xyz"] = before["xyz"][-1] if len(before) else samples["xyz"][0]

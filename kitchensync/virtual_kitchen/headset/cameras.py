@@ -1,7 +1,7 @@
-"""The Research Mode cameras as they are built: where they sit, how they see, and what they tell of it (mode 2).
+"""The Research Mode cameras: where they sit, their optics, and the constants that mode 2 downloads.
 
 All are pinholes without distortion, since that is how the world is rendered for them. Camera frame: x right, y down,
-z forward in the picture as sent; the grey cameras are mounted turned by a quarter.
+z forward in the image as sent; the grey cameras are mounted with a quarter turn.
 """
 
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from kitchensync.virtual_kitchen.world.rotations import Floats
 
 _CLOCKWISE = np.array(
     [[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
-)  # upright to a picture to be turned so
+)  # from upright to an image that needs this turn
 _UPRIGHT = np.eye(3)
 _CAMERA_FROM_HEAD = np.diag([1.0, -1.0, -1.0])
 
 
 @dataclass(frozen=True)
 class RigCamera:
-    """One camera; the rig's axes are x right, y up, z back, `place_m` is its place there."""
+    """One camera; `place_m` is its place in the rig, whose axes are x right, y up, z back."""
 
     name: str
     port: int
@@ -30,7 +30,7 @@ class RigCamera:
     focal_px: float
     yaw_deg: float  # to the left
     pitch_deg: float  # up
-    turn: int  # 1: turn its picture clockwise to see it upright, -1: counter-clockwise, 0: is upright
+    turn: int  # turn that makes its image upright: 1 clockwise, -1 counter-clockwise, 0 none
     place_m: tuple[float, float, float]
     extra: tuple[float, ...] = ()  # scale, alias
 
@@ -57,17 +57,17 @@ class RigCamera:
         return matrix
 
     def to_unit_plane(self, points: Floats) -> Floats:
-        """Map pixels (n, 2) to rays at z = 1; those outside the picture give 0, 0."""
+        """Map pixels (n, 2) to rays at z = 1; those outside the image give 0, 0."""
         rays = (points - self.centre_px) / self.focal_px
         return np.where(self._inside(points), rays, 0.0)
 
     def to_pixels(self, rays: Floats) -> Floats:
-        """Map rays at z = 1, (n, 2), to pixels; those outside the picture give -1, -1."""
+        """Map rays at z = 1, (n, 2), to pixels; those outside the image give -1, -1."""
         points = rays * self.focal_px + self.centre_px
         return np.where(self._inside(points), points, -1.0)
 
     def _inside(self, points: Floats) -> npt.NDArray[np.bool_]:
-        """Return which pixels lie in the picture, (n, 1)."""
+        """Return which pixels are in the image, (n, 1)."""
         limits = np.array([self.width, self.height]) - 0.5
         inside: npt.NDArray[np.bool_] = np.all((points >= -0.5) & (points <= limits), axis=1, keepdims=True)
         return inside

@@ -1,4 +1,4 @@
-"""Read what a client sends after it connected: the configuration blocks of the hl2ss protocol, section 1.5."""
+"""Read the configuration blocks that a client sends after it connects (hl2ss protocol, section 1.5)."""
 
 import socket
 import struct
@@ -11,15 +11,15 @@ GOP_OPTION = 10
 
 
 class Rejected(KitchenError):
-    """Refuse a configuration; the server answers by closing, without a word."""
+    """A configuration is refused; the server closes without an answer."""
 
 
 class ClientGone(KitchenError):
-    """Say that the client closed before it had sent everything."""
+    """The client closed before it had sent everything."""
 
 
-class AskedEncoding(IntEnum):
-    """What a client may ask video to be encoded as."""
+class RequestedEncoding(IntEnum):
+    """Encodings that a client may request for video."""
 
     H264_BASELINE = 0
     H264_MAIN = 1
@@ -30,15 +30,15 @@ class AskedEncoding(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class VideoEncoding:
-    """A wanted encoding: bits per second are taken as a wish for quality."""
+    """A requested encoding; the bit rate only sets the quality."""
 
-    profile: AskedEncoding
+    profile: RequestedEncoding
     bits_per_s: int
 
 
 @dataclass(frozen=True, slots=True)
 class VideoFormat:
-    """A wanted picture size in pixels and rate in frames per second."""
+    """A requested frame size in pixels and rate in frames per second."""
 
     width: int
     height: int
@@ -51,9 +51,9 @@ class ConfigurationReader:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self.taken = b""
-        "What has been read so far."
+        "All bytes read so far."
         self.constants: bytes | None = None
-        "What is answered instead of the virtual sensor's constants."
+        "Constants to send instead of the virtual sensor's."
 
     def take(self, count: int) -> bytes:
         """Return exactly `count` bytes."""
@@ -67,7 +67,7 @@ class ConfigurationReader:
         return bytes(got)
 
     def answer(self, constants: bytes) -> None:
-        """Send a download of constants (mode 2): bare bytes, after which the server closes."""
+        """Send constants (mode 2): bare bytes, after which the server closes."""
         self._connection.sendall(constants if self.constants is None else self.constants)
 
     def number(self, kind: str) -> int:
@@ -88,11 +88,11 @@ class ConfigurationReader:
     def video_encoding(self) -> VideoEncoding:
         """Read VIDEO_ENCODING; an unknown profile or bit rate 0 is refused, even for raw."""
         profile, _level, bits_per_s = struct.unpack("<BBI", self.take(6))
-        if profile not in set(AskedEncoding) or bits_per_s == 0:
+        if profile not in set(RequestedEncoding) or bits_per_s == 0:
             raise Rejected(f"video profile {profile}, {bits_per_s} bit/s")
-        return VideoEncoding(AskedEncoding(profile), bits_per_s)
+        return VideoEncoding(RequestedEncoding(profile), bits_per_s)
 
     def encoder_options(self) -> dict[int, int]:
-        """Read ENCODER_OPTIONS: keys that nobody knows are kept and ignored."""
+        """Read ENCODER_OPTIONS; unknown keys are kept and ignored."""
         count = self.number("B")
         return dict(struct.iter_unpack("<QQ", self.take(16 * count)))

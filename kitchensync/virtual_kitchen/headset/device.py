@@ -1,4 +1,4 @@
-"""The headset as all its ports share it: clock, pose, camera subsystem, and when it all ends."""
+"""The headset state that all ports share: clock, pose, camera subsystem, end of the streams."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ _QUIET_S = 1.5
 
 @dataclass
 class CameraSettings:
-    """The front camera's controls as remote configuration sets them; gone when it stops."""
+    """Controls of the front camera as set by remote configuration; lost when it stops."""
 
     lens_position: int = 2145
     exposure_us: int = 16_660
@@ -29,10 +29,10 @@ class CameraSettings:
 
 
 class CommonStart:
-    """Lets streams whose rings are made first begin together, once nobody makes one and no other client comes."""
+    """Lets streams that first make a ring begin together: when no ring is being made and no new client connects."""
 
-    def __init__(self, *, is_wanted: bool) -> None:
-        self._is_wanted = is_wanted
+    def __init__(self, *, is_enabled: bool) -> None:
+        self._is_enabled = is_enabled
         self._lock = threading.Lock()
         self._making = 0
         self._changed_s = 0.0
@@ -50,8 +50,8 @@ class CommonStart:
             self._changed_s = time.monotonic()
 
     def wait(self) -> None:
-        """Wait for the others."""
-        while self._is_wanted and not self._has_begun:
+        """Wait until all streams can begin."""
+        while self._is_enabled and not self._has_begun:
             with self._lock:
                 self._has_begun = not self._making and time.monotonic() - self._changed_s >= _QUIET_S
             time.sleep(0.01)
@@ -59,7 +59,7 @@ class CommonStart:
 
 @dataclass
 class HeadsetState:
-    """State shared by the ports of one headset. `end_world_s` is when its streams end, if ever."""
+    """State shared by the ports of one headset. Its streams end at `end_world_s`; None: never."""
 
     kitchen: Kitchen
     faults: FaultPlan = field(default_factory=FaultPlan)
@@ -69,17 +69,17 @@ class HeadsetState:
     is_unthrottled: bool = False
     ring_store: Path | None = None
     is_virtual: bool = True
-    "Whether what is made of it is a virtual kitchen's; not where people are replayed."
+    "Whether recordings of it count as virtual; False if it replays people."
     replays: str = ""
-    "The uuid of the recording that it replays."
+    "The uuid of the recording that it replays, if any."
     camera_on: bool = False
     camera: CameraSettings = field(default_factory=CameraSettings)
     prepared_pv: dict[Hashable, dict[int, bytes]] = field(default_factory=dict)
-    "Encoded images of the front camera by number, of the configurations for which they were prepared."
+    "Encoded images of the front camera by number, for each prepared configuration."
     restarts: int = 0
     swaps: int = 0
     clock: TickCounter = field(init=False)
-    "The QPC; after a swap it is another one, with its own drift."
+    "The QPC; after a swap another one with its own drift."
     start: CommonStart = field(init=False)
     stopping: threading.Event = field(default_factory=threading.Event)
     _utc_offset: int | None = None
@@ -87,23 +87,23 @@ class HeadsetState:
 
     def __post_init__(self) -> None:
         self.clock = self.kitchen.headset_clock
-        self.start = CommonStart(is_wanted=self.ring_store is not None)
+        self.start = CommonStart(is_enabled=self.ring_store is not None)
 
     @property
     def motion(self) -> HeadMotion:
-        """Return the head it is worn on."""
+        """Return the motion of the head that wears it."""
         return self.kitchen.motion
 
     def now_s(self) -> float:
-        """Return the world time now; 0.0 before the world has begun."""
+        """Return the world time now; 0.0 until the world starts."""
         return self.kitchen.now_s()
 
     def now_ticks(self) -> int:
-        """Return the QPC now; it stands at its epoch until the world begins."""
+        """Return the QPC now; it stays at its epoch until the world starts."""
         return self.clock.ticks_at(self.now_s())
 
     def utc_offset_ticks(self) -> int:
-        """Return UTC as FILETIME minus QPC, computed once, at the first question."""
+        """Return UTC as FILETIME minus QPC, computed once at the first call."""
         with self._lock:
             if self._utc_offset is None:
                 self._utc_offset = self.now_filetime() - self.now_ticks() - 4 * self.restarts
@@ -114,7 +114,7 @@ class HeadsetState:
         return self.kitchen.utc_ns_of_host(self.kitchen.clock.now_ns()) // 100 + FILETIME_MINUS_UNIX_TICKS
 
     def wait_until(self, world_s: float) -> bool:
-        """Sleep until a world time (not at all when unthrottled); return False if the headset is stopped before."""
+        """Sleep until a world time (not if unthrottled); return False if the headset is stopped before."""
         if self.is_unthrottled:
             return not self.stopping.is_set()
         due_ns, clock = self.kitchen.host_ns_of(world_s), self.kitchen.clock
@@ -131,17 +131,17 @@ class HeadsetState:
             self.wait_until(self.end_world_s)
 
     def open_camera(self) -> None:
-        """Start the PV subsystem, which takes its time."""
+        """Start the PV subsystem, which takes CAMERA_START_S."""
         self.close_camera()
         self.camera_on = not self.stopping.wait(CAMERA_START_S)
 
     def close_camera(self) -> None:
-        """Stop the PV subsystem, which forgets its settings."""
+        """Stop the PV subsystem and reset its settings."""
         self.camera_on = False
         self.camera = CameraSettings()
 
     def restart(self, *, is_swap: bool = False) -> None:
-        """Begin as a new start of the app: camera off, another UTC offset, another world frame."""
+        """Restart the app: camera off, new UTC offset, new world frame."""
         self.close_camera()
         with self._lock:
             self.restarts += 1
@@ -151,7 +151,7 @@ class HeadsetState:
             self._utc_offset = None
 
     def frame(self) -> rotations.Floats:
-        """Return the world frame of this start of the app: world to it, 4x4 for row vectors."""
+        """Return the transform from the world to the world frame of this app start, 4x4 for row vectors."""
         if self.restarts == 0:
             return np.eye(4)
         rng = generator(self.kitchen.seed, "world frame", self.restarts)
@@ -161,14 +161,14 @@ class HeadsetState:
         return matrix
 
     def frame_turn(self) -> rotations.Floats:
-        """Return the rotation of that frame, a quaternion (1, 4): gravity stays, the heading is new."""
+        """Return the rotation of that frame, a quaternion (1, 4): only the heading changes."""
         if self.restarts == 0:
             return np.array([[1.0, 0.0, 0.0, 0.0]])
         rng = generator(self.kitchen.seed, "heading", self.restarts)
         return rotations.about_axis(1, rng.uniform(0.5, 2.5, 1))
 
     def place(self, world_s: float) -> rotations.Floats:
-        """Return the rig's pose in the frame of this start of the app, 4x4 for row vectors."""
+        """Return the rig's pose in the world frame of this app start, 4x4 for row vectors."""
         return pose_matrix(self.motion, world_s) @ self.frame()
 
     def pose(self, world_s: float) -> bytes:

@@ -1,9 +1,9 @@
-"""What a headset that means harm sends on a stream's port, once; then it closes the connection.
+"""Hostile headsets: each sends one kind of harmful data on a stream's port, then closes the connection.
 
 python -m kitchensync.virtual_kitchen.headset.hostile NETWORK
 
-It answers questions on 3809 and for constants in one such way on each address NETWORK.1, NETWORK.2 ..; prints
-{NAME: ADDRESS} as JSON; ends with its input
+On each address NETWORK.1, NETWORK.2 .. it answers questions on 3809 and requests for constants in one of these
+kinds. It prints {NAME: ADDRESS} as JSON and ends with its input.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ from dataclasses import dataclass
 
 _HEADER = struct.Struct("<QI")
 LASTS_S = 3.0
-"""Of what has no end of its own."""
+"""Duration of kinds that do not end by themselves, seconds."""
 PAUSE_S = 0.2
 
 
 @dataclass(frozen=True)
 class HostileLink:
-    """A client, a whole packet that would be due now, and when the headset stops."""
+    """A client, a whole packet that is due now, and the event that stops the headset."""
 
     client: socket.socket
     frame: bytes
@@ -39,7 +39,7 @@ def _half_header(_: HostileLink) -> Iterator[bytes]:
 
 
 def _dripped(connection: HostileLink) -> Iterator[bytes]:
-    """A byte at a time with pauses: see `play`."""
+    """One byte at a time with pauses: see `play`."""
     for byte in connection.frame[: round(LASTS_S / PAUSE_S)]:
         yield bytes([byte])
 
@@ -74,7 +74,7 @@ def _wrong_kind(connection: HostileLink) -> Iterator[bytes]:
 
 
 def _lengths(connection: HostileLink) -> Iterator[bytes]:
-    """Payloads just as long as one limit or another, none of them what the stream holds."""
+    """Payloads as long as the limits of clients; none is valid for its stream."""
     ticks = _ticks(connection)
     for number, size in enumerate((0, 1, 255, 256, 65535, 65536, 1 << 20, (1 << 24) - 1)):
         yield _HEADER.pack(ticks + number, size) + bytes(size) + bytes(64)
@@ -113,15 +113,15 @@ HOSTILE: dict[str, tuple[Sends, float]] = {
     "hostile_reset": (_reset, 0.0),
     "hostile_storm": (_nothing, 0.0),
 }
-"""Name -> what is sent, and the pause after each piece."""
+"""Name -> what is sent and the pause after each piece."""
 
 
 def play(name: str, connection: HostileLink) -> None:
-    """Send what a kind sends, for `LASTS_S` at most, or until the client leaves."""
+    """Send the data of a kind until the client leaves, for `LASTS_S` at most."""
     sends, pause_s = HOSTILE[name]
     end_s = time.monotonic() + LASTS_S
     connection.client.settimeout(LASTS_S)
-    with contextlib.suppress(OSError):  # the client saw enough
+    with contextlib.suppress(OSError):  # the client closed
         for piece in sends(connection):
             connection.client.sendall(piece)
             if connection.stopping.wait(pause_s) or time.monotonic() > end_s:
@@ -145,17 +145,19 @@ ANSWERS: dict[str, Sends] = {
     "is a web server": _web,
     "promises a device list of 4 GB": lambda _: iter([b"\xff\xff\xff\xff", bytes(1 << 20)]),
 }
-"""Name -> what is sent to whoever asks on the port of remote configuration, or for constants on a stream's."""
+"""Name -> the answer on the port of remote configuration, and to a request for constants on a stream's port."""
 SLOW = ("says nothing", "drips its answers")
 
 
 class HostileHeadset:
-    """One of them: it listens on every port of a headset."""
+    """A hostile headset that listens on all ports."""
 
     def __init__(self, name: str, host: str) -> None:
         self._name, self._stopping = name, threading.Event()
         self._listeners = [socket.create_server((host, port)) for port in PORTS]
-        self._threads = [threading.Thread(target=self._listen, args=(one,)) for one in self._listeners]
+        self._threads = [
+            threading.Thread(target=self._listen, args=(listener,)) for listener in self._listeners
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -178,7 +180,7 @@ class HostileHeadset:
                 return
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """Close all ports."""
         self._stopping.set()
         for thread in self._threads:
             thread.join()

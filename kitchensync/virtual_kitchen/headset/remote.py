@@ -1,4 +1,4 @@
-"""Remote configuration (port 3809): questions, orders, silence for what has no answer; and the message ports."""
+"""Remote configuration (port 3809): queries, commands with and without an answer; and the message ports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_POSES = 65536
 _MOST_POINTS = 1 << 20
 _U32 = range(2**32)
 _SWITCH = (range(2),)
-# Orders without an answer: the values that each u32 argument may have. Any other closes the connection.
+# Commands without an answer: the allowed values of each u32 argument. Any other value closes the connection.
 _ORDERS: dict[int, tuple[Container[int], ...]] = {
     0x02: _SWITCH,
     0x04: (range(4), range(3), range(3), range(170, 10_001), range(2)),
@@ -49,7 +49,7 @@ _ORDERS: dict[int, tuple[Container[int], ...]] = {
 _RESEARCH_MODE = (0x0E, 0x16, 0x17)  # closed when Research Mode is off
 _FOCUS, _WHITE_BALANCE, _EXPOSURE, _ISO, _LOOP_CONTROL = 0x04, 0x07, 0x08, 0x0A, 0x22
 _MANUAL_FOCUS, _MANUAL_EXPOSURE, _MANUAL_ISO, _KELVIN_STEP = 3, 0, 0, 25
-# A mode that chooses by itself does not look at the value: order, its manual mode, the place of the value.
+# In an automatic mode the value is ignored: command -> its manual mode, the index of the value.
 _MANUAL_ONLY = {_FOCUS: (_MANUAL_FOCUS, 3), _EXPOSURE: (_MANUAL_EXPOSURE, 1), _ISO: (_MANUAL_ISO, 1)}
 
 
@@ -60,7 +60,7 @@ class RemotePort(ListeningPort):
         super().__init__(host, PORT, REMOTE)
         self._headset = headset
         self._answers: dict[int, Callable[[ConfigurationReader], bytes]] = {
-            0x00: self._version,
+            0x00: lambda _: struct.pack("<4H", *headset.faults.version(), 0),
             0x01: lambda _: struct.pack("<Q", headset.utc_offset_ticks()),
             0x03: lambda _: bytes([headset.camera_on]),
             0x16: self._map_points,
@@ -81,23 +81,23 @@ class RemotePort(ListeningPort):
             if command in self._answers:
                 client.sendall(self._answers[command](reader))
             elif command in _ORDERS:
-                self._obey(command, [reader.number("I") for _ in _ORDERS[command]])
+                self._execute(command, [reader.number("I") for _ in _ORDERS[command]])
             else:
                 raise Rejected(f"command {command:#x}")
 
-    def _obey(self, command: int, values: list[int]) -> None:
-        """Let the camera's three orders act while it is on: they show in its packets. Others change nothing here.
+    def _execute(self, command: int, values: list[int]) -> None:
+        """Apply the three camera commands while the camera is on: its packets show them. Others have no effect here.
 
-        Loop control is told in the truth: it is to come before a grey camera is opened, after every start of the app.
+        The truth notes loop control: a client has to send it before it opens a grey camera, after every app start.
         """
         for place, (value, good) in enumerate(zip(values, _ORDERS[command], strict=True)):
-            manual, of_manual = _MANUAL_ONLY.get(command, (None, None))
-            looked_at = place != of_manual or values[0] == manual
-            if looked_at and value not in good:
+            manual, value_place = _MANUAL_ONLY.get(command, (None, None))
+            is_checked = place != value_place or values[0] == manual
+            if is_checked and value not in good:
                 raise Rejected(f"command {command:#x} with {value} as argument {place + 1}")
         if command == _LOOP_CONTROL:
-            told = {"port": values[0], "on": bool(values[1]), "ticks": self._headset.now_ticks()}
-            self._headset.kitchen.truth.notes.setdefault("loop_control", []).append(told)
+            entry = {"port": values[0], "on": bool(values[1]), "ticks": self._headset.now_ticks()}
+            self._headset.kitchen.truth.notes.setdefault("loop_control", []).append(entry)
         if not self._headset.camera_on:
             return
         camera = self._headset.camera
@@ -116,9 +116,6 @@ class RemotePort(ListeningPort):
         camera = BY_PORT[port]
         mapped = camera.to_pixels(points) if direction else camera.to_unit_plane(points)
         return mapped.astype("<f4").tobytes()
-
-    def _version(self, _: ConfigurationReader) -> bytes:
-        return struct.pack("<4H", *self._headset.faults.version(), 0)
 
     def _time(self, reader: ConfigurationReader) -> bytes:
         source = reader.number("I")
@@ -147,7 +144,7 @@ _POLL, _STOP = 1, 0
 
 
 class VoicePort(ListeningPort):
-    """Takes lists of phrases and polls; nobody ever says one."""
+    """Takes lists of phrases and polls; no phrase is ever recognised."""
 
     def __init__(self, host: str) -> None:
         super().__init__(host, VOICE_PORT, "voice_input")
@@ -165,7 +162,7 @@ class VoicePort(ListeningPort):
 
 
 class UnityPort(ListeningPort):
-    """Answers every message with one number: the bytes it held."""
+    """Answers every message with its size in bytes."""
 
     def __init__(self, host: str) -> None:
         super().__init__(host, UNITY_PORT, "unity_message_queue")
@@ -182,7 +179,7 @@ class UnityPort(ListeningPort):
 
 
 class GuestPort(ListeningPort):
-    """Has no message for anybody who pulls; takes results in silence."""
+    """Never has a message to pull; takes results without an answer."""
 
     def __init__(self, host: str) -> None:
         super().__init__(host, GUEST_PORT, "guest_message_queue")

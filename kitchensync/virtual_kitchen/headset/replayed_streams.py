@@ -1,4 +1,4 @@
-"""Streams of a real recording in the place of made ones: the same ports and questions, the packets that came then."""
+"""Streams that replay a real recording: the same ports and configurations, the recorded packets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kitchensync.virtual_kitchen.headset.stream import Feed, SentPacket, Stream
 
 
 class Sent(Protocol):
-    """One stream as it was recorded; arrays are (n,), times host_ns of then."""
+    """One recorded stream; arrays are (n,), times are host_ns of the recording."""
 
     name: str
     configuration: bytes
@@ -26,20 +26,20 @@ class Sent(Protocol):
 
 
 class ReplayedFeed(Feed):
-    """The packets as they came then; after the last one comes nothing."""
+    """The recorded packets at their recorded times."""
 
     def __init__(self, sent: Sent, begin_ns: int, end_s: float) -> None:
-        """World time 0 is `begin_ns`."""
+        """Take `begin_ns` of the recording as world time 0."""
         self._sent, self._end_s = sent, end_s
         self._due_s: Sequence[float] = ((sent.arrived_ns - begin_ns) / 1e9).tolist()
 
     def first_k(self, world_s: float) -> int:
-        """Return the first packet that has not left yet and with which a client can begin."""
+        """Return the first packet that is not yet sent and that a client can start with."""
         first = bisect_left(self._due_s, world_s)
         return next((k for k in range(first, len(self._due_s)) if self._sent.begins[k]), len(self._due_s))
 
     def due_s(self, k: int) -> float:
-        """Return when packet k came then; behind the last one, later than the end."""
+        """Return when packet k is due; past the last packet, a time after the end."""
         return self._due_s[k] if k < len(self._due_s) else self._end_s + 1
 
     def packet(self, k: int) -> SentPacket:
@@ -48,7 +48,7 @@ class ReplayedFeed(Feed):
 
 
 class ReplayedStream(Stream):
-    """A port that understands what the made stream's does, and answers with what was recorded."""
+    """A port that accepts what the virtual stream accepts and sends what was recorded."""
 
     def __init__(self, made: Stream, sent: Sent, begin_ns: int, end_s: float) -> None:
         super().__init__(made._headset)
@@ -57,15 +57,17 @@ class ReplayedStream(Stream):
         self._feed = ReplayedFeed(sent, begin_ns, end_s)
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
-        """Take the wishes that the recorder had; constants are those of the recording."""
+        """Accept the recorder's configuration; send the constants of the recording."""
         reader.constants = self._sent.constants
         if self._made.configure(reader) is None:
             return None
         if not reader.taken.endswith(self._sent.configuration):
-            print(f"{self.name}: asked for in another form than it was recorded in; refused", file=sys.stderr)
+            print(
+                f"{self.name}: requested with another configuration than recorded; refused", file=sys.stderr
+            )
             raise Rejected("another form than the recording's")
         return self._feed
 
     def release(self) -> None:
-        """Do what the made stream does when the client has gone."""
+        """Release the virtual stream when the client has left."""
         self._made.release()

@@ -1,4 +1,4 @@
-"""One client's service: packets when they are due, faults on the way, and the truth about what was sent."""
+"""Serve one client: send packets when they are due, apply faults, record what was sent."""
 
 import contextlib
 import socket
@@ -10,36 +10,36 @@ from math import inf
 import numpy as np
 
 from kitchensync.virtual_kitchen.faults import SLOW_HZ, Fault
-from kitchensync.virtual_kitchen.headset.blind import LosingItself
+from kitchensync.virtual_kitchen.headset.blind import SensorFaults
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
 from kitchensync.virtual_kitchen.headset.hostile import HOSTILE, HostileLink, play
 from kitchensync.virtual_kitchen.headset.stream import Feed, SentPacket
 from kitchensync.virtual_kitchen.truth import StreamTruth
 from kitchensync.virtual_kitchen.world.seeds import generator
 
-SOURCE_QUEUE_S = 2.0  # what the device keeps for a slow client before frames are lost at the source
-TOGETHER_BYTES = 64 << 10  # of small packets in one send, where no schedule is kept
+SOURCE_QUEUE_S = 2.0  # data the device buffers for a slow client before it drops frames
+TOGETHER_BYTES = 64 << 10  # small packets joined into one send, when unthrottled
 GARBAGE_SIZE = 0xFFFF_FFF0
-_LEAVE_S = 20.0  # how long a client may take to see that it was sent garbage
+_LEAVE_S = 20.0  # time for a client to notice garbage and leave
 _DRIP_PIECES, _DRIP_SHARE = 12, 0.6
 
 
 class Sending:
-    """Sends one feed to one client; `killed` is set when the port is to refuse from now on."""
+    """Sends one feed to one client; `killed` is set when the port must refuse from now on."""
 
     def __init__(
         self, headset: HeadsetState, name: str, truth: StreamTruth, client: socket.socket, connection: int
     ) -> None:
         self._headset, self._name, self._truth = headset, name, truth
         self._client, self._connection = client, connection
-        self._blocked_s = 0.0  # waited for the client since the stream was last in time
+        self._blocked_s = 0.0  # time spent waiting for the client since the stream was last on schedule
         self._same_ticks: int | None = None
-        self._losing_itself = LosingItself(headset.faults, name)
+        self._sensor_faults = SensorFaults(headset.faults, name)
         self.killed = False
         self.next_s = 0.0
 
     def run(self, feed: Feed, from_s: float) -> None:
-        """Send every packet from world time `from_s` on, until the end, a fault or a client that leaves."""
+        """Send all packets from world time `from_s` on, until the end, a fault, or until the client leaves."""
         headset, faults, end_s = self._headset, self._headset.faults, self._headset.end_world_s
         k = feed.first_k(from_s)
         faults.resumed(self._name, feed.due_s(k))
@@ -51,32 +51,32 @@ class Sending:
             if self._skipped(feed, k):
                 k += 1
                 continue
-            packet, told = self._faulty(feed.packet(k), k, due_s)
-            held = faults.held_until(self._name, due_s)
-            if not headset.wait_until(held[0] if held else due_s):
+            packet, fault = self._faulty(feed.packet(k), k, due_s)
+            delay = faults.held_until(self._name, due_s)
+            if not headset.wait_until(delay[0] if delay else due_s):
                 return
             if cut := faults.cut_due(self._name, due_s):
                 self._cut(cut, packet)
                 return
-            self._note_lateness(held[0] if held else due_s)
+            self._note_lateness(delay[0] if delay else due_s)
             self._truth.scheduled += 1
             drip = faults.active("slow_drip", self._name, due_s)
             blocked_s = self._drip(packet, feed, k) if drip else send(self._client, packet)
-            told = told or (held[1] if held else "slow_drip" if drip else None)
-            self._truth.sent(k, packet.ticks, packet.payload, self._connection, told, packet.sha256)
+            fault = fault or (delay[1] if delay else "slow_drip" if drip else None)
+            self._truth.sent(k, packet.ticks, packet.payload, self._connection, fault, packet.sha256)
             k = self._after(feed, k, blocked_s)
             self.next_s = feed.due_s(k)
         self.next_s = feed.due_s(k)
         headset.wait_for_end()
 
     def _note_lateness(self, due_s: float) -> None:
-        """Tell the truth how late a packet leaves; without a schedule to keep nothing is late."""
+        """Record how late a packet leaves; unthrottled packets are never late."""
         if not self._headset.is_unthrottled:
             behind_s = (self._headset.now_s() - due_s) / self._headset.kitchen.speed
             self._truth.most_behind_s = max(self._truth.most_behind_s, behind_s)
 
     def _run_flat_out(self, feed: Feed, k: int) -> None:
-        """Send as fast as the client reads, small packets together: nothing can go wrong and nothing is due."""
+        """Send as fast as the client reads, joining small packets; faults and schedule do not apply."""
         headset, truth = self._headset, self._truth
         end_s = inf if headset.end_world_s is None else headset.end_world_s
         self.next_s = feed.due_s(k)
@@ -96,7 +96,7 @@ class Sending:
         headset.wait_for_end()
 
     def _skipped(self, feed: Feed, k: int) -> bool:
-        """Return whether the device takes no picture k since it has slowed down: nothing is lost."""
+        """Return whether a slowed device does not capture frame k: this is not a loss."""
         slow = self._headset.faults.active("depth_rate_drop", self._name, feed.due_s(k))
         if slow is None:
             return False
@@ -104,23 +104,23 @@ class Sending:
         return k % every != 0
 
     def _faulty(self, packet: SentPacket, k: int, due_s: float) -> tuple[SentPacket, str | None]:
-        """Spoil stamps and payload where a fault says so; return the packet and the fault's name."""
-        faults, told = self._headset.faults, None
+        """Apply faults to stamp and payload; return the packet and the fault's name."""
+        faults, fault = self._headset.faults, None
         if jump := faults.active("time_jump", self._name, due_s):
             packet = replace(packet, ticks=packet.ticks + round(jump.jump_s * 1e7))
-            told = jump.name
+            fault = jump.name
         if faults.active("duplicate_stamps", self._name, due_s):
             self._same_ticks = packet.ticks if self._same_ticks is None else self._same_ticks
-            packet, told = replace(packet, ticks=self._same_ticks), "duplicate_stamps"
+            packet, fault = replace(packet, ticks=self._same_ticks), "duplicate_stamps"
         else:
             self._same_ticks = None
         if faults.active("garbage_payload", self._name, due_s):
             rng = generator(self._headset.kitchen.seed, "garbage " + self._name, k)
             garbage = rng.integers(0, 256, len(packet.payload), np.uint8).tobytes()
-            packet, told = replace(packet, payload=garbage, sha256=""), "garbage_payload"
-        if found := self._losing_itself.spoil(packet, due_s):
-            packet, told = found
-        return packet, told
+            packet, fault = replace(packet, payload=garbage, sha256=""), "garbage_payload"
+        if spoiled := self._sensor_faults.spoil(packet, due_s):
+            packet, fault = spoiled
+        return packet, fault
 
     def _cut(self, cut: Fault, packet: SentPacket) -> None:
         frame = packet.frame()
@@ -129,7 +129,7 @@ class Sending:
         elif cut.name == "garbage_size":
             self._client.sendall(struct.pack("<QI", packet.ticks, GARBAGE_SIZE) + frame[12:])
             self._client.settimeout(_LEAVE_S)
-            with contextlib.suppress(OSError):  # the client left in its own way, or never
+            with contextlib.suppress(OSError):  # the client reset the connection, or did not leave in time
                 while self._client.recv(4096):
                     pass
         elif cut.name in HOSTILE:
@@ -147,9 +147,9 @@ class Sending:
         return 0.0
 
     def _after(self, feed: Feed, k: int, blocked_s: float) -> int:
-        """Return the next packet, or a later one if it was the client that held the device up for too long.
+        """Return the next packet to send, or a later one if the client blocked the device for too long.
 
-        A device that is late by itself (a busy computer) sends everything, late.
+        If the device itself is late (a busy computer), it sends everything, late.
         """
         if self._headset.is_unthrottled:
             return k + 1
@@ -166,7 +166,7 @@ class Sending:
 
 
 def send(client: socket.socket, packet: SentPacket) -> float:
-    """Send one whole packet; return the seconds the client kept it waiting (0.0 when its buffer took it all)."""
+    """Send one whole packet; return the seconds spent waiting for the client (0.0 if the buffer took it all)."""
     frame = memoryview(packet.frame())
     try:
         taken = client.send(frame, socket.MSG_DONTWAIT)

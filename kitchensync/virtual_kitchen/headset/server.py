@@ -1,4 +1,4 @@
-"""The virtual HoloLens: all its ports, taken together or not at all."""
+"""The virtual HoloLens: all its ports at one address."""
 
 import contextlib
 import socket
@@ -6,7 +6,11 @@ import threading
 from collections.abc import Callable
 
 from kitchensync.virtual_kitchen.headset.cameras import VLC
-from kitchensync.virtual_kitchen.headset.client_configuration import AskedEncoding, VideoEncoding, VideoFormat
+from kitchensync.virtual_kitchen.headset.client_configuration import (
+    RequestedEncoding,
+    VideoEncoding,
+    VideoFormat,
+)
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
 from kitchensync.virtual_kitchen.headset.remote import GuestPort, RemotePort, UnityPort, VoicePort
 from kitchensync.virtual_kitchen.headset.stream import Stream
@@ -53,7 +57,7 @@ class VirtualHeadset:
     def __init__(
         self, headset: HeadsetState, host: str, *, replace: Callable[[Stream], Stream | None] | None = None
     ) -> None:
-        """`replace` gives another stream for one, or None for none at its port."""
+        """`replace` returns the stream to serve instead of one, or None to leave its port closed."""
         self._headset = headset
         self._are_ending = threading.Event()
         self._host = host
@@ -84,7 +88,7 @@ class VirtualHeadset:
 
     @property
     def _ports(self) -> list[ListeningPort]:
-        """Return the ports that a fault does not refuse."""
+        """Return the ports that no fault refuses."""
         return [port for port in (*self._streams, *self._commands) if not self._is_refused(port)]
 
     def _is_refused(self, port: ListeningPort) -> bool:
@@ -93,9 +97,9 @@ class VirtualHeadset:
         return without_research or faults.has("refuse_port", port.name)
 
     def warm_up(self) -> None:
-        """Make one packet of what takes long at first, so that the first client is served in time."""
+        """Make one packet of each slow stream, so that the first client is served in time."""
         size = VideoFormat(640, 360, 30)
-        encoding = VideoEncoding(AskedEncoding.H265_MAIN, 552_960)
+        encoding = VideoEncoding(RequestedEncoding.H265_MAIN, 552_960)
         PvFeed(self._headset, PvConfiguration(True, size, 1, encoding, 30)).packet(0)
         AhatFeed(
             self._headset, AhatConfiguration(True, 1, encoding, HZ), GroupShelf(self._headset.kitchen.seed)
@@ -103,29 +107,29 @@ class VirtualHeadset:
         AacFeed(self._headset, AAC_BYTES_PER_S[-1]).packet(0)
 
     def prepare(self, end_s: float) -> None:
-        """Encode the pictures of a client with the usual settings until `end_s` (world time)."""
+        """Encode the frames of a client with the usual settings until `end_s` (world time)."""
         prepare_pv(self._headset, end_s)
         self._ahat.prepare()
 
     def bind(self) -> None:
-        """Take every address; raise `PortBusy` for the first that is taken."""
+        """Bind every address. Raises PortBusy for the first that is in use."""
         for port in self._ports:
             port.bind()
 
     def listen(self) -> None:
-        """Let clients in on every port."""
+        """Accept clients on every port."""
         if self._headset.is_virtual:
-            self._say(_MARK.format(host=self._host))
+            self._mark(_MARK.format(host=self._host))
         if self._headset.replays:
-            self._say(_REPLAY.format(host=self._host, uuid=self._headset.replays))
+            self._mark(_REPLAY.format(host=self._host, uuid=self._headset.replays))
         for port in self._ports:
             port.listen()
         self._restarter.start()
 
-    def _say(self, name: str) -> None:
-        """Let whoever asks this computer, not the wire, know what the headset at this address is.
+    def _mark(self, name: str) -> None:
+        """Mark the headset at this address as virtual or replayed for programs on this computer.
 
-        The name lives and ends with this process; a system without such names leaves it unsaid.
+        The mark is an abstract socket name that ends with this process; systems without such names get no mark.
         """
         mark = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._marks.append(mark)
@@ -133,7 +137,7 @@ class VirtualHeadset:
             mark.bind(name)
 
     def _restart_when_due(self) -> None:
-        """Close and open all ports as the app is closed and started again; a headset that died stays closed."""
+        """Close and reopen all ports as the app restarts; after the fault `die` they stay closed."""
         headset = self._headset
         while not headset.kitchen.wait_started(_TICK_S):
             if headset.stopping.is_set():
@@ -153,40 +157,40 @@ class VirtualHeadset:
             if fault.end_s is None:
                 return
             headset.restart(is_swap=fault.name == "headset_swap")
-            self._tell_frame()
+            self._record_frame()
             if not headset.wait_until(fault.end_s) or self._are_ending.is_set():
                 return
             for port in closed:
                 port.resume()
 
-    def _tell_frame(self) -> None:
-        """Put the new world frame into the truth: matrix of row vectors, world to it."""
-        told = {"from_ticks": self._headset.now_ticks(), "matrix": self._headset.frame().tolist()}
+    def _record_frame(self) -> None:
+        """Add the new world frame to the truth: the matrix maps row vectors from the world to it."""
+        entry = {"from_ticks": self._headset.now_ticks(), "matrix": self._headset.frame().tolist()}
         if self._headset.swaps:
             now_s = self._headset.now_s()
             first = self._headset.kitchen.headset_clock
-            told["clock_ahead_ticks"] = self._headset.clock.ticks_at(now_s) - first.ticks_at(now_s)
-        self._headset.kitchen.truth.notes.setdefault("world_frames", []).append(told)
+            entry["clock_ahead_ticks"] = self._headset.clock.ticks_at(now_s) - first.ticks_at(now_s)
+        self._headset.kitchen.truth.notes.setdefault("world_frames", []).append(entry)
 
     @property
     def all_sent(self) -> bool:
-        """Return whether every stream that was ever opened has ended (and one was opened)."""
+        """Return whether at least one stream was served and all served streams have ended."""
         served = [port for port in self._streams if port.was_served]
         return bool(served) and all(port.has_ended for port in served)
 
     @property
     def client_seen_ns(self) -> int:
-        """When a client was last connected to any port (host_ns), 0 before the first."""
+        """Return when a client was last connected to any port (host_ns), 0 before the first."""
         return max(port.client_seen_ns for port in (*self._streams, *self._commands))
 
     @property
     def streams_sending(self) -> int:
-        """Count the connected streams if every one of them has sent a packet, else 0."""
+        """Return the number of connected streams if each has sent a packet, else 0."""
         states = [port.has_sent for port in self._streams if port.has_sent is not None]
         return len(states) if all(states) else 0
 
     def end_streams(self) -> None:
-        """Let every stream end after a whole packet, and refuse its port from now on; 3809 stays."""
+        """End every stream after a whole packet and refuse its port from now on; 3809 stays open."""
         self._are_ending.set()
         for port in self._streams:
             port.refuse()
@@ -194,7 +198,7 @@ class VirtualHeadset:
             port.finish(_LAST_PACKETS_S)
 
     def stop(self) -> None:
-        """End everything."""
+        """Close all ports and end all threads."""
         self._headset.stopping.set()
         for mark in self._marks:
             mark.close()

@@ -1,4 +1,4 @@
-"""What every sensor of the virtual headset is: a stream that reads a client's wishes, and a feed of its packets."""
+"""Base classes of the headset's sensors: a stream reads a client's configuration, a feed makes its packets."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class SentPacket:
     ticks: int
     payload: bytes
     pose: bytes = b""
-    sha256: str = ""  # of the payload, where it is known already
+    sha256: str = ""  # of the payload, if known
 
     def with_digest(self) -> SentPacket:
-        """Return it with its payload's hash, for a packet that is sent often."""
+        """Return it with the hash of its payload, for a packet that is sent often."""
         return replace(self, sha256=hashlib.sha256(self.payload).hexdigest())
 
     def frame(self) -> bytes:
-        """Return header, payload and pose as they travel."""
+        """Return header, payload and pose as sent."""
         return _HEADER.pack(self.ticks, len(self.payload)) + self.payload + self.pose
 
 
@@ -50,18 +50,18 @@ class Schedule:
         return self.captured_s(k) + self.latency_s
 
     def first_k(self, world_s: float) -> int:
-        """Return the first start of a group that has not left yet."""
+        """Return the first packet of the next group that has not left yet."""
         first = max(0, ceil((world_s - self.latency_s - self.phase_s) / self.period_s))
         return ceil(first / self.group) * self.group
 
 
 class Feed(ABC):
-    """One client's packets on a schedule. Asked for rising k; a k depends on nothing that was sent before it."""
+    """The packets of one client on a schedule, requested in rising k; each depends on k alone."""
 
     _schedule: Schedule
 
     def first_k(self, world_s: float) -> int:
-        """Return the first packet a client gets who is ready at `world_s`; of a video the next key frame."""
+        """Return the first packet for a client that is ready at `world_s`; for video the next key frame."""
         return self._schedule.first_k(world_s)
 
     def due_s(self, k: int) -> float:
@@ -84,7 +84,7 @@ class Stream(ABC):
 
     @abstractmethod
     def configure(self, reader: ConfigurationReader) -> Feed | None:
-        """Read a client's wishes; None when nothing is to be streamed; raise `Rejected` to close."""
+        """Read a client's configuration; return None if nothing is streamed. Raises Rejected to close."""
 
     def release(self) -> None:  # noqa: B027 (most streams hold nothing)
-        """Do what is to be done when the client has gone."""
+        """Clean up after the client has left."""

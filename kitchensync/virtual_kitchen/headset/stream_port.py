@@ -1,4 +1,4 @@
-"""One port of the headset: one client at a time gets the stream's packets when they are due."""
+"""One port of the headset; it serves one client at a time."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _FAR = 1000
 
 
 class RingFeed(Feed):
-    """A feed that repeats the first packets of another; `n` is a multiple of its group of pictures."""
+    """A feed that repeats the first second of packets of another feed, in whole groups of pictures."""
 
     def __init__(self, feed: Feed, *, made_first: bool) -> None:
-        """`made_first` makes the whole ring before the first packet leaves, else each packet when it is due."""
+        """With `made_first` make the whole ring now, else each packet when it is due."""
         self._feed = feed
         period_s = (feed.due_s(_FAR) - feed.due_s(0)) / _FAR
         self._group = max(1, feed.first_k(feed.due_s(0) + period_s / 2))
@@ -43,7 +43,7 @@ class RingFeed(Feed):
                 self._made(place)
 
     def load(self, path: Path) -> None:
-        """Take the ring from a file that `save` wrote."""
+        """Read the ring from a file that `save` wrote."""
         with np.load(path, allow_pickle=False) as kept:
             table, content = kept["table"], kept["content"].tobytes()
         start = 0
@@ -51,10 +51,12 @@ class RingFeed(Feed):
             payload, end = content[start : start + size], start + size + pose
             self._packets[place] = SentPacket(ticks, payload, content[start + size : end]).with_digest()
             start = end
-        self._at(self._count)  # what the second lap wants to know takes a picture: not when it is due
+        self._at(
+            self._count
+        )  # lap 2 needs the ticks of a lap, which take a frame: make it now, not when it is due
 
     def save(self, path: Path) -> None:
-        """Write the whole ring to a file: making it takes much longer than reading it."""
+        """Write the whole ring to a file; reading it is much faster than making it."""
         packets = [self._made(place) for place in range(self._count)]
         self._at(self._count)
         table = np.array([(p.ticks, len(p.payload), len(p.pose)) for p in packets], np.int64)
@@ -65,7 +67,7 @@ class RingFeed(Feed):
         part.replace(path)
 
     def first_k(self, world_s: float) -> int:
-        """Return the first packet a client gets who is ready at `world_s`."""
+        """Return the first packet for a client that is ready at `world_s`."""
         return self._feed.first_k(world_s)
 
     def due_s(self, k: int) -> float:
@@ -100,10 +102,10 @@ class RingFeed(Feed):
     def _made(self, place: int) -> SentPacket:
         packet = self._packets[place]
         if packet is None:
-            # A group that an earlier client left half made is made again: its pictures hang together.
+            # Make a group again that an earlier client left incomplete: its frames depend on each other.
             first = place if place == self._last_made + 1 else place - place % self._group
-            for one in range(first, place + 1):
-                packet = self._packets[one] = self._feed.packet(one).with_digest()
+            for number in range(first, place + 1):
+                packet = self._packets[number] = self._feed.packet(number).with_digest()
             self._last_made = place
         assert packet is not None
         return packet
@@ -122,7 +124,7 @@ DEFAULT_SET = (
 
 
 class ListeningPort:
-    """A bound socket and the one thread that serves its clients, one after the other."""
+    """A bound socket and one thread that serves its clients one after the other."""
 
     def __init__(self, host: str, port: int, name: str) -> None:
         self.address, self.name = (host, port), name
@@ -133,15 +135,15 @@ class ListeningPort:
 
     @property
     def client_seen_ns(self) -> int:
-        """When a client was last connected (host_ns): now, while one is; 0 before the first."""
+        """Return when a client was last connected (host_ns): now while one is connected, 0 before the first."""
         return time.monotonic_ns() if self._client is not None else self._left_ns
 
     def bind(self) -> None:
-        """Take the address without listening yet; raise `PortBusy`."""
+        """Bind the address without listening yet. Raises PortBusy."""
         self._or_busy(lambda: self._socket.bind(self.address))
 
     def listen(self) -> None:
-        """Let clients in."""
+        """Accept clients."""
         self._or_busy(lambda: self._socket.listen(_BACKLOG))
         self._thread.start()
 
@@ -152,7 +154,7 @@ class ListeningPort:
             raise PortBusy(*self.address, self.name, reason=error.strerror or str(error)) from error
 
     def resume(self) -> None:
-        """Listen again after `refuse`; raise `PortBusy`."""
+        """Listen again after `refuse`. Raises PortBusy."""
         self._socket, self._thread = self._fresh()
         self._closed.clear()
         self.bind()
@@ -164,14 +166,14 @@ class ListeningPort:
         return sock, threading.Thread(target=self._serve, name=f"{self.name} port", daemon=True)
 
     def refuse(self) -> None:
-        """Stop listening: from now on connects are refused."""
+        """Stop listening and refuse new connections."""
         self._closed.set()
         with contextlib.suppress(OSError):  # not listening, or refused before
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def finish(self, timeout_s: float) -> None:
-        """Wait for the client being served; cut it off after the timeout."""
+        """Wait for the current client; disconnect it after the timeout."""
         if self._thread.ident is None:
             return
         self._thread.join(timeout_s)
@@ -196,7 +198,7 @@ class ListeningPort:
                     self.serve(client)
                 self._left_ns = time.monotonic_ns()
                 self._client = None
-                _end_politely(client)
+                _close_without_reset(client)
 
     def serve(self, client: socket.socket) -> None:
         """Serve one client to its end."""
@@ -204,29 +206,24 @@ class ListeningPort:
 
 
 class StreamPort(ListeningPort):
-    """Sends a stream, writes down what it sent, and loses frames only when the client does not read."""
+    """Sends a stream and records what it sent; drops frames only if the client does not read."""
 
     def __init__(self, headset: HeadsetState, stream: Stream, host: str) -> None:
         super().__init__(host, stream.port, stream.name)
         self._headset, self._stream = headset, stream
         self._truth_name = f"{DEVICE}/{stream.name}"
-        if stream.name in DEFAULT_SET:  # the others are told of when somebody asks for them
+        if stream.name in DEFAULT_SET:  # other streams are listed in the truth once a client opens them
             headset.kitchen.truth.stream(self._truth_name)
         self._connections = 0
         self._next_s = 0.0
         self._kept: tuple[tuple[object, ...], RingFeed] | None = None
-        self._is_asked = False
+        self.was_served = False
         self._sent_before: int | None = None
         self.has_ended = False
 
     @property
-    def was_served(self) -> bool:
-        """Return whether a client ever asked for the stream."""
-        return self._is_asked
-
-    @property
     def has_sent(self) -> bool | None:
-        """Whether this client was sent a packet; None without a client, and where a fault keeps it waiting."""
+        """Return whether the client was sent a packet; None without a client or if a fault keeps it waiting."""
         before = self._sent_before
         return (
             None if before is None else self._headset.kitchen.truth.stream(self._truth_name).packets > before
@@ -238,7 +235,7 @@ class StreamPort(ListeningPort):
             reader = ConfigurationReader(client)
             feed = self._stream.configure(reader)
             if feed is not None:
-                self._is_asked = True
+                self.was_served = True
                 with self._headset.start:
                     feed = self._ring(feed, reader.taken) if self._headset.has_rings else feed
                 self._headset.start.wait()
@@ -246,9 +243,9 @@ class StreamPort(ListeningPort):
         finally:
             self._stream.release()
 
-    def _ring(self, feed: Feed, asked: bytes) -> RingFeed:
-        """Return the ring of the client before if this one asks for the same and nothing has changed meanwhile."""
-        key = (asked, self._headset.restarts, astuple(self._headset.camera))
+    def _ring(self, feed: Feed, configuration: bytes) -> RingFeed:
+        """Return the previous client's ring if the configuration is the same and nothing has changed since."""
+        key = (configuration, self._headset.restarts, astuple(self._headset.camera))
         if self._kept is None or self._kept[0] != key:
             store = self._headset.ring_store
             made_first = self._headset.is_unthrottled and store is None
@@ -258,7 +255,7 @@ class StreamPort(ListeningPort):
         return self._kept[1]
 
     def _fill(self, ring: RingFeed, store: Path, key: tuple[object, ...]) -> None:
-        """Take a ring from the store of earlier runs, or make it now and leave it there."""
+        """Read a ring from the store of earlier runs, or make it now and save it there."""
         facts = (self.name, self._headset.kitchen.seed, self._headset.gyroscope_unit, RING_S, key)
         path = store / f"{self.name}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}.npz"
         if path.exists():
@@ -291,9 +288,9 @@ class StreamPort(ListeningPort):
         return self._headset.stopping.is_set() or (end_s is not None and now_s >= end_s)
 
 
-def _end_politely(client: socket.socket) -> None:
-    """Say the end and read what the client had sent too much, so that closing does not reset the connection."""
-    with contextlib.suppress(OSError):  # the client left first, or has sent nothing more
+def _close_without_reset(client: socket.socket) -> None:
+    """Shut down sending and read what is left, so that closing does not reset the connection."""
+    with contextlib.suppress(OSError):  # the client closed first, or has sent nothing more
         client.shutdown(socket.SHUT_WR)
         client.setblocking(False)
         while client.recv(4096):

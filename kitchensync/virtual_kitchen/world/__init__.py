@@ -1,1 +1,1 @@
-"""What there is to see, hear and feel: one head, one room, and a clock a device."""
+"""The simulated world: one head, one room, and a clock for each device."""

@@ -1,4 +1,4 @@
-"""A calibration board in front of a camera: what the camera sees of it, blur and noise included."""
+"""A calibration board in front of a camera, rendered with blur and noise."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DrawnBoard:
     dictionary: str = "DICT_5X5_250"
 
     def texture(self) -> Image:
-        """Return its print with a white margin of half a square, `_TEXELS_PER_SQUARE` to a square."""
+        """Return its texture with a white margin of half a square, `_TEXELS_PER_SQUARE` per square."""
         words = cv2.aruco.getPredefinedDictionary(getattr(cv2.aruco, self.dictionary))
         board = cv2.aruco.CharucoBoard((self.columns, self.rows), self.square_m, self.marker_m, words)
         size = (self.columns * _TEXELS_PER_SQUARE, self.rows * _TEXELS_PER_SQUARE)
@@ -44,14 +44,14 @@ class DrawnBoard:
         return np.asarray(wide, np.uint8)
 
     def corners(self) -> Floats:
-        """Return the inner corners (n, 3) metres, row by row: corner i has the id i."""
+        """Return the inner corners (n, 3), metres, row by row: corner i has the id i."""
         x, y = np.meshgrid(np.arange(1, self.columns), np.arange(1, self.rows))
         flat = np.zeros(x.size)
         return np.column_stack((x.ravel(), y.ravel(), flat)).astype(np.float64) * self.square_m
 
 
 class BoardCamera:
-    """A camera of known optics that looks at a board."""
+    """A camera with known optics that looks at a board."""
 
     def __init__(self, optics: Optics, board: DrawnBoard, finer: int = 2) -> None:
         self.optics, self.board = optics, board
@@ -67,9 +67,9 @@ class BoardCamera:
         noise: float = 2.0,
         rng: np.random.Generator | None = None,
     ) -> Image:
-        """Return the picture (height, width) uint8 with the board at a pose (4, 4), metres.
+        """Return the image (height, width) uint8 with the board at a pose (4, 4), metres.
 
-        Blur and noise lie over the board and a rim around it: nobody looks at the rest.
+        Only the board and a rim around it get blur and noise: detectors use nothing else.
         """
         optics, finer = self.optics, self._finer
         picture = np.empty((optics.height, optics.width), np.uint8)
@@ -95,7 +95,7 @@ class BoardCamera:
         return picture
 
     def _reach(self, camera_from_board: Floats) -> tuple[int, int, int, int]:
-        """Return the part of the picture that the board can touch: left, top, right, bottom."""
+        """Return the part of the image that the board can touch: left, top, right, bottom."""
         board = self.board
         x = np.linspace(-_MARGIN_SQUARES, board.columns + _MARGIN_SQUARES, 40) * board.square_m
         y = np.linspace(-_MARGIN_SQUARES, board.rows + _MARGIN_SQUARES, 40) * board.square_m
@@ -110,9 +110,9 @@ class BoardCamera:
         return int(low[0]), int(low[1]), int(high[0]), int(high[1])
 
     def _patch(self, rays: Floats32, camera_from_board: Floats) -> tuple[Floats32, Floats32]:
-        """Return brightness and presence (0 or 1) of the board along rays."""
+        """Return brightness and coverage (0 or 1) of the board along rays."""
         board = self.board
-        # The plane z = 0 of the board is (x, y, 1) -> ray up to scale, by two columns of the turn and the place.
+        # On the board's plane z = 0, (x, y, 1) -> ray up to scale: two columns of the rotation, and the translation.
         to_ray = np.column_stack((camera_from_board[:3, :2], camera_from_board[:3, 3]))
         to_squares = np.diag([1 / board.square_m, 1 / board.square_m, 1.0])
         to_squares[:2, 2] = _MARGIN_SQUARES
@@ -130,7 +130,7 @@ class BoardCamera:
         return seen.astype(np.float32), there.astype(np.float32)
 
     def _texels_per_ray(self, squares: Floats32, there: npt.NDArray[np.bool_]) -> float:
-        """Return how far apart neighbouring rays meet the print, the median over every eighth row."""
+        """Return the distance of neighbouring rays on the texture, texels: the median over every eighth row."""
         squares, there = squares[::8], there[::8]
         if not there.any():
             return 1.0
@@ -140,7 +140,7 @@ class BoardCamera:
 
 
 def _pyramid(texture: Image) -> list[Floats32]:
-    """Halve the print again and again, each level the mean of four texels: centres stay where they are."""
+    """Halve the texture repeatedly; each texel of a level is the mean of four, so centres do not move."""
     levels = [texture.astype(np.float32)]
     while min(levels[-1].shape) > 64 and all(side % 2 == 0 for side in levels[-1].shape):
         high, wide = levels[-1].shape
@@ -156,7 +156,7 @@ def looking_at(
     aim_m: tuple[float, float],
     aside: Floats,
 ) -> Floats:
-    """Return camera from board (4, 4) whose point `aim_m` is `distance_m` away along `aside` (3,) of the camera."""
+    """Return camera from board (4, 4): board point `aim_m` is at `distance_m` along the camera ray `aside` (3,)."""
     pitch, yaw = tilt_rad
     about_x = _turn(np.array([1.0, 0.0, 0.0]) * pitch)
     about_y = _turn(np.array([0.0, 1.0, 0.0]) * yaw)
@@ -183,7 +183,7 @@ def _turn(vector: Floats) -> Floats:
 
 FRAME_S = 1001 / 30000
 PLACES, PLACE_FRAMES, MOVING_FRAMES = 40, 30, 8
-"A place is shown for 30 camera frames (1 s); in the first eight the hands bring the board there."
+"A place is shown for 30 camera frames (1 s); the board moves there during the first eight."
 CAMERA_AXES = np.diag([1.0, -1.0, -1.0, 1.0])
 "From x right, y up, z back to x right, y down, z forward."
 BOARD = DrawnBoard(11, 8, 0.024, 0.018)
@@ -195,14 +195,14 @@ _BLUR_PX, _NOISE = 0.6, 1.5
 
 @dataclass(frozen=True)
 class Eye:
-    """A camera on the head: how it sees and where it sits. `from_head` is (4, 4), metres, to camera axes."""
+    """Optics and place of a camera on the head. `from_head` is (4, 4), metres, to camera axes."""
 
     optics: Optics
     from_head: Floats
 
 
 class BoardShow:
-    """The board, the camera on the forehead, and the places of one seed."""
+    """The board, the forehead camera and the places of the board for one seed."""
 
     def __init__(self, seed: int, camera_turn: Floats, pv: Eye) -> None:
         """`camera_turn` (3, 3) turns camera vectors into head vectors, both x right, y up, z back."""
@@ -221,7 +221,7 @@ class BoardShow:
 
     @cached_property
     def places(self) -> Floats:
-        """Head from board (n, 4, 4) of every place, in the order in which they are shown."""
+        """Return head from board (n, 4, 4) of every place, in the order of the show."""
         rng = generator(self.seed, "board places")
         return np.stack([self._drawn(rng, for_lens=i % 5 in FOR_THE_LENS) for i in range(PLACES)])
 
@@ -236,16 +236,16 @@ class BoardShow:
         )
 
     def moment(self, world_s: float) -> tuple[int, int]:
-        """Return place and frame within it at a world time."""
+        """Return the place and the frame of the place at a world time."""
         frame = max(round(world_s / FRAME_S), 0)
         return frame // PLACE_FRAMES % PLACES, frame % PLACE_FRAMES
 
     def is_held(self, frame: int) -> bool:
-        """Return whether the board is still at its place in a frame within it."""
+        """Return whether the board holds still in this frame of a place."""
         return frame >= MOVING_FRAMES
 
     def head_from_board(self, place: int, frame: int) -> Floats:
-        """Return where the board is (4, 4): on its way from the last place, or held."""
+        """Return the board's pose (4, 4): moving from the last place, or held still."""
         here = self.places[place]
         if self.is_held(frame):
             return here
@@ -258,7 +258,7 @@ class BoardShow:
         return pose
 
     def truth(self) -> dict[str, Any]:
-        """Return what a calibration is to find, in the words of its result files; metres and pixels."""
+        """Return the true calibration with the keys of calibration results; metres and pixels."""
         optics, board = self.camera.optics, self.board
         names = ("k1", "k2", "k3", "k4")
         return {
@@ -275,7 +275,7 @@ class BoardShow:
 
 
 class BoardPictures:
-    """What one camera sees of the show; the picture of a held board is made once."""
+    """One camera's images of the show; the image of a held board is rendered once."""
 
     def __init__(self, show: BoardShow, eye: Eye) -> None:
         self._show, self._eye = show, eye
@@ -284,7 +284,7 @@ class BoardPictures:
         self._last: tuple[int, Image] | None = None
 
     def at(self, place: int, frame: int) -> Image:
-        """Return the picture as planar 4:2:0 without colour, (height * 3 / 2, width) uint8."""
+        """Return the image as planar 4:2:0 without colour, (height * 3 / 2, width) uint8."""
         if self._show.is_held(frame):
             if self._last is None or self._last[0] != place:
                 self._last = place, self._picture(self._held, place, frame)

@@ -1,6 +1,6 @@
-"""One clock a device: the world's time as each device counts it, all from the seed.
+"""The clock of each device, from the seed.
 
-The headset's QPC is the reference of the truth; against world time it has its own epoch and drift.
+The headset's QPC is the reference of the truth; it has its own epoch and drift relative to world time.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class TickCounter:
 
     @property
     def ticks_per_world_s(self) -> float:
-        """Return how far the counter runs in one second of world time."""
+        """Return the ticks in one second of world time."""
         return TICKS_PER_S * (1 + self.drift_ppm * 1e-6)
 
     def ticks_at(self, world_s: float) -> int:
@@ -65,7 +65,7 @@ class TrueClockMap:
     drift_ppm: float
 
     def as_dict(self) -> dict[str, int | float]:
-        """Return it as the truth file holds it."""
+        """Return it as written to the truth file."""
         return {"epoch_ticks": self.epoch_ticks, "tau0_s": self.tau0_s, "drift_ppm": self.drift_ppm}
 
 
@@ -77,7 +77,7 @@ def media_map(headset: TickCounter, camera: CameraCrystal, start_world_s: float)
 
 
 def headset_clock(seed: int) -> TickCounter:
-    """Return the headset's QPC: booted minutes to days ago, within 20 ppm of the world."""
+    """Return the headset's QPC: booted minutes to days ago, drift within 20 ppm."""
     rng = generator(seed, "headset clock")
     return TickCounter(int(rng.integers(6 * 10**9, 3 * 10**12)), float(rng.uniform(-20, 20)))
 

@@ -1,8 +1,8 @@
-"""A number drawn into a picture, for eyes and for machines: what a picture shows tells which one it is.
+"""Draw the number of a frame into it, readable for people and programs.
 
-The top band of the picture is black. Its first line holds 34 square cells, each a fortieth of the width: white,
-black, 24 bits of the number with the highest first, 8 bits of check, the exclusive or of the number's three bytes; a
-white cell is 1. Below stands the number in digits.
+The top band of the frame is black. Its first line has 34 square cells, each a fortieth of the width: white, black,
+24 bits of the number with the highest first, 8 check bits (the exclusive or of the number's three bytes). A white
+cell is 1. The number in digits is below.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ ABOUT: dict[str, Any] = {
     "headset": "the number k of the packet in truth/hololens/<stream>.jsonl",
     "gopro": "the number of the picture in its recording, on through all chapters",
 }
-"""What truth.json says of it."""
+"""Description for truth.json."""
 
 
 def cells(number: int) -> npt.NDArray[np.bool_]:
@@ -34,7 +34,7 @@ def cells(number: int) -> npt.NDArray[np.bool_]:
 
 
 def draw_grey(picture: Image, number: int) -> None:
-    """Draw a number into a picture without colour, (height, width), in place."""
+    """Draw a number into a grey frame (height, width), in place."""
     cell = picture.shape[1] // CELLS_ACROSS
     picture[: BAND_CELLS * cell] = BLACK
     line = np.where(cells(number), WHITE, BLACK).astype(np.uint8)
@@ -45,7 +45,7 @@ def draw_grey(picture: Image, number: int) -> None:
 
 
 def draw_i420(picture: Image, number: int, height: int) -> None:
-    """Draw a number into a planar 4:2:0 picture, (height * 3 / 2, width), in place."""
+    """Draw a number into a planar 4:2:0 frame, (height * 3 / 2, width), in place."""
     draw_grey(picture[:height], number)
     width = picture.shape[1]
     band = BAND_CELLS * (width // CELLS_ACROSS) // 2
@@ -54,11 +54,11 @@ def draw_i420(picture: Image, number: int, height: int) -> None:
 
 
 def number_in(luma: Image) -> int | None:
-    """Return the number drawn into a picture, from its luma (height, width); None where none can be read."""
+    """Return the number drawn into a frame, from its luma (height, width); None if it cannot be read."""
     cell = luma.shape[1] // CELLS_ACROSS
     middle = slice(cell // 4, cell - cell // 4)
     starts = range(0, (2 + BITS + CHECK_BITS) * cell, cell)
     means = np.array([luma[middle, at + cell // 4 : at + cell - cell // 4].mean() for at in starts])
     white = means > (WHITE + BLACK) / 2
-    number = int("".join("01"[int(one)] for one in white[2 : 2 + BITS]), 2)
+    number = int("".join("01"[int(is_white)] for is_white in white[2 : 2 + BITS]), 2)
     return number if (white == cells(number)).all() else None

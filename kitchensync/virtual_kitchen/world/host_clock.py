@@ -1,4 +1,4 @@
-"""The clock by which a world goes: the computer's own, or one that a test moves."""
+"""The clock that drives a world: the computer's own, or one that a test moves."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ class ComputerClock:
         return time.monotonic_ns()
 
     def nap(self, waker: threading.Event, seconds: float) -> bool:
-        """Rest for so long at most; True when `waker` ended it. Who waits for a host time looks again then."""
+        """Wait at most this long; return True if `waker` ended it. Callers check the host time again."""
         return waker.wait(seconds)

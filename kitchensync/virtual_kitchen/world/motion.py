@@ -1,4 +1,4 @@
-"""The one head everything is worn on: how it turns and moves, at any world time.
+"""Motion of the head that wears all devices, at any world time.
 
 Head frame: x right, y up, z back (right-handed). World frame: y up, metres, z towards the cook at start.
 """
@@ -49,7 +49,9 @@ class GazeShifts:
         place = rng.choice(len(_PLACES_DEG), _BLOCK_SLOTS, p=_PLACE_WEIGHTS)
         slots[:, :2] = np.radians(_PLACES_DEG[place] + rng.normal(0, (9.0, 5.0), (_BLOCK_SLOTS, 2)))
         slots[:, 2] = rng.uniform(0.0, 0.5, _BLOCK_SLOTS)
-        slots[:, 3] = np.radians(rng.uniform(60.0, 130.0, _BLOCK_SLOTS))  # peak rate, made a length below
+        slots[:, 3] = np.radians(
+            rng.uniform(60.0, 130.0, _BLOCK_SLOTS)
+        )  # peak rate, converted to a length below
         previous = np.vstack((self._slots[-1:, :2] if block else slots[:1, :2], slots[:-1, :2]))
         way = np.linalg.norm(slots[:, :2] - previous, axis=1)
         slots[:, 3] = np.clip(1.875 * way / slots[:, 3], 0.35, _LONGEST_SHIFT_S)
@@ -78,7 +80,7 @@ class GazeShifts:
 
 
 def _nod(t_s: Floats, size_rad: Floats, hz: Floats, length_s: Floats) -> tuple[Floats, Floats]:
-    """Return angle and rate of a windowed sine that starts and ends smoothly."""
+    """Return the angle and rate of a windowed sine that starts and ends smoothly."""
     u = np.clip(t_s / length_s, 0.0, 1.0)
     window = 64 * (u * (1 - u)) ** 3
     window_rate = 192 * (u * (1 - u)) ** 2 * (1 - 2 * u) / length_s
@@ -91,7 +93,7 @@ def _nod(t_s: Floats, size_rad: Floats, hz: Floats, length_s: Floats) -> tuple[F
 GRAVITY_M_PER_S2 = 9.81
 _EYE_HEIGHT_M = 1.62
 VIEWING_POINT_M = np.array([0.0, _EYE_HEIGHT_M, 0.0])
-"""Where in the world the room is looked at from: its surfaces are given from here."""
+"""Origin of the room's surfaces in the world, metres."""
 _FADE_S = 0.5  # a replay that ends in motion comes to rest in this time
 _STILL_KNOT_S = 0.08
 
@@ -112,7 +114,7 @@ class HeadMotion(Protocol):
         ...
 
     def specific_force(self, t_s: Floats) -> Floats:
-        """Return (n, 3) m/s^2 in the head frame: what an accelerometer feels, +y 9.81 at rest and upright."""
+        """Return (n, 3) m/s^2 in the head frame: the specific force, +y 9.81 at rest and upright."""
         ...
 
 
@@ -133,7 +135,7 @@ class _Body:
 
 
 class _Worn:
-    """What both motions share: the body under the head."""
+    """Common part of both motions: the movement of the body."""
 
     def __init__(self, seed: int) -> None:
         self._body = _Body(seed)
@@ -186,10 +188,10 @@ class SimulatedMotion(_Worn):
 
 
 class ReplayedMotion(_Worn):
-    """A measured head: world time 0 is its time 0, `end_s` its end; after it the head is held still.
+    """A measured motion from world time 0 to `end_s`; afterwards the head holds still.
 
-    The rate is the derivative of a cubic spline through its running integral, so any rate may be asked of it.
-    Still means seeded tremor of 0.02 deg that never repeats: no later window looks like an earlier one.
+    The rate is the derivative of a cubic spline through its running integral, so it can be sampled at any rate.
+    A still head has a seeded tremor of 0.02 deg that never repeats, so that no two time windows look alike.
     """
 
     def __init__(self, seed: int, t_s: Floats, rad_per_s: Floats) -> None:
@@ -227,7 +229,7 @@ class ReplayedMotion(_Worn):
         return q / np.linalg.norm(q, axis=1, keepdims=True)
 
     def _still(self, t_s: Floats) -> tuple[Floats, Floats]:
-        """Return tremor angles and rates (n, 3), rising from nothing; small enough to add as vectors."""
+        """Return tremor angles and rates (n, 3), rising from zero; small enough to add as vectors."""
         since = np.maximum(t_s - self._rest_s, 0.0)
         angle, rate = self._tremor.value(since), self._tremor.rate(since)
         rise = (since / (since + _FADE_S))[:, None]
@@ -236,7 +238,7 @@ class ReplayedMotion(_Worn):
 
 
 def _brought_to_rest(t_s: Floats, rad_per_s: Floats, step_s: float) -> tuple[Floats, Floats]:
-    """Append a raised-cosine fade to zero, prepend a little of the first rate for times just below."""
+    """Append a raised-cosine fade to zero; prepend some samples of the first rate for times just below 0."""
     count = max(4, round(_FADE_S / step_s))
     after = t_s[-1] + step_s * np.arange(1, count + 1)
     fade = 0.5 * (1 + np.cos(np.pi * np.arange(1, count + 1) / count))
@@ -247,7 +249,7 @@ def _brought_to_rest(t_s: Floats, rad_per_s: Floats, step_s: float) -> tuple[Flo
 
 
 def _integrated(turned: CubicSpline, start_s: float, end_s: float, step_s: float) -> tuple[Floats, Floats]:
-    """Return grid times and orientations there, the head upright at the first; steps are rotation vectors."""
+    """Return grid times and their orientations, upright at the first; steps are rotation vectors."""
     grid_s = np.linspace(start_s, end_s, int(np.ceil((end_s - start_s) / step_s)) + 1)
     steps = rotations.from_vectors(np.diff(turned(grid_s), axis=0))
     upright = np.array([[1.0, 0.0, 0.0, 0.0]])
@@ -260,5 +262,5 @@ def simulated_motion(seed: int) -> HeadMotion:
 
 
 def replayed_motion(t_s: Floats, rad_per_s: Floats, seed: int = 0) -> HeadMotion:
-    """Return a measured motion: `t_s` (m,) rising world seconds, `rad_per_s` (m, 3) in the head frame."""
+    """Return the motion of measured rates: `t_s` (m,) rising world seconds, `rad_per_s` (m, 3) in the head frame."""
     return ReplayedMotion(seed, t_s, rad_per_s)

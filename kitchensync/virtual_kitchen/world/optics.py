@@ -1,7 +1,7 @@
-"""Known optics: how a lens of given numbers sees, so that a calibration can be judged against them.
+"""Camera models with known parameters, as ground truth for calibrations.
 
-Camera frame: x right, y down, z forward. Pixel (0, 0) is the centre of the upper left pixel. The formulas are those
-of Brown (1966) and of Kannala and Brandt (2006), worked out here once more: a judge shares nothing with the judged.
+Camera frame: x right, y down, z forward. Pixel (0, 0) is the centre of the upper left pixel. Formulas of Brown
+(1966) and of Kannala and Brandt (2006), implemented again here so that the truth shares no code with the calibration.
 """
 
 from dataclasses import dataclass
@@ -49,24 +49,24 @@ class Optics:
         return x * f + 2 * p1 * x * y + p2 * (q + 2 * x * x), y * f + p1 * (q + 2 * y * y) + 2 * p2 * x * y
 
     def rays(self, pixels: Floats) -> Floats:
-        """Return rays (n, 3) with z = 1 of places (n, 2) in the picture."""
+        """Return rays (n, 3) with z = 1 of image points (n, 2)."""
         return self._unbend((pixels[:, 0] - self.cx) / self.fx, (pixels[:, 1] - self.cy) / self.fy)
 
     def ray_table(self, finer: int = 1) -> Floats:
-        """Return rays (height * finer, width * finer, 3) with z = 1 of every (part of a) pixel."""
+        """Return rays (height * finer, width * finer, 3) with z = 1 of every pixel or part of a pixel."""
         u = (np.arange(self.width * finer) + 0.5) / finer - 0.5
         v = (np.arange(self.height * finer) + 0.5) / finer - 0.5
         x, y = np.meshgrid((u - self.cx) / self.fx, (v - self.cy) / self.fy)
         return self._unbend(x, y)
 
     def ray(self, u: float, v: float) -> Floats:
-        """Return the ray (3,) with z = 1 of one place in the picture."""
+        """Return the ray (3,) with z = 1 of one image point."""
         x, y = np.array([(u - self.cx) / self.fx]), np.array([(v - self.cy) / self.fy])
-        found: Floats = self._unbend(x, y)[0]
-        return found
+        ray: Floats = self._unbend(x, y)[0]
+        return ray
 
     def _unbend(self, x: Floats, y: Floats) -> Floats:
-        """Invert `_bend` by fixed points, as often as it takes."""
+        """Invert `_bend` by fixed-point iteration until it converges."""
         if self.kind == "fisheye":
             d = np.sqrt(x * x + y * y)
             t = self._angles(d)
@@ -88,9 +88,9 @@ class Optics:
         return np.stack((a, b, np.ones_like(a)), axis=-1)
 
     def _angles(self, d: Floats) -> Floats:
-        """Return the angle off the axis (rad) of each distance from the centre, both of any shape.
+        """Return the angle off the axis (rad) of each distance from the centre, arrays of any shape.
 
-        Solved on a line of distances and read off between them: 2^-15 rad apart, the chord is off by less than 1e-9.
+        Interpolated in a table with steps of 2^-15 rad; the interpolation error is below 1e-9.
         """
         k1, k2, k3, k4 = self.k
         line = np.linspace(0.0, float(d.max()), max(2, int(float(d.max()) * 2**15)))

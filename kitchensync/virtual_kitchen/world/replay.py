@@ -18,7 +18,7 @@ GYRO_RULE = (
     "media time of gyro sample k = (STMP_gyro,first - STMP_shut,first)/1e6 + k/rate; "
     "rate = samples in all payloads but the last / (STMP_gyro,last - STMP_gyro,first)"
 )
-FILMS = (".mp4", ".lrv", ".360")
+VIDEO_SUFFIXES = (".mp4", ".lrv", ".360")
 NUMBER_TYPES = {
     "b": "i1",
     "B": "u1",
@@ -44,7 +44,7 @@ class _Block:
 def read_gyro(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return the gyroscope of a GoPro MP4 as (t_s (n,), rad_per_s (n, 3)), both float64.
 
-    t_s is media time, 0 at the file's first frame: sample k lies at (STMP_gyro,first - STMP_shut,first)/1e6 + k/rate,
+    t_s is media time, 0 at the file's first frame: sample k is at (STMP_gyro,first - STMP_shut,first)/1e6 + k/rate,
     with rate = samples in all payloads but the last over the time from the first payload's stamp to the last one's.
     The first time may be negative: the gyroscope starts a few milliseconds before the first frame.
     rad_per_s is in head axes (x right, y up, z back), from the camera's X left, Y back, Z up.
@@ -57,7 +57,9 @@ def read_gyro(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if not gyro or not shutter or any(b.stamp_us is None for b in (gyro[0], gyro[-1], shutter[0])):
         raise BadReplay(f"{path}: no gyroscope with camera time stamps; use a file of a HERO8 or later")
     if len(gyro) < 2:
-        raise BadReplay(f"{path}: one metadata payload does not tell the gyroscope's rate; use a longer file")
+        raise BadReplay(
+            f"{path}: one metadata payload is not enough for the gyroscope's rate; use a longer file"
+        )
     first_us, last_us, shutter_us = (int(b.stamp_us or 0) for b in (gyro[0], gyro[-1], shutter[0]))
     if last_us <= first_us:
         raise BadReplay(f"{path}: the gyroscope's time stamps do not rise")
@@ -81,7 +83,7 @@ def _payloads(path: Path) -> list[bytes]:
 
 
 def _entries(data: bytes) -> Iterator[tuple[str, str, int, bytes]]:
-    """Walk one nest, yielding key, type, bytes of one element, data."""
+    """Yield key, type, bytes of one element and data of each entry of one nest."""
     at = 0
     while at + 8 <= len(data) and data[at : at + 4] != bytes(4):
         key, kind, element_bytes, count = struct.unpack_from(">4scBH", data, at)
@@ -90,26 +92,26 @@ def _entries(data: bytes) -> Iterator[tuple[str, str, int, bytes]]:
         at = end + (-element_bytes * count) % 4
 
 
-def _streams(payload: bytes, wanted: str) -> Iterator[_Block]:
+def _streams(payload: bytes, name: str) -> Iterator[_Block]:
     for _, _, _, device in _entries(payload):
         for key, _, _, stream in _entries(device):
-            found = (
+            entries = (
                 {k: (kind, size, data) for k, kind, size, data in _entries(stream)} if key == "STRM" else {}
             )
-            if wanted in found:
-                yield _block(found, wanted)
+            if name in entries:
+                yield _block(entries, name)
 
 
-def _block(found: dict[str, tuple[str, int, bytes]], wanted: str) -> _Block:
-    values = _numbers(*found[wanted])
-    if "SCAL" in found:
-        values = values / _numbers(*found["SCAL"]).reshape(-1)
+def _block(entries: dict[str, tuple[str, int, bytes]], name: str) -> _Block:
+    values = _numbers(*entries[name])
+    if "SCAL" in entries:
+        values = values / _numbers(*entries["SCAL"]).reshape(-1)
     return _Block(
-        stamp_us=int.from_bytes(found["STMP"][2], "big") if "STMP" in found else None,
+        stamp_us=int.from_bytes(entries["STMP"][2], "big") if "STMP" in entries else None,
         values=values,
-        axes=found["ORIN"][2].decode("latin-1") if "ORIN" in found else None,
-        output_axes=found["ORIO"][2].decode("latin-1") if "ORIO" in found else None,
-        matrix=_numbers(*found["MTRX"]).reshape(3, 3) if "MTRX" in found else None,
+        axes=entries["ORIN"][2].decode("latin-1") if "ORIN" in entries else None,
+        output_axes=entries["ORIO"][2].decode("latin-1") if "ORIO" in entries else None,
+        matrix=_numbers(*entries["MTRX"]).reshape(3, 3) if "MTRX" in entries else None,
     )
 
 
@@ -133,11 +135,11 @@ _FEWEST_SAMPLES = 16
 
 
 class ReplayFromShutter:
-    """A head that moves as the replayed file says from world time 0, and once more from the shutter's start on.
+    """The motion of a replayed file from world time 0, and again from the start of the shutter.
 
-    So media time 0 of the file that the camera hands out lies where its shutter opened, as with a real camera, and a
-    client that never presses the shutter sees the motion too. At that moment the head leaps to the first pose.
-    `begin` must name a world time that no device has been asked for yet.
+    So media time 0 of the camera's file is when its shutter opened, as with a real camera, and a client that never
+    starts the shutter sees the motion too. When the shutter opens, the head jumps to the first pose.
+    `begin` must get a world time that no device has sampled yet.
     """
 
     def __init__(self, motion: HeadMotion, first_s: float) -> None:
@@ -146,7 +148,7 @@ class ReplayFromShutter:
         self._begin_world_s = float("inf")
 
     def begin(self, world_s: float) -> None:
-        """Let media time 0 be this world time; later calls change nothing."""
+        """Set media time 0 to this world time; later calls have no effect."""
         if self._begin_world_s == float("inf"):
             self._begin_world_s = world_s
 
@@ -174,9 +176,9 @@ class ReplayFromShutter:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A motion whose time 0 is world time 0; `camera_file` is what the camera hands out, if it is a real one.
+    """A motion that starts at world time 0; `camera_file` is the real file that the camera hands out, if any.
 
-    With a camera file the motion begins anew when the shutter opens (`ReplayFromShutter`).
+    With a camera file the motion starts again when the shutter opens (`ReplayFromShutter`).
     """
 
     motion: HeadMotion
@@ -184,8 +186,8 @@ class Replay:
 
 
 def read_replay(text: str, seed: int) -> Replay:
-    """Read `FILE.npz:NAME` (arrays NAME_t in s, NAME_w in rad/s) or `FILE.MP4`; raise `BadReplay`."""
-    if text.lower().endswith(FILMS):
+    """Read `FILE.npz:NAME` (arrays NAME_t in s, NAME_w in rad/s) or `FILE.MP4`. Raises BadReplay."""
+    if text.lower().endswith(VIDEO_SUFFIXES):
         path = _existing(text)
         t_s, rad_per_s = read_gyro(path)
         return Replay(ReplayFromShutter(_motion(text, seed, t_s, rad_per_s), float(t_s[0])), path)

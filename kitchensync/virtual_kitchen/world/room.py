@@ -1,4 +1,4 @@
-"""The room's shape: which surface a direction meets, and how far along rays from anywhere; the truth of depth."""
+"""The shape of the room: the surface in a direction, and distances along rays as true depth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PX_PER_M = 450
 
 @dataclass(frozen=True, slots=True)
 class PaintedSurface:
-    """A flat painted surface: `u0`, `v0` metres of its left and top edge in its own two axes."""
+    """A flat painted surface: `u0`, `v0` are its left and top edge in its own two axes, metres."""
 
     picture: npt.NDArray[np.uint8]
     u0: float
@@ -27,7 +27,7 @@ class PaintedSurface:
 
 
 def extents() -> dict[str, tuple[float, float, float, float]]:
-    """Return u0, v0, width, height in metres of each surface; v runs down the picture."""
+    """Return u0, v0, width, height in metres of each surface; v runs down."""
     wide, deep, high = RIGHT - LEFT, BACK - FRONT, CEILING - COUNTER
     return {
         "front": (LEFT, -CEILING, wide, high),
@@ -43,7 +43,7 @@ def extents() -> dict[str, tuple[float, float, float, float]]:
 
 
 def look_up_surfaces(surfaces: dict[str, PaintedSurface], width: int, height: int) -> npt.NDArray[np.uint8]:
-    """Return the panorama (height, width, 3): column 0 looks back, the middle looks to the front (-z)."""
+    """Return the panorama (height, width, 3): column 0 is the back, the middle is the front (-z)."""
     longitude = ((np.arange(width) + 0.5) / width * 2 - 1).astype(np.float32) * np.float32(np.pi)
     latitude = (0.5 - (np.arange(height) + 0.5) / height).astype(np.float32) * np.float32(np.pi)
     panorama = np.zeros((height, width, 3), np.uint8)
@@ -69,16 +69,16 @@ def _paint_band(
 
 
 def _reach(direction: Floats, low: float, high: float) -> Floats:
-    """Return how far along the direction the slab between two walls is left."""
+    """Return the distance along the direction to the exit of the slab between two walls."""
     with np.errstate(divide="ignore"):
         return np.where(direction > 0, high / direction, low / direction)
 
 
 def _meet(x: Floats, y: Floats, z: Floats) -> dict[str, tuple[npt.NDArray[np.bool_], Floats, Floats]]:
-    """Return for each surface where it is seen and the metres (u, v) met on it."""
+    """Return for each surface the directions that meet it and the points (u, v) on it, metres."""
     to_x, to_z, to_y = _reach(x, LEFT, RIGHT), _reach(z, FRONT, BACK), _reach(y, COUNTER, CEILING)
     to_wall = np.minimum(to_x, to_z)
-    high = to_wall < to_y  # a wall is met above the counter's height
+    high = to_wall < to_y  # the ray meets a wall above the counter
     below = ~high & (y < 0)
     px, pz = x * to_y, z * to_y
     open_floor = below & (px > COUNTER_EDGE_X) & (pz > COUNTER_EDGE_Z)
@@ -112,7 +112,7 @@ _COUNTERS = (
 
 
 Box = tuple[Floats64, Floats64]
-"""Two opposite corners (3,) of something that stands about, its sides along the walls."""
+"""Two opposite corners (3,) of a box-shaped object, its sides parallel to the walls."""
 
 
 def distance_m(origin: Floats64, directions: Floats64, things: Sequence[Box] = ()) -> Floats64:
@@ -127,7 +127,7 @@ def distance_m(origin: Floats64, directions: Floats64, things: Sequence[Box] = (
 
 
 def off_surface_m(points: Floats64, things: Sequence[Box] = ()) -> Floats64:
-    """Return how far points (n, 3) are from the nearest surface of the room."""
+    """Return the distances of points (n, 3) to the nearest surface of the room."""
     inside = _signed(*_ROOM, points)
     off = np.abs(inside)
     for low, high in (*_COUNTERS, *things):
@@ -138,10 +138,10 @@ def off_surface_m(points: Floats64, things: Sequence[Box] = ()) -> Floats64:
 def _slabs(
     low: Floats64, high: Floats64, origin: Floats64, directions: Floats64
 ) -> tuple[Floats64, Floats64]:
-    """Return where rays enter and leave a box (Kay and Kajiya 1986)."""
-    one, other = (low - origin) / directions, (high - origin) / directions
-    enters: Floats64 = np.nanmax(np.minimum(one, other), axis=1)
-    leaves: Floats64 = np.nanmin(np.maximum(one, other), axis=1)
+    """Return the distances at which rays enter and leave a box (Kay and Kajiya 1986)."""
+    first, second = (low - origin) / directions, (high - origin) / directions
+    enters: Floats64 = np.nanmax(np.minimum(first, second), axis=1)
+    leaves: Floats64 = np.nanmin(np.maximum(first, second), axis=1)
     return enters, leaves
 
 

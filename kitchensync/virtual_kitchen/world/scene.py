@@ -1,6 +1,6 @@
-"""What there is to see: a painted kitchen around one point, looked at in any direction.
+"""The visible scene: a painted kitchen around one point, rendered in any direction.
 
-Directions only: the eye stays at the room's viewing point, so that image rotation is exactly the gyro's.
+The eye stays at the room's viewing point, so that the image rotation is exactly that of the gyroscope.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Canvas:
         self.rng = rng
 
     def px(self, u: float, v: float) -> tuple[int, int]:
-        """Return the pixel of a place in metres."""
+        """Return the pixel of a point in metres."""
         return round((u - self.u0) * PX_PER_M), round((v - self.v0) * PX_PER_M)
 
     def box(
@@ -49,16 +49,16 @@ class Canvas:
         cv2.circle(self.picture, self.px(u, v), round(radius * PX_PER_M), colour, thickness, cv2.LINE_AA)
 
     def line(self, a: tuple[float, float], b: tuple[float, float], colour: Colour, thickness: int) -> None:
-        """Draw a line between two places."""
+        """Draw a line between two points."""
         cv2.line(self.picture, self.px(*a), self.px(*b), colour, thickness, cv2.LINE_AA)
 
     def colour(self, low: Colour, high: Colour) -> Colour:
-        """Draw a colour between two."""
+        """Return a random colour between two colours."""
         r, g, b = (int(self.rng.integers(x, y + 1)) for x, y in zip(low, high, strict=True))
         return r, g, b
 
     def grain(self, strength: float) -> None:
-        """Add texture of several sizes, so that every patch can be told from its neighbour."""
+        """Add texture of several sizes, so that neighbouring patches differ."""
         rows, columns = self.picture.shape[:2]
         total = np.zeros((rows, columns), np.float32)
         for size in (2, 8, 40):
@@ -68,7 +68,7 @@ class Canvas:
         self.picture = np.clip(shaded, 0, 255).astype(np.uint8)
 
     def surface(self) -> PaintedSurface:
-        """Return what was painted."""
+        """Return the painted surface."""
         return PaintedSurface(np.ascontiguousarray(self.picture), self.u0, self.v0)
 
 
@@ -242,7 +242,7 @@ Maps = tuple[npt.NDArray[Any], npt.NDArray[Any]]  # float32
 
 
 class Scene:
-    """A seeded kitchen as an equirectangular picture: luma in full, chroma in half resolution."""
+    """A seeded kitchen as an equirectangular image: luma in full, chroma in half resolution."""
 
     def __init__(self, seed: int) -> None:
         picture = look_up_surfaces(paint_surfaces(seed), _WIDTH, _HEIGHT)
@@ -285,14 +285,14 @@ class Scene:
 
 
 def _wrapped(picture: npt.NDArray[Any]) -> Image:
-    """Return the panorama with half a turn more at either side, so that no view meets its seam."""
+    """Return the panorama with half a turn more on each side, so that no view crosses its seam."""
     half = picture.shape[1] // 2
     return np.ascontiguousarray(np.concatenate((picture[:, half:], picture, picture[:, :half]), axis=1))
 
 
 @lru_cache(maxsize=8)
 def _camera_rays(width: int, height: int, focal_px: float) -> npt.NDArray[np.float64]:
-    """Return directions (3, rows, columns) of every grid pixel in the camera frame."""
+    """Return the directions (3, rows, columns) of the grid pixels in the camera frame."""
     u = np.arange(0, width + _GRID_PX, _GRID_PX) - (width - 1) / 2
     v = np.arange(0, height + _GRID_PX, _GRID_PX) - (height - 1) / 2
     x, y = np.meshgrid(u / focal_px, -v / focal_px)
@@ -302,7 +302,7 @@ def _camera_rays(width: int, height: int, focal_px: float) -> npt.NDArray[np.flo
 def _panorama_maps(
     rotation: npt.NDArray[np.float64], width: int, height: int, focal_px: float, shrink: int
 ) -> Maps:
-    """Return where each pixel looks in the panorama shrunk by `shrink`: columns and rows, float32."""
+    """Return the panorama pixel (shrunk by `shrink`) of each pixel: columns and rows, float32."""
     forward = -rotation[:, 2]
     centre = np.arctan2(forward[0], -forward[2])
     turn = np.array([[np.cos(centre), 0, np.sin(centre)], [0, 1, 0], [-np.sin(centre), 0, np.cos(centre)]])

@@ -1,4 +1,4 @@
-"""Independent random streams from one seed, by name; and smooth noise that can be asked at any time, in any order."""
+"""Independent random streams from one seed, by name, and smooth noise that can be sampled at any time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kitchensync.virtual_kitchen.world.rotations import Floats
 
 
 def generator(seed: int, name: str, *indices: int) -> np.random.Generator:
-    """Return the generator of one named thing: the same for ever for the same seed, name and indices."""
+    """Return a random generator, always the same for the same seed, name and indices."""
     return np.random.default_rng([seed, zlib.crc32(name.encode()), *indices])
 
 
 def camera_seed(seed: int, name: str | int) -> int:
-    """Return the seed of what is a camera's own; one without a name, or with number 0, has the kitchen's."""
+    """Return the seed of a camera; one without a name, or with number 0, has the kitchen's seed."""
     return int(generator(seed, f"camera {name}").integers(2**31)) if name else seed
 
 
@@ -26,7 +26,7 @@ _BLOCK_KNOTS = 4096
 class SmoothNoise:
     """Uniform cubic B-spline over seeded normal knots: value, rate and acceleration are exact.
 
-    `sigma` (m,) is the knots' standard deviation a column; what is seen is about 0.63 of it.
+    `sigma` (m,) is the knots' standard deviation per column; that of the noise is about 0.63 of it.
     """
 
     def __init__(self, seed: int, name: str, knot_s: float, sigma: tuple[float, ...]) -> None:
@@ -46,7 +46,7 @@ class SmoothNoise:
             return self._knots
 
     def value(self, t_s: Floats) -> Floats:
-        """Return the values (n, m) at times `t_s` (n,); times below zero stand at zero."""
+        """Return the values (n, m) at times `t_s` (n,); times below zero count as zero."""
         u, c0, c1, c2, c3 = self._around(t_s)
         v = 1 - u
         return (v**3 * c0 + (3 * u**3 - 6 * u**2 + 4) * c1 + (3 * v**3 - 6 * v**2 + 4) * c2 + u**3 * c3) / 6
@@ -65,7 +65,7 @@ class SmoothNoise:
         return (v * c0 + (3 * u - 2) * c1 + (3 * v - 2) * c2 + u * c3) / self._knot_s**2
 
     def _around(self, t_s: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Return the place between two knots (n, 1), 0 to 1, and the four knots around it, each (n, m)."""
+        """Return the position between two knots (n, 1), 0 to 1, and the four knots around it, each (n, m)."""
         place = np.maximum(t_s, 0.0) / self._knot_s
         first = place.astype(np.int64)
         knots = self._knots_until(int(first.max(initial=0)) + 3)

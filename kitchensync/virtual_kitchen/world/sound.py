@@ -1,4 +1,4 @@
-"""What the camera hears: a refrigerator's hum and the clicks of things put down, by world time."""
+"""Sound of the kitchen by world time: the hum of a refrigerator and clicks."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_a_server_that_is_silent_or_gone_or_breaks_off_is_not_waited_for(
     assert "(unreachable)" in hear(sound, STEPS, asks_server=True)["why"]
     monkeypatch.setenv("KITCHENSYNC_SPEECH_KEY_FILE", "/nowhere/key")
     heard = hear(sound, STEPS, asks_server=True)
-    assert (heard["text"], heard["why"].startswith("no server was asked")) == (SAID, True)
+    assert (heard["text"], heard["why"].startswith("no server used")) == (SAID, True)
 
 
 def test_a_model_of_ones_own_is_taken_from_its_folder(

@@ -367,7 +367,7 @@ def test_a_bucket_lets_a_burst_through_and_then_so_many_a_minute() -> None:
 
 def tried(bucket: Bucket, origin: str) -> bool:
     try:
-        with bucket.one(origin):
+        with bucket.attempt(origin):
             return True
     except TooOften:
         return False
@@ -378,9 +378,9 @@ def test_few_tries_are_made_at_the_same_time_and_one_of_an_origin() -> None:
     bucket = Bucket(60, lambda: 0)
     with contextlib.ExitStack() as stack:
         for origin in range(AT_ONCE - 1):
-            stack.enter_context(bucket.one(str(origin)))
+            stack.enter_context(bucket.attempt(str(origin)))
         assert not tried(bucket, "0")
-        stack.enter_context(bucket.one("one more"))
+        stack.enter_context(bucket.attempt("one more"))
         assert not tried(bucket, "and another")
         with ThreadPoolExecutor() as pool:
             tablet = pool.submit(waits_for_its_turn, bucket)
@@ -390,7 +390,7 @@ def test_few_tries_are_made_at_the_same_time_and_one_of_an_origin() -> None:
 
 
 def waits_for_its_turn(bucket: Bucket) -> bool:
-    with bucket.one("tablet 1", waits=True):
+    with bucket.attempt("tablet 1", waits=True):
         return True
 
 

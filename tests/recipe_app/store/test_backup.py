@@ -183,7 +183,7 @@ def test_what_a_killed_app_left_beside_its_database_is_not_taken_for_the_restore
     left = new_place.with_name(f"app.db{end}")
     left.parent.mkdir()
     left.write_bytes(b"of the old one")
-    with pytest.raises(BadSetup, match=f"app.db{end}: is there already"):
+    with pytest.raises(BadSetup, match=f"app.db{end}: already exists"):
         restore(target, new_place, tmp_path / "recipes", key=SECRET)
     left.unlink()
     restore(target, new_place, tmp_path / "recipes", key=SECRET)
@@ -293,7 +293,7 @@ def test_a_damaged_recipe_leaves_nothing_restored(
         for name in archive.namelist():
             made.writestr(name, b"{}" if name == "recipes/tea.json" else archive.read(name))
     new = tmp_path / "new"
-    assert "tea.json is not what was backed up" in refused(forged, new / "app.db")
+    assert "tea.json differs from the backup" in refused(forged, new / "app.db")
     assert list(new.iterdir()) == []
     if isinstance(place, str):
         emptied(place)
@@ -398,7 +398,7 @@ def test_a_row_of_a_dump_that_is_none_is_damage(
     target, odd = tmp_path / "kitchen.backup", tmp_path / "odd.backup"
     make(place, recipes, target)
     rewritten(target, odd, lambda _: row.encode() + b"\n")
-    assert "is damaged or no backup of this app" in refused(odd, tmp_path / "new" / "app.db")
+    assert "is damaged or not a backup of this app" in refused(odd, tmp_path / "new" / "app.db")
 
 
 def refused(target: Path, restored: Path) -> str:
@@ -430,7 +430,7 @@ def test_a_changed_log_is_found_by_its_chain(place: str, filled: dict[str, Any],
         ),
         (
             lambda dump: b"\n".join(line for line in dump.splitlines() if b'"n": 9,' not in line) + b"\n",
-            "do not fit",
+            "do not match",
         ),
         (lambda dump: dump.replace(b'"table": "voice"', b'"table": "login"'), "does not know"),
         (lambda dump: dump[:900], "damaged"),
@@ -504,7 +504,7 @@ def test_the_commands(place: Path, filled: dict[str, Any], tmp_path: Path) -> No
     assert (said["schema"], said["file"], said["kind"]) == ("backup/1", str(target), "sqlite")
     there = run(main, ["restore", str(target), "--data", data, "--json"])
     assert there.exit_code == 1
-    assert "is there already" in json.loads(there.stdout)["reason"]
+    assert "already exists" in json.loads(there.stdout)["reason"]
     done = run(main, ["restore", str(target), "--data", str(tmp_path / "new")])
     assert (done.exit_code, "another app.key" in done.stderr) == (1, True)
     (tmp_path / "new" / "_app" / "app.key").write_bytes(SECRET)

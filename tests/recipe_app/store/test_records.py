@@ -202,6 +202,6 @@ def test_a_database_of_another_version_is_refused_in_one_line(tmp_path: Path) ->
     with database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0003'")
     database.close()
-    with pytest.raises(BadSetup, match=r"app\.db: is of another version of the app") as caught:
+    with pytest.raises(BadSetup, match=r"app\.db: belongs to another version of the app") as caught:
         open_database(tmp_path / "app.db")
     assert "\n" not in str(caught.value)

@@ -166,7 +166,7 @@ def test_locked_sessions_stay_and_two_that_clash_are_refused(lab: Path) -> None:
         main, ["study", "plan", "study.toml", "--out", "p.json", "--keep", "clash.json"]
     )
     assert done.exit_code == 1
-    assert "two locked sessions want Basil" in done.stderr
+    assert "two locked sessions need Basil" in done.stderr
     assert not (lab / "p.json").exists()
 
 
@@ -416,11 +416,11 @@ def test_each_kitchen_and_person_has_a_row_where_no_goal_names_one(lab: Path, by
     [
         ("Europe/Berlin", "Europe/Nowhere", "there is no time zone 'Europe/Nowhere'"),
         ("mon-fri 09:00-17:00", "mon-fri 17:00-09:00", "ends before it begins"),
-        ("mon-fri 09:00-17:00", "always", "'always' is no time such as"),
+        ("mon-fri 09:00-17:00", "always", "'always' is not a time such as"),
         ("count = 2", "count = 0", "goals.0.count"),
         ('"tea_and_toast"', '"nothing"', "there is no recipe 'nothing'; there are"),
         ('"induced"', '"wild"', "there is no strategy 'wild'"),
-        ('person = "Clove"', 'part = ""', "is wanted twice"),
+        ('person = "Clove"', 'part = ""', "occurs twice"),
         ("[rules]", "[ruels]", "ruels"),
         ("days = 5", "days = five", "cannot be read"),
     ],

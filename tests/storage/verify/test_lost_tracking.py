@@ -13,7 +13,7 @@ from kitchensync.sensors.hololens.catalogue import STREAMS
 from kitchensync.sensors.hololens.streams.inertial_samples import RepeatedSamples
 from kitchensync.storage.verify.tracking import GAZE, HEAD, STILL, Tracking, spans_of, united
 from kitchensync.virtual_kitchen.faults import parse_faults
-from kitchensync.virtual_kitchen.headset.blind import LosingItself
+from kitchensync.virtual_kitchen.headset.blind import SensorFaults
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
 from kitchensync.virtual_kitchen.headset.streams.imu_streams import ACCELEROMETER, GYROSCOPE, ImuFeed
 from kitchensync.virtual_kitchen.headset.streams.spatial_stream import EyeFeed, SpatialFeed
@@ -40,7 +40,7 @@ def found(folder: Path, seed: int, *faults: str) -> dict[str, list[tuple[float, 
     }
     spans: dict[str, list[tuple[float, float]]] = {}
     for name, feed in feeds.items():
-        spoiler, tracking, still = LosingItself(plan, name), Tracking(STREAMS[name]), RepeatedSamples()
+        spoiler, tracking, still = SensorFaults(plan, name), Tracking(STREAMS[name]), RepeatedSamples()
         at_s, poses = [], []
         k = feed.first_k(0.0)
         while feed.due_s(k) < SECONDS:

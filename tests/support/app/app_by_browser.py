@@ -1,4 +1,4 @@
-"""The app as its command starts it, set up in a browser: rigs, the first sign-in, kitchens, cooks, their tablets."""
+"""The app as started by its command, set up in a browser: rigs, the first sign-in, kitchens, cooks, tablets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_rig(path: Path, headset: str, camera: str = "") -> Path:
 
 @contextmanager
 def app_of(data: Path, rigs: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The app with rigs, as `--rig` takes them; its address and the invite of its first start."""
+    """Run the app with rigs, as for `--rig`; yield its address and the invite of its first start."""
     command = [COMMAND, "app", "--data", str(data), "--port", "0"]
     command += [word for rig in rigs for word in ("--rig", rig)]
     with running(command, stdout=subprocess.PIPE) as server:
@@ -41,7 +41,7 @@ def app_of(data: Path, rigs: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def sign_in_first(page: Any, url: str, invite: str) -> None:
-    """Take the invite of the first start, and sign in."""
+    """Accept the invite of the first start and sign in."""
     page.goto(f"{url}desk/sign-in#{invite}")
     page.get_by_label("New password").fill(PASSWORD)
     page.get_by_role("button", name="Save").click()
@@ -50,7 +50,7 @@ def sign_in_first(page: Any, url: str, invite: str) -> None:
 
 
 def add_kitchen(page: Any, name: str) -> str:
-    """Add a kitchen on the page that is open; return the code to pair a tablet with it."""
+    """Add a kitchen on the open page; return the code that pairs a tablet with it."""
     page.get_by_label("Name").fill(name)
     page.get_by_role("button", name="Add a kitchen").click()
     place = page.locator("section", has=page.get_by_role("heading", name=name, exact=True))
@@ -59,7 +59,7 @@ def add_kitchen(page: Any, name: str) -> str:
 
 
 def add_cook(page: Any, url: str, name: str) -> None:
-    """Add somebody who cooks, with a PIN."""
+    """Add a cook with a PIN."""
     page.goto(f"{url}desk/people")
     page.get_by_label("Pseudonym").fill(name)
     page.locator("#pin").fill(PIN)
@@ -68,7 +68,7 @@ def add_cook(page: Any, url: str, name: str) -> None:
 
 
 def tablet_of(browser: Any, url: str, code: str, cook: str) -> Tablet:
-    """A tablet that is paired and signed in at; an alarm is closed: on a busy computer a device may fall silent."""
+    """Return a paired tablet with a signed-in cook. It closes alarms: on a busy computer a device may fall silent."""
     context = browser.new_context(viewport=LANDSCAPE, permissions=["screen-wake-lock"])
     tablet = Tablet(context.new_page(), url)
     tablet.page.add_locator_handler(tablet.page.locator(".alarm .call"), lambda button: button.click())
@@ -78,7 +78,7 @@ def tablet_of(browser: Any, url: str, code: str, cook: str) -> Tablet:
 
 
 def wait_for_end(folder: Path, limit_s: float = 150) -> dict[str, Any]:
-    """Wait until a recording is complete and its films are here; return its manifest."""
+    """Wait until a recording is complete and its videos are copied; return its manifest."""
     until(lambda: not is_running(runtime_folder(folder)), f"the end of {folder.name}", limit_s=limit_s)
     manifest: dict[str, Any] = json.loads((folder / "recording.json").read_text())
     assert manifest["state"] != "recording"

@@ -1,4 +1,4 @@
-"""A real browser on a tablet's screen: Debian's Chromium, driven as a person would use it."""
+"""A real browser with a tablet's screen: Debian's Chromium, driven as by a person."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ FLAGS = [
     *("--use-fake-ui-for-media-stream",),
 ]
 PATIENCE_MS = 45_000
-"""How long a test waits for what will come: a shared computer may stand still for a while."""
+"""Time that a test waits for an expected event, milliseconds: a shared computer may stall for a while."""
 DEAD_MS = 420
-"""A second tap within 400 ms of the one before is nothing, on purpose."""
+"""The app ignores a second tap within 400 ms; this is a little longer."""
 PIN = "482916"
 WATCH_TOUCHES = (
     "document.addEventListener('pointerdown', () => (window.touches ??= []).push(performance.now()), true)"
 )
-"Times of the first contacts, for a test to read."
+"Records the times of first contacts, for tests."
 LANDSCAPE, PORTRAIT = {"width": 1280, "height": 800}, {"width": 800, "height": 1280}
 
 
 def playwright_api() -> Any:
-    """Return Playwright. Skips the test with a reason where it is not installed."""
+    """Return Playwright. Skips the test with a reason if it is not installed."""
     return pytest.importorskip(
         "playwright.sync_api", reason="no playwright here; it comes with the dev extra"
     )
@@ -40,7 +40,7 @@ def playwright_api() -> Any:
 
 @contextlib.contextmanager
 def chromium(*flags: str, home: Path | None = None) -> Iterator[Any]:
-    """Start the browser; yield it. Skips the test with a reason where there is none. `home` has its certificates."""
+    """Start and yield the browser. Skips the test with a reason without one. `home` has its certificates."""
     if CHROMIUM is None:
         pytest.skip("no chromium on this computer; `make system` installs it")
     env = {
@@ -53,14 +53,14 @@ def chromium(*flags: str, home: Path | None = None) -> Iterator[Any]:
             yield browser
         except Exception as error:
             for page in (page for context in browser.contexts for page in context.pages):
-                error.add_note(_glass_of(page))
+                error.add_note(_content_of(page))
             raise
         finally:
             browser.close()
 
 
-def _glass_of(page: Any) -> str:
-    """Report what a page shows: its address and its words, for a test that failed on it."""
+def _content_of(page: Any) -> str:
+    """Return the address and the text of a page, for a failed test."""
     try:
         words = page.evaluate("document.body.innerText")
     except playwright_api().Error as error:
@@ -69,7 +69,7 @@ def _glass_of(page: Any) -> str:
 
 
 class Tablet:
-    """One page of the tablet, and the ways through it."""
+    """A page of the tablet and the actions on it."""
 
     def __init__(self, page: Any, url: str) -> None:
         self.page, self.url = page, url.rstrip("/")
@@ -86,11 +86,11 @@ class Tablet:
         self.happened.append(f"{time.monotonic():.1f} s {what} {about}")
 
     def tap(self, name: str, *, exact: bool = False) -> None:
-        """Touch a button by what it says."""
+        """Touch a button by its text."""
         self.page.get_by_role("button", name=name, exact=exact).first.click()
 
     def end_early(self) -> None:
-        """End cooking early: steps that are begun are not finished, the others were never begun."""
+        """End cooking early: started steps are not finished, the others were never started."""
         self.tap("End", exact=True)
         self.tap("Yes, to the review")
         rest = self.page.locator("dialog .rest")
@@ -101,7 +101,7 @@ class Tablet:
         rest.get_by_role("button", name="Stopped early").click()
 
     def screen(self, name: str) -> None:
-        """Wait for a screen; one that does not come is told with what the page shows and last did."""
+        """Wait for a screen; if it does not come, fail with the page's content and last requests."""
         try:
             self.page.wait_for_selector(f'body[data-screen="{name}"]')
         except playwright_api().TimeoutError:
@@ -114,7 +114,7 @@ class Tablet:
             pytest.fail("\n".join([f"{name!r} did not come by {now}", repr(shown), *self.happened]))
 
     def pair(self, code: str) -> None:
-        """Pair by the code, as typed."""
+        """Pair by typing the code."""
         self.page.goto(f"{self.url}/t/pair")
         self.page.get_by_label("Code").fill(code)
         self.tap("Pair", exact=True)
@@ -139,13 +139,13 @@ class Tablet:
         return str(self.page.url.split("/")[-2])
 
     def instructed(self) -> None:
-        """Leave the page of instructions by its one touch."""
+        """Leave the page of instructions by its single button."""
         self.screen("instructions")
         self.tap("Continue", exact=True)
         self.page.wait_for_selector('body[data-screen="prepare"], body[data-screen="checklist"]')
 
     def to_checklist(self) -> None:
-        """Go on to the checklist, from where errors are planned if that comes first."""
+        """Go on to the checklist, also from the planning of errors."""
         if self.page.locator('body[data-screen="prepare"]').count():
             self.tap("Ready: to the checklist")
         self.screen("checklist")
@@ -160,7 +160,7 @@ class Tablet:
         self.screen("follow")
 
     def begin_first_step(self, kitchen: Any, recording: str) -> None:
-        """Touch Begin; wait until the server has that, and that the screen is kept on, told in its own time."""
+        """Touch Begin; wait until the server has this and the report that the screen is kept on."""
         self.tap("Begin", exact=True)
         while not {"start", "awake"} <= {op["kind"] for op in kitchen.tools.records.ops(recording)}:
             self.page.wait_for_timeout(50)
@@ -171,7 +171,7 @@ class Tablet:
         self.page.wait_for_timeout(DEAD_MS)
 
     def done_offline(self, steps: int) -> None:
-        """Touch Done for that many steps without network; each is two operations that wait here."""
+        """Touch Done for a number of steps without network; each adds two unsent operations."""
         for step in range(1, steps + 1):
             self.rest()
             self.page.locator("footer .done").click()
@@ -187,7 +187,7 @@ class Tablet:
 def on_screen(
     kitchen: Any, browser: Any, viewport: dict[str, int] = LANDSCAPE, **more: Any
 ) -> Iterator[Tablet]:
-    """A tablet in front of the recipes; Basil is signed in. A script that fails on a page fails the test."""
+    """Yield a tablet at the list of recipes with Basil signed in. An error in a page's script fails the test."""
     kitchen.ticking = True
     context = browser.new_context(viewport=viewport, permissions=["screen-wake-lock", "microphone"], **more)
     context.add_init_script(WATCH_TOUCHES)
@@ -206,12 +206,12 @@ def on_screen(
 
 
 def ops(kitchen: Any, recording: str, kind: str) -> list[dict[str, Any]]:
-    """The operations of one kind that the log has of a recording."""
+    """Return the logged operations of one kind of a recording."""
     return [op for op in kitchen.tools.records.ops(recording) if op["kind"] == kind]
 
 
 class Desk:
-    """The desk in a browser, in what a person does there."""
+    """The desk in a browser, used as by a person."""
 
     def __init__(self, page: Any, url: str) -> None:
         self.page, self.url = page, url.rstrip("/")
@@ -220,15 +220,15 @@ class Desk:
         page.set_default_timeout(PATIENCE_MS)
 
     def go(self, path: str = "") -> None:
-        """Open a page by its address below the desk's."""
+        """Open a page by its path below `/desk`."""
         self.page.goto(f"{self.url}/desk{path}")
 
     def follow(self, link: str) -> None:
-        """Click a link by what it says."""
+        """Click a link by its text."""
         self.page.get_by_role("link", name=link).click()
 
     def tap(self, button: str) -> None:
-        """Click a button by what it says."""
+        """Click a button by its text."""
         self.page.get_by_role("button", name=button).click()
 
     def fill(self, label: str, text: str) -> None:
@@ -236,14 +236,14 @@ class Desk:
         self.page.get_by_label(label).fill(text)
 
     def secret(self, part: str = "") -> str:
-        """Wait for what is shown once, a code or a link with `part` in it; return it."""
+        """Wait for a code or link that is shown once and contains `part`; return it."""
         shown = self.page.locator("dialog[open] #result-text", has_text=part)
         shown.wait_for()
         return str(shown.inner_text())
 
 
 def at_the_desk(browser: Any, url: str, login: str) -> Desk:
-    """The desk of somebody who is signed in; `login` is their token."""
+    """Return the desk of a signed-in person; `login` is their token."""
     context = browser.new_context(viewport=LANDSCAPE)
     context.add_cookies([{"name": "ks_login", "value": login, "url": url}])
     return Desk(context.new_page(), url)

@@ -1,4 +1,4 @@
-"""Boundaries of steps corrected on pages, by a person's hand: keys, and whatever else is used, are counted."""
+"""Correct boundaries of steps on pages as a person would, counting keys and other input."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 NUDGES = {1: ("Comma", "Period"), 3: ("KeyK", "KeyL"), 10: ("KeyI", "KeyO")}
-"""Pictures that a key of the reviewer moves a boundary by: the keys for earlier and for later."""
+"""Frames by which a key of the reviewer moves a boundary -> the keys for earlier and for later."""
 NOTCH_PX, SCROLLED_MS = 120, 100
 MOST_FRAMES = 20
-"""So far a proposal lies from where the boundary is."""
+"""Largest distance of a proposal from its boundary, frames."""
 
 Wanted = dict[tuple[str, str], int]
-"""(number of the step as `S05`, start or end) -> picture, from 0."""
+"""(number of the step as `S05`, start or end) -> frame, from 0."""
 
 
 @dataclass
 class Hand:
-    """One person at a page; counts what they do there."""
+    """A person at a page; counts their input."""
 
     page: Any
     keys: int = 0
@@ -31,54 +31,54 @@ class Hand:
     over: tuple[int, int] | None = None
 
     def press(self, key: str, times: int = 1, held: str = "") -> None:
-        """Press a key so many times while modifiers (`Control+Alt`) are held."""
+        """Press a key several times while modifiers (`Control+Alt`) are held."""
         if not times:
             return
         modifiers = held.split("+") if held else []
-        for one in modifiers:
-            self.page.keyboard.down(one)
+        for modifier in modifiers:
+            self.page.keyboard.down(modifier)
         for _ in range(times):
             self.page.keyboard.press(key)
-        for one in modifiers:
-            self.page.keyboard.up(one)
+        for modifier in modifiers:
+            self.page.keyboard.up(modifier)
         self.keys += times + len(modifiers)
 
     def point(self, x: int, y: int) -> None:
-        """Point at a place, unless the pointer is there."""
+        """Move the pointer to a place, unless it is there."""
         self.moves += (x, y) != self.over
         self.over = x, y
         self.page.mouse.move(x, y)
 
     def drag_to(self, x: int, y: int) -> None:
-        """Press the button where the pointer is, and release it elsewhere."""
+        """Drag from the pointer's place to another."""
         self.page.mouse.down()
         self.point(x, y)
         self.page.mouse.up()
         self.buttons += 2
 
     def turn(self, right: int = 0, down: int = 0) -> None:
-        """Turn the wheel by notches over what the pointer is over."""
+        """Turn the wheel by notches at the pointer's place."""
         self.page.mouse.wheel(right * NOTCH_PX, down * NOTCH_PX)
         self.page.wait_for_timeout(SCROLLED_MS)
         self.notches += abs(right) + abs(down)
 
 
 def wanted(proposed: Iterable[tuple[str, int, int]], seed: int) -> Wanted:
-    """Report where boundaries are: each some pictures from the proposal (step, first, last), never where it is."""
+    """Return boundaries, each some frames away from its proposal (step, first, last)."""
     rng = random.Random(seed)
     ends = {
         (step, end): at for step, *both in proposed for end, at in zip(("start", "end"), both, strict=True)
     }
     return {
-        one: rng.choice(
+        boundary: rng.choice(
             [place for place in range(at - MOST_FRAMES, at + MOST_FRAMES + 1) if 0 <= place != at]
         )
-        for one, at in ends.items()
+        for boundary, at in ends.items()
     }
 
 
 def fewest_nudges(frames: int) -> list[int]:
-    """Return the shortest list of nudges, in pictures, whose sum is a way."""
+    """Return the shortest list of nudges, in frames, with this sum."""
     sizes = [sign * size for size in NUDGES for sign in (-1, 1)]
     for count in range(2 * MOST_FRAMES):
         for nudges in combinations_with_replacement(sizes, count):
@@ -88,13 +88,13 @@ def fewest_nudges(frames: int) -> list[int]:
 
 
 def correct_in_the_reviewer(hand: Hand, wanted: Wanted) -> None:
-    """Correct every boundary in the desk's reviewer, by keys alone, and submit."""
+    """Correct every boundary in the desk's reviewer by keys only, and submit."""
     now = hand.page.locator("#now")
     for _ in wanted:
-        said = re.fullmatch(r"(S\d+) · .* (begins|ends) at picture (\d+)", now.inner_text())
-        assert said, now.inner_text()
-        place = wanted[said[1], "start" if said[2] == "begins" else "end"]
-        for nudge in fewest_nudges(place - int(said[3])):
+        match = re.fullmatch(r"(S\d+) · .* (begins|ends) at picture (\d+)", now.inner_text())
+        assert match, now.inner_text()
+        place = wanted[match[1], "start" if match[2] == "begins" else "end"]
+        for nudge in fewest_nudges(place - int(match[3])):
             hand.press(NUDGES[abs(nudge)][nudge > 0])
         hand.press("Enter")
     hand.page.locator("#left[data-open='0']").wait_for()
@@ -103,7 +103,7 @@ def correct_in_the_reviewer(hand: Hand, wanted: Wanted) -> None:
 
 
 FRAME_PX, NAMES_PX, ROW_PX = 16, 150, 24
-"""So wide is a frame on Label Studio's timeline, and what stands left of the first one; so high is a region."""
+"""Width of a frame on Label Studio's timeline, space left of the first one, height of a region, pixels."""
 TIMELINE = """(id) => {
     const shown = document.querySelector("[class*=timeline-frames__scroll]");
     const { left, right, top, bottom } = shown.getBoundingClientRect();
@@ -117,10 +117,10 @@ NEAR_PX = 30
 def correct_in_label_studio(hand: Hand, wanted: Wanted) -> None:
     """Correct every boundary on a real server's page, by dragging it on the timeline, and submit.
 
-    Nothing is cheaper there: dragging shows the film's picture, typing a number asks for stepping there first. Clicks
-    on the overview instead of the wheel, 1.3 s each, come to the same.
+    This is the cheapest way there: dragging shows the video's frame, typing a number needs a step there first.
+    Clicks on the overview instead of the wheel, 1.3 s each, take the same time.
     """
-    for (step, end), place in sorted(wanted.items(), key=lambda one: one[1]):
+    for (step, end), place in sorted(wanted.items(), key=lambda boundary: boundary[1]):
         x, to_x, y = _in_sight(hand, f"touch-{step}-1", end, place + 1)
         hand.point(x, y)
         hand.drag_to(to_x, y)
@@ -132,7 +132,7 @@ def correct_in_label_studio(hand: Hand, wanted: Wanted) -> None:
 
 
 def _in_sight(hand: Hand, region: str, end: str, frame: int) -> tuple[int, int, int]:
-    """Turn the wheel until a boundary and its new place are in sight; return the x of both, and their y."""
+    """Turn the wheel until a boundary and its new place are visible; return the x of both and their y."""
     while True:
         seen = hand.page.evaluate(TIMELINE, region)
         x, to_x = (

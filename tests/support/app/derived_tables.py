@@ -11,7 +11,7 @@ from kitchensync.recipe_app.store import tables
 
 
 def dump(connection: Connection) -> dict[str, list[dict[str, Any]]]:
-    """Return the content of every derived table, in an order that does not depend on how it came about."""
+    """Return the content of every derived table, in an order that does not depend on its history."""
     return {
         table.name: sorted(
             (row._asdict() for row in connection.execute(select(table))),

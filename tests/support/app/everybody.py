@@ -1,4 +1,4 @@
-"""Everybody who may ask the app for something: a client each."""
+"""A client for every kind of visitor of the app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random histories of a recording, as several devices could make them, and another way to reduce them."""
+"""Random histories of a recording, as several devices could make them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMER = ("start", "stop", "rang", "lengthen", "pause", "resume")
 
 
 def recording_body(**more: Any) -> dict[str, Any]:
-    """What the server freezes when a recipe is chosen."""
+    """Return the body that the server freezes when a recipe is chosen."""
     steps = {str(node): {"label": f"Stir-Stir {node}", "text": f"Stir {node}"} for node in NODES}
     return {
         "folder": None,
@@ -43,7 +43,7 @@ def recording_body(**more: Any) -> dict[str, Any]:
 def operation(
     rng: random.Random, n: int | None, kind: str, body: dict[str, Any], **more: Any
 ) -> dict[str, Any]:
-    """One operation as the log would hold it."""
+    """Return an operation in the form of the log."""
     return {
         "op_id": new_id(rng.getrandbits(60)),
         "n": n,
@@ -57,7 +57,7 @@ def operation(
 
 
 def history(seed: int, length: int = 40) -> list[dict[str, Any]]:
-    """A recording and random operations on it, some twice, the last few not yet arrived."""
+    """Return a recording and random operations on it, some twice, the last few not yet sent."""
     rng = random.Random(seed)
     planned = [
         {"error_id": new_id(rng.getrandbits(60)), "fields": {"node": 7, "categories": [2], "text": "First"}}

@@ -1,4 +1,4 @@
-"""The tablet's own scripts, run without a browser."""
+"""Run the tablet's scripts without a browser."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 
 
 def node() -> str:
-    """A JavaScript engine: the system's, or the one that the browser tests bring. Skips where there is none."""
-    found = shutil.which("node")
-    if found is None:
+    """Return a JavaScript engine: the system's, or that of Playwright. Skips the test without one."""
+    engine = shutil.which("node")
+    if engine is None:
         driver = pytest.importorskip("playwright._impl._driver", reason="no node and no playwright here")
-        found = str(driver.compute_driver_executable()[0])
-        if not os.access(found, os.X_OK):
+        engine = str(driver.compute_driver_executable()[0])
+        if not os.access(engine, os.X_OK):
             pytest.skip("no node here: the tablet's scripts cannot run")
-    return found
+    return engine
 
 
 def run(code: str, given: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Lines of recipes with the amounts and the seconds that they name: what server and tablet have to read alike."""
+"""Lines of recipes with their amounts and seconds, which server and tablet must read in the same way."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AMOUNTS: dict[str, list[str]] = {
     "Add 400g flour": ["400"],
     "Season to taste": [],
 }
-"""text -> the one amount, or both ends of it, or nothing where none is clear."""
+"""text -> the amount, or both ends of a range, or nothing if it is ambiguous."""
 SECONDS: dict[str, tuple[int, int] | None] = {
     "Simmer for ½ hour": (1800, 1800),
     "Simmer for 1⁄2 hour": (1800, 1800),
@@ -68,5 +68,5 @@ SECONDS: dict[str, tuple[int, int] | None] = {
 
 
 def numbers(amounts: list[str]) -> list[Fraction]:
-    """The amounts of a line, exactly."""
-    return [Fraction(one) for one in amounts]
+    """Return the amounts of a line as exact fractions."""
+    return [Fraction(amount) for amount in amounts]

@@ -1,4 +1,4 @@
-"""What every screen must be: large enough to be touched, and without a serious finding of axe."""
+"""Checks of every screen: touch targets are large enough, and axe has no serious finding."""
 
 from __future__ import annotations
 
@@ -65,48 +65,48 @@ SAY = """([text, kept]) => {
 
 
 def misnamed(page: Any) -> list[str]:
-    """Buttons and links with a text and another accessible name: their text, then their name."""
+    """Return buttons and links whose accessible name differs from their text: the text, then the name."""
     return list(page.evaluate(MISNAMED))
 
 
 def covered(page: Any, text: str, *, kept: bool) -> list[str]:
-    """Texts that the line of what is saved covers if it says `text`."""
+    """Return the texts that the status line of saving covers if it shows `text`."""
     page.evaluate(SAY, [text, kept])
     return list(page.evaluate(COVERED))
 
 
 def close_boxes(page: Any, least: int) -> list[str]:
-    """Pairs that can be touched now and are less than `least` CSS pixels apart, or lie over each other."""
+    """Return pairs of touch targets that are less than `least` CSS pixels apart or overlap."""
     return list(page.evaluate(CLOSE, [TOUCHABLE, least]))
 
 
 def small_boxes(page: Any, least: int) -> list[str]:
-    """What can be touched and is smaller than `least` CSS pixels, by its words."""
+    """Return the texts of touch targets that are smaller than `least` CSS pixels."""
     return list(page.evaluate(SMALL, [TOUCHABLE, least]))
 
 
 def serious(page: Any, impacts: tuple[str, ...] = ("serious", "critical")) -> list[str]:
-    """What axe finds serious or critical on this screen. Its script runs beside our policy, not under it."""
+    """Return the serious and critical findings of axe on this screen. Its script bypasses our content policy."""
     axe = pytest.importorskip("axe_playwright_python.base", reason="axe comes with the dev extra")
     script = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
     session = page.context.new_cdp_session(page)
     session.send("Runtime.evaluate", {"expression": script})
-    asked = {
+    evaluation = {
         "expression": "axe.run().then((found) => JSON.stringify([found.violations, found.passes.length]))",
         "awaitPromise": True,
     }
-    found, passes = json.loads(session.send("Runtime.evaluate", asked)["result"]["value"])
+    violations, passes = json.loads(session.send("Runtime.evaluate", evaluation)["result"]["value"])
     assert passes > 10
     return [
-        f"{one['id']}: {node['target']} {node['failureSummary']}"
-        for one in found
-        if one["impact"] in impacts
-        for node in one["nodes"]
+        f"{violation['id']}: {node['target']} {node['failureSummary']}"
+        for violation in violations
+        if violation["impact"] in impacts
+        for node in violation["nodes"]
     ]
 
 
 def findings(page: Any) -> list[str]:
-    """Whatever axe finds on this screen."""
+    """Return all findings of axe on this screen."""
     return serious(page, ("minor", "moderate", "serious", "critical"))
 
 
@@ -118,5 +118,5 @@ def fit_to_be_shown(page: Any, least: int = 48) -> None:
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
-        found = serious(page)
-        assert found == [], f"{scheme}: {found}"
+        problems = serious(page)
+        assert problems == [], f"{scheme}: {problems}"

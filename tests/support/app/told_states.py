@@ -1,4 +1,4 @@
-"""What a running recording tells of itself, made up: healthy, and with changes."""
+"""Made-up state of a running recording: healthy, or with changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SECOND = 10**9
 
 
 def told_state(now_ns: int, **changes: Any) -> dict[str, Any]:
-    """A healthy state at a time; a change is of the state itself, else of its stream, else of its camera."""
+    """Return a healthy state at a time; a change applies to the state, else to its stream, else to its camera."""
     stream = {
         "state": "streaming",
         "received": 3000,

@@ -1,4 +1,4 @@
-"""Steps touched as done in a recording, in order, as a tablet tells them."""
+"""Steps touched as done in a recording, in order, as a tablet logs them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kitchensync.storage.recording import open_recording
 
 
 def touch_steps(recording: Path, recipe: str, done_s: Mapping[str, float], wrong: str) -> None:
-    """Log a recipe whose steps follow one another, each touched at a session second, one with an error of technique.
+    """Log a recipe of consecutive steps, each touched at a session second, one with an error of technique.
 
-    A step is written `Verb-Verb the rest`, as recipes label it; times are from the second second on.
+    A step is written `Verb-Verb the rest`, as recipes label it; times start at second 2.
     """
     numbered = dict(enumerate(done_s, start=1))
     steps = {str(n): {"label": label, "text": label.partition("-")[2]} for n, label in numbered.items()}

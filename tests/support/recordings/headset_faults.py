@@ -9,7 +9,7 @@ from small_recordings import seal_stream
 
 from kitchensync.storage.recording import open_recording
 from kitchensync.virtual_kitchen.faults import parse_faults
-from kitchensync.virtual_kitchen.headset.blind import LosingItself
+from kitchensync.virtual_kitchen.headset.blind import SensorFaults
 from kitchensync.virtual_kitchen.headset.stream import SentPacket
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 
@@ -29,7 +29,7 @@ def add_faults(path: Path, kitchen: Kitchen, *faults: str) -> None:
             if name.startswith("hololens/") and len(stream := recording[name])
         }
     for name, rows in streams.items():
-        losing, sent = LosingItself(plan, name.rpartition("/")[2]), []
+        losing, sent = SensorFaults(plan, name.rpartition("/")[2]), []
         for ticks, payload, pose in rows:
             packet = SentPacket(ticks, payload, pose)
             spoilt = losing.spoil(packet, kitchen.headset_clock.world_s_at(ticks))

@@ -22,7 +22,6 @@ from kitchensync.task_graphs.scoring.validate import check_graph
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.model import Graph
-    from kitchensync.task_graphs.order.orders import Drawn
 
 MOST_ORDERS = 100_000
 
@@ -48,7 +47,7 @@ def check(file: Path) -> Answer:
 
 
 def check_answer(checked: Graph) -> dict[str, Any]:
-    """Build the `graph-check/1` object of a graph; `topological_orders` is None where it is not countable."""
+    """Build the `graph-check/1` object of a graph; `topological_orders` is None if it cannot be counted."""
     findings = check_graph(checked)
     levels = {finding.level for finding in findings}
     is_dag = find_cycle(checked) is None
@@ -135,10 +134,10 @@ def orders_answer(read: Graph, drawn: Drawn, seed: int) -> dict[str, Any]:
     }
 
 
-def _print_orders(read: Graph, said: dict[str, Any]) -> None:
-    total = f"{said['total']:,}" if said["total"] is not None else "more than could be counted"
-    click.echo(f"{read.name}: {total} valid orders; {len(said['orders'])} drawn by {said['sampler']}")
-    for number, order in enumerate(said["orders"], start=1):
+def _print_orders(read: Graph, answer: dict[str, Any]) -> None:
+    total = f"{answer['total']:,}" if answer["total"] is not None else "more than could be counted"
+    click.echo(f"{read.name}: {total} valid orders; {len(answer['orders'])} drawn by {answer['sampler']}")
+    for number, order in enumerate(answer["orders"], start=1):
         click.echo(f"\norder {number}")
         for place, node in enumerate(order, start=1):
             click.echo(f"  {place:3}. [{node}] {read.by_node[node].text}")

@@ -73,15 +73,15 @@ def convert(
             accept_all=accept,
             force=force,
         )
-    lost = [f"note: {file.name}: {target} cannot hold {one}" for one in answer["lost"]]
+    lost = [f"note: {file.name}: {target} cannot hold {part}" for part in answer["lost"]]
     return Answer(answer, _print_converted, lost)
 
 
-def _print_converted(said: dict[str, Any]) -> None:
-    if "text" in said:
-        click.echo(said["text"], nl=False)
+def _print_converted(answer: dict[str, Any]) -> None:
+    if "text" in answer:
+        click.echo(answer["text"], nl=False)
     else:
-        click.echo(f"wrote {', '.join(said['written'])}")
+        click.echo(f"wrote {', '.join(answer['written'])}")
 
 
 def convert_file(
@@ -117,7 +117,7 @@ def convert_file(
 
 
 def lost_in(graph: Graph, target: str) -> list[str]:
-    """Name what a format cannot hold of a graph."""
+    """Return the parts of a graph that a format cannot hold."""
     if target == "graph":
         return []
     facts = {
@@ -133,7 +133,7 @@ def lost_in(graph: Graph, target: str) -> list[str]:
 def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> dict[str, Any]:
     """Write all annotation files and task graphs of a folder into another."""
     if out is None:
-        raise BadGraph(folder.name, "", "a folder is written into a folder; name it with --out")
+        raise BadGraph(folder.name, "", "a folder of annotations needs an output folder; give it with --out")
     annotations = read_annotations(folder)
     if contrary := annotations.contradictions:
         raise BadGraph(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs
+
+if TYPE_CHECKING:
+    pass
 
 COLUMNS = {
     "recordings": "recordings",
@@ -70,6 +73,6 @@ def _print_score(answer: dict[str, Any]) -> None:
     ]
     show_table(["violation against tag", *(side.replace("_", " ") for side in sides)], tags)
     click.echo()
-    for name, found in answer["lists"].items():
-        said = (one if isinstance(one, str) else f"{one[0]} step {one[1]}" for one in found)
-        click.echo(f"{name.replace('_', ' ')}: {', '.join(said) or 'none'}")
+    for name, entries in answer["lists"].items():
+        texts = (entry if isinstance(entry, str) else f"{entry[0]} step {entry[1]}" for entry in entries)
+        click.echo(f"{name.replace('_', ' ')}: {', '.join(texts) or 'none'}")

@@ -1,4 +1,4 @@
-"""`kitchensync graph script` and `hints`: errors on purpose, each one stated."""
+"""`kitchensync graph script` and `hints`: scripts with stated errors, and proposals for errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kitchensync.task_graphs.text.safety import must_stay
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.mistakes.hints import Hint
-    from kitchensync.task_graphs.mistakes.scripts import Script, ScriptRequest
+    from kitchensync.task_graphs.mistakes.scripts import Script
     from kitchensync.task_graphs.model import Graph
 
 
@@ -89,27 +89,25 @@ def script(file: Path, seed: int, induce: int, **knobs: Any) -> Answer:
     Example: kitchensync graph script kitchensync/examples/recipes/tea_and_toast.json --missing 1 --flips 2 --seed 1
     """
     answer = script_answer(file, knobs, induce=induce, seed=seed)
-    return Answer(answer, _print_script, [f"caution: {file.name}: {one}" for one in answer["cautions"]])
+    return Answer(
+        answer, _print_script, [f"caution: {file.name}: {caution}" for caution in answer["cautions"]]
+    )
 
 
 def script_answer(file: Path, knobs: dict[str, Any], *, induce: int, seed: int) -> dict[str, Any]:
     """Build the `script/1` object."""
     graph = read_graph(file)
-    wish = _wish(graph, knobs)
-    drawn = draw_script(graph, wish, seed=seed)
-    errors = draw_errors(graph, drawn.order, count=induce, seed=seed, protected=wish.protected)
-    return _answer(graph, wish, drawn, errors)
-
-
-def _wish(graph: Graph, knobs: dict[str, Any]) -> ScriptRequest:
     kept_safe = {step.node for step in graph.steps if must_stay(step.text)} if knobs["safe"] else set()
-    return ScriptRequest(
+    wish = ScriptRequest(
         missing=knobs["missing"],
         flips=knobs["flips"],
         skip=frozenset(knobs["skip"]),
         flip=knobs["broken"],
         protected=frozenset(knobs["protect"]) | kept_safe,
     )
+    drawn = draw_script(graph, wish, seed=seed)
+    errors = draw_errors(graph, drawn.order, count=induce, seed=seed, protected=wish.protected)
+    return _answer(graph, wish, drawn, errors)
 
 
 def _answer(graph: Graph, wish: ScriptRequest, drawn: Script, errors: dict[int, Hint]) -> dict[str, Any]:
@@ -185,18 +183,18 @@ def hints(file: Path, node: int | None, category: str | None, model: bool) -> An
 def hints_answer(file: Path, node: int | None, category: str | None, *, ask_model: bool) -> dict[str, Any]:
     """Build the `hints/1` object."""
     graph = read_graph(file)
-    wanted = check_category(category)
+    number = check_category(category)
     steps, notes = [], set[str]()
     for step in hintable(graph, node):
-        found = step_hints(step, texts_after(graph, step.node)) + graph_hints(graph, step.node)
+        proposed = step_hints(step, texts_after(graph, step.node)) + graph_hints(graph, step.node)
         if ask_model:
             from kitchensync.recipe_app.hints.hint_server import model_hints
 
             more, note = model_hints(graph, step)
-            known = {hint.text for hint in found}
-            found += [hint for hint in more if hint.text not in known]
+            texts = {hint.text for hint in proposed}
+            proposed += [hint for hint in more if hint.text not in texts]
             notes |= {note} - {""}
-        kept = [asdict(hint) for hint in found if wanted in (None, hint.category)]
+        kept = [asdict(hint) for hint in proposed if number in (None, hint.category)]
         steps.append({"node": step.node, "text": step.text, "hints": kept})
     return {
         "schema": "hints/1",

@@ -1,4 +1,4 @@
-// Keep the screen on while a recipe is followed; say when it is not held.
+// Keeps the screen on while a recipe is followed; reports when this fails.
 
 let lock = null;
 let wanted = null;

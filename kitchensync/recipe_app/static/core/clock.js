@@ -1,11 +1,11 @@
-// The tablet's clock against the capture clock: ask, and note our own time before and after the answer.
-// A touch uses the exchange that bounds its error best: half the way there and back, plus drift since then.
+// The offset of the tablet's clock to the capture clock, from exchanges with our own time before and after the answer.
+// A touch uses the exchange with the smallest error bound: half of the round trip plus drift since then.
 
 const PAGE = Math.random().toString(36).slice(2);
 const KEPT = 400;
-const DRIFT_PPM = 100; // two quartz clocks differ by less
-const WALL_MS = 1000; // what a wall clock may be set by unseen; both as in touch_clock.py
-const PARTED_MS = 500; // a page's clock may stand still while the tablet sleeps, and a wall clock be set: then the two part
+const DRIFT_PPM = 100; // largest drift of two quartz clocks
+const WALL_MS = 1000; // undetected step of the wall clock; both as in touch_clock.py
+const PARTED_MS = 500; // difference of the clocks that shows a sleep (stops the page's clock) or a step of the wall clock
 let exchanges = [];
 
 export function touchNow() {
@@ -31,10 +31,10 @@ export async function exchange() {
   if (exchanges.length > KEPT) thin();
 }
 
-function thin() { // keep the shorter way of every two neighbours: the outage that a late touch needs stays bracketed
-  exchanges = exchanges.filter((one, place) => {
+function thin() { // keeps the shorter round trip of every two neighbours, so that exchanges on both sides of an outage remain
+  exchanges = exchanges.filter((exchange, place) => {
     const other = exchanges[place ^ 1];
-    return !other || one.received_ms - one.sent_ms <= other.received_ms - other.sent_ms;
+    return !other || exchange.received_ms - exchange.sent_ms <= other.received_ms - other.sent_ms;
   });
 }
 
@@ -46,17 +46,17 @@ function best(from, at_ms, [sent, received]) {
   return from.reduce((a, b) => (of(b) < of(a) ? b : a));
 }
 
-// The exchanges since and before which this page's clock ran through to the touch.
-const steady = (touch) => (touch.page !== PAGE ? [] : exchanges.filter((one) => {
-  const parted = Math.abs(one.wall_sent_ms - one.sent_ms - (touch.wall_ms - touch.touch_ms));
-  return parted < PARTED_MS + Math.abs(one.sent_ms - touch.touch_ms) * 2 * DRIFT_PPM * 1e-6;
+// The exchanges between which and the touch this page's clock ran without a stop.
+const steady = (touch) => (touch.page !== PAGE ? [] : exchanges.filter((exchange) => {
+  const parted = Math.abs(exchange.wall_sent_ms - exchange.sent_ms - (touch.wall_ms - touch.touch_ms));
+  return parted < PARTED_MS + Math.abs(exchange.sent_ms - touch.touch_ms) * 2 * DRIFT_PPM * 1e-6;
 }));
 
-// Whether an exchange now would tell more of a touch's time.
+// Whether a new exchange would improve the time of a touch.
 export const wantsExchange = (touch) => !exchanges.length || (touch.page === PAGE && !steady(touch).length);
 
-// The clock fields of an operation: on this page's clock, or on the wall clock when the page was loaded anew since or
-// its clock stood still; `earlier` are those that were known when it was kept, which may tell more.
+// The clock fields of an operation: on this page's clock, or on the wall clock if the page was reloaded since then or
+// its clock stopped; `earlier` are the fields from when it was saved, used if they are more accurate.
 export function clockOf(touch, earlier = null) {
   if (!exchanges.length) return earlier;
   const near = steady(touch);
@@ -73,7 +73,7 @@ export function clockOf(touch, earlier = null) {
 
 const doubtOf = ({ basis, touch_ms, sent_ms, received_ms }) => doubt(touch_ms, sent_ms, received_ms) + (basis === "wall" ? WALL_MS : 0);
 
-// Our own guess of a touch on the capture clock, for the order of things that were not sent yet.
+// Our estimate of a touch on the capture clock, to sort unsent operations.
 export function estimate(touch, earlier) {
   const clock = clockOf(touch, earlier);
   if (!clock) return null;

@@ -1,4 +1,4 @@
-// The screen while cooking: dark and safe for cameras, or light where the sun shines in; chosen on the checklist.
+// The cooking screen is dark (safe for cameras) or light (for sunlit kitchens), as chosen on the checklist.
 
 export const LOOKS = ["dark", "light"];
 export const look = () => (localStorage.getItem("cooking") === "light" ? "light" : "dark");

@@ -1,11 +1,11 @@
-// The tablet's own memory: IndexedDB. A promise that resolves has its data in the browser's database.
+// The tablet's storage: IndexedDB. Once a promise resolves, its data is in the database.
 
 const STORES = {
   meta: "key", // this tablet, its person, its sequence counter
-  outbox: "seq", // operations without a receipt; nothing expires
-  refused: "seq", // operations that the server will never take, and why
-  bundles: "recording", // all that a recording needs offline, with its accepted operations
-  sounds: "sha256", // voice notes that wait to be sent
+  outbox: "seq", // operations without a receipt; they never expire
+  refused: "seq", // operations that the server refused, and why
+  bundles: "recording", // everything that a recording needs offline, with its accepted operations
+  sounds: "sha256", // unsent voice notes
 };
 let opened = null;
 
@@ -27,7 +27,7 @@ function open() {
   return opened;
 }
 
-// Begin a transaction. A browser may take a page's connection away (a tablet that slept): then it is made once more.
+// Begins a transaction; reconnects if the browser closed the connection (after the tablet slept).
 async function within(use, ...how) {
   const database = await open();
   let transaction;
@@ -41,7 +41,7 @@ async function within(use, ...how) {
   return use(transaction);
 }
 
-// Run `act` in one transaction over the stores; resolve with what it returned once all of it is kept.
+// Runs `act` in one transaction over the stores; resolves with its result once everything is saved.
 export const change = (names, act) => within((transaction) => new Promise((resolve, reject) => {
   let result;
   transaction.oncomplete = () => resolve(result);

@@ -1,4 +1,4 @@
-// A dump as a file; `kitchensync/recipe_app/exchange/dumps.py` reads it.
+// Writes a dump as a file; `kitchensync/recipe_app/exchange/dumps.py` reads it.
 
 async function sha256(text) {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));

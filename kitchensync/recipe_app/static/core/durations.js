@@ -1,4 +1,4 @@
-// The durations that a text names, for timers of what was written on the tablet; as kitchensync/task_graphs/text/written_numbers.py and spans.py, and a test compares.
+// Finds durations in texts written on the tablet, for timers; like kitchensync/task_graphs/text/written_numbers.py and spans.py, compared by a test.
 
 const WORDS = { one: 1, two: 2, three: 3, four: 4, five: 5, six: 6 };
 const VULGAR = { "½": 1 / 2, "⅓": 1 / 3, "⅔": 2 / 3, "¼": 1 / 4, "¾": 3 / 4, "⅕": 1 / 5, "⅖": 2 / 5, "⅗": 3 / 5, "⅘": 4 / 5,
@@ -32,7 +32,7 @@ function duration(text) {
   return { seconds: Math.round(least), most_seconds: Math.round(most), text };
 }
 
-// NaN where a number may mean two things; then no timer is offered.
+// NaN for an ambiguous number: then no timer is offered.
 function value(number) {
   const said = number.toLowerCase().replaceAll("⁄", "/");
   if (/^\S+\s+and\s+a\s+half$/.test(said)) return (WORDS[said.split(/\s/)[0]] ?? Number.parseInt(said, 10)) + 1 / 2;

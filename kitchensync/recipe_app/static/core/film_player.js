@@ -1,4 +1,4 @@
-// The film of a recording, in the review of who cooked and at the desk: shown once it is made, touched or played by keys.
+// Player for a recording's video, in the cook's review and at the desk, controlled by touch or keys.
 
 import { momentOf, pictureAt } from "/static/core/film.js";
 import { opened } from "/static/core/load_film.js";
@@ -9,7 +9,7 @@ import { duration, t } from "/static/core/words.js";
 const FAR_S = 10;
 
 export class FilmPlayer {
-  // `changed` is called when moments can be shown, `moved` when another picture is; a line says how far the film is until then.
+  // `changed` is called when times can be shown, `moved` when the frame changes; until then a line shows the progress.
   constructor(base, changed, { moved = () => null, absent = () => null, hidden = "film.hidden" } = {}) {
     Object.assign(this, { base, changed, moved, hidden, film: null });
     this.status = h("p", { role: "status" });
@@ -18,7 +18,7 @@ export class FilmPlayer {
       if (state === "absent") return;
       this.element.hidden = false;
       this.#open().catch((problem) => { this.status.textContent = problem.message; });
-    }).catch(absent); // no network, no film
+    }).catch(absent); // no video without network
   }
 
   async #open() {
@@ -36,7 +36,7 @@ export class FilmPlayer {
         press("+1", "film.picture_on", () => this.film.step(1)), press("+10 s", "film.on", () => this.film.step(far)), sound, this.clock), this.status);
     this.film.onFrame(() => this.#draw());
     for (const what of ["play", "pause"]) video.addEventListener(what, () => this.#draw());
-    this.element.film = this.film; // for who looks from outside which picture is shown
+    this.element.film = this.film; // lets tests read the current frame
     this.#draw();
     this.changed();
   }
@@ -51,11 +51,11 @@ export class FilmPlayer {
     this.moved();
   }
 
-  now() { return this.film && momentOf(this.facts.taken_ns, this.film.shown); } // ns of the capture clock; null where nobody knows
+  now() { return this.film && momentOf(this.facts.taken_ns, this.film.shown); } // ns of the capture clock; null if unknown
 
   shows(at_ns) { return this.film !== null && at_ns !== null && at_ns !== undefined && pictureAt(this.facts.taken_ns, at_ns) !== null; }
 
-  go(at_ns, { focus = true } = {}) { // a moment of the capture clock
+  go(at_ns, { focus = true } = {}) { // a time of the capture clock
     this.film.video.pause();
     this.film.go(pictureAt(this.facts.taken_ns, at_ns));
     if (!focus) return;

@@ -1,4 +1,4 @@
-// UUID version 7: sorted by time, made without the network (RFC 9562).
+// UUID version 7 (RFC 9562): sorted by time, made without network.
 
 export function newId() {
   const bytes = crypto.getRandomValues(new Uint8Array(16)); // works without HTTPS too, unlike randomUUID

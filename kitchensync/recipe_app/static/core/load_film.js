@@ -1,4 +1,4 @@
-// The small film of a recording: made once, when somebody wants it first, and loaded so far that pictures can be asked for.
+// Loads the small video of a recording until frames can be requested; it is made at the first request.
 
 import { Film, follow } from "/static/core/film.js";
 import { button, h } from "/static/core/page.js";
@@ -7,7 +7,7 @@ import { t } from "/static/core/words.js";
 
 const LOOK_MS = 700;
 
-// {video, front, facts, film}: `front` is what the headset saw, if it did, beside `video`; `status` says how far it is.
+// {video, front, facts, film}: `front` is the headset's video beside `video`, if any; `status` shows the progress.
 export async function opened(base, status) {
   const { address, front, facts } = await made(`${base}/film`, status);
   const video = await loaded(screenOf("steps.camera"), address);
@@ -16,7 +16,7 @@ export async function opened(base, status) {
   return { video, front: beside, facts, film };
 }
 
-// The same film of more lines where the other one is shown, at the same picture; `status` says how far it is.
+// Replaces the video by one of higher resolution at the same frame; `status` shows the progress.
 export async function sharpen(base, video, status) {
   const { address } = await made(`${base}/film?height=720`, status), { currentTime, playbackRate, paused } = video;
   await loaded(video, address);
@@ -24,7 +24,7 @@ export async function sharpen(base, video, status) {
   if (!paused) video.play();
 }
 
-// The same beside questions: it helps, and nobody must wait for it.
+// The same beside questions: helpful but optional, so nothing waits for it.
 export async function openedIn(films, base, making) {
   const { video, front, facts, film } = await opened(base, making);
   making.textContent = "";
@@ -33,7 +33,7 @@ export async function openedIn(films, base, making) {
   return { facts, film };
 }
 
-// Follow a video until it is made; where that failed, `status` says why and offers to try again.
+// Polls until a video is made; if that fails, `status` shows the reason and offers a retry.
 async function made(place, status) {
   let film = await ask(place);
   while (film.state !== "ready") {
@@ -44,8 +44,8 @@ async function made(place, status) {
     } else {
       status.textContent = stateOf(film);
       await new Promise((resolve) => { setTimeout(resolve, LOOK_MS); });
-      if (!status.isConnected) await new Promise(() => null); // another screen is shown: nobody waits any more
-      film = await ask(place).catch((problem) => { // no network for a while: the line stays
+      if (!status.isConnected) await new Promise(() => null); // another screen is shown: stop here
+      film = await ask(place).catch((problem) => { // no network for a while: keep the line
         if (problem.status) throw problem;
         return film;
       });
@@ -59,7 +59,7 @@ const askedAgain = (film, status) => new Promise((resolve) => {
   status.replaceChildren(film.on_card ? t("film.on_card") : t("film.failed", { why: film.why }), " ", again);
 });
 
-// One line: what is done with the video now, and about how long that takes.
+// One line: the current state of the video, and about how long it takes.
 function stateOf({ state, wait, done, whole, left_s: left }) {
   if (state === "waiting") return t(wait === "recording" ? "film.waits_for_recording" : "film.waits_for_video");
   const time = left === null || left === undefined ? "" : left < 60 ? t("film.left.seconds") : t("film.left", { count: Math.round(left / 60) });

@@ -1,4 +1,4 @@
-// Operations on their way: kept in IndexedDB before the screen changes, sent in order, gone only with their receipt.
+// Unsent operations: saved in IndexedDB before the screen changes, sent in order, deleted only after their receipt.
 
 import { clockOf, estimate, exchange, wantsExchange } from "/static/core/clock.js";
 import { change, read } from "/static/core/db.js";
@@ -14,7 +14,7 @@ let sounds = 0;
 let failed = "";
 let sending = null;
 let next = null;
-const accepted = new Map(); // what got its receipt since this page was loaded
+const accepted = new Map(); // operations with a receipt since this page was loaded
 let who = { device: "", actor: "" };
 export let problem = "";
 
@@ -22,29 +22,29 @@ export const identify = (device, actor) => { who = { device, actor }; };
 export const onChange = (listener) => { listeners.add(listener); return () => listeners.delete(listener); };
 export const unsent = () => waiting.length + sounds;
 export const turnedDown = () => refused;
-export const notKept = () => failed; // why the last touch could not be kept here, until one can
+export const notKept = () => failed; // why the last touch could not be saved here, until one can
 const tell = () => { for (const listener of listeners) listener(); };
 
 const channel = new BroadcastChannel("kitchensync");
-channel.onmessage = ({ data }) => { // another tab sent it: it counts here before it stops waiting here
+channel.onmessage = ({ data }) => { // another tab sent it: add it as accepted before it is removed from the unsent ones
   for (const op of data.taken ?? []) group(accepted, op.recording).push(op);
   load();
 };
 
 export async function load() {
-  waiting = await read("outbox"); // at once: what is kept while the rest is read comes behind it
+  waiting = await read("outbox"); // read first, so that operations saved meanwhile come after them
   refused = await read("refused");
   sounds = (await read("sounds")).length;
   tell();
 }
 
-// A browser may lose its memory and keep its cookie: the server says how far this tablet has counted.
+// A browser may lose its storage but keep its cookie: the server knows the last sequence number of this tablet.
 export const countFrom = (used) => change(["meta"], ({ meta }) => {
   const counter = meta.get("seq");
   counter.onsuccess = () => { if ((counter.result?.value ?? 0) < used) meta.put({ key: "seq", value: used }); };
 });
 
-// What one touch did: all of it is kept, or none; then the caller may show it.
+// Saves the actions of one touch, all or none; afterwards the caller may show them.
 export async function add(recording, seen, actions, touch) {
   const entries = actions.map(({ kind, body, op_id }) => ({
     operation: { op_id: op_id ?? newId(), recording, actor: who.actor, kind, body: body ?? {}, seen }, touch, clock: clockOf(touch),
@@ -67,7 +67,7 @@ export async function add(recording, seen, actions, touch) {
   return entries.map((entry) => entry.operation);
 }
 
-async function kept(stores, act) { // or it is said on every screen that it is not
+async function kept(stores, act) { // if saving fails, every screen says so
   try {
     await change(stores, act);
     failed = "";
@@ -78,7 +78,7 @@ async function kept(stores, act) { // or it is said on every screen that it is n
   }
 }
 
-// The operations of a recording that the server has not confirmed, as the log would hold them.
+// The unconfirmed operations of a recording, in the form of the log.
 export function pending(recording) {
   return waiting.filter(({ operation }) => operation.recording === recording).map(({ operation, touch, clock }) => ({
     ...operation, n: null, device: who.device, host_ns: estimate(touch, clock) ?? Math.round(touch.wall_ms * 1e6),
@@ -87,7 +87,7 @@ export function pending(recording) {
 
 export const confirmed = (recording) => accepted.get(recording) ?? [];
 
-// Send what waits; what was kept while something was being sent goes right after it.
+// Sends unsent operations, then those that were saved meanwhile.
 export function drain() {
   if (sending) return next ??= sending.then(() => { next = null; return drain(); });
   sending = navigator.locks.request("kitchensync-outbox", send).catch((error) => { problem = error.message; })
@@ -110,7 +110,7 @@ async function send() {
   await tellDumps();
 }
 
-// Receipts; none where the whole is too large or one of them is malformed: fewer are tried, and the one is put aside.
+// Receipts; null if the batch is too large or has a malformed operation: then smaller ones are tried, and a single one is refused.
 async function post(operations) {
   try {
     return (await ask("/api/v1/ops", { body: { operations } })).receipts ?? [];
@@ -120,7 +120,7 @@ async function post(operations) {
   }
 }
 
-async function settle(batch, receipts) { // the receipt and the end of waiting are one transaction
+async function settle(batch, receipts) { // one transaction saves the receipts and deletes the operations from the outbox
   const answered = batch.filter((entry, place) => receipts[place]?.op_id === entry.operation.op_id);
   if (!answered.length) throw new Error("the answer has no receipts");
   const taken = new Map();
@@ -165,7 +165,7 @@ export async function addSound(recording, sha256, blob) {
   await load();
 }
 
-// Take everything of these recordings out of this tablet's memory, sent or not.
+// Deletes everything of these recordings from this tablet, sent or not.
 export async function forget(recordings) {
   const held = { outbox: await read("outbox"), refused: await read("refused"), sounds: await read("sounds") };
   await change(["bundles", ...Object.keys(held)], (stores) => {
@@ -186,15 +186,15 @@ async function sendSounds() {
       await ask(`/api/v1/voice/${recording}/${sha256}`, { method: "PUT", raw: blob, timeout: 60_000 });
       await change(["sounds"], (stores) => stores.sounds.delete(sha256));
     } catch (error) {
-      if (!error.status) throw error; // no network: the others would wait as long
-      problems.push(error); // this one is not wanted: the others go on
+      if (!error.status) throw error; // no network: the others would fail too
+      problems.push(error); // this one was refused: go on with the others
     }
   }
   await load();
   if (problems.length) throw problems[0];
 }
 
-// What was kept elsewhere in a dump, the server is told: a withdrawal names it.
+// Tells the server about dumps that were saved elsewhere: a withdrawal lists them.
 async function tellDumps() {
   const { recordings = [] } = (await read("meta", "dumped"))?.value ?? {};
   if (!recordings.length) return;
@@ -208,7 +208,7 @@ async function noteDump(entries) {
   await change(["meta"], (stores) => stores.meta.put({ key: "dumped", value: { recordings } }));
 }
 
-// Everything that waits here, as the text of a dump; the last resort when the server is gone for good.
+// All unsent data as the text of a dump; the last resort if the server is lost for good.
 export async function dump() {
   const { site = "", was = "" } = (await read("meta", "me"))?.value ?? {};
   const held = await Promise.all((await read("sounds")).map(plainSound));

@@ -1,4 +1,4 @@
-// Build elements from data. Text is always text: nothing here makes markup from a string.
+// Builds elements from data. Text stays text: nothing here makes markup from a string.
 
 import { forgetDrawings, handOver, onTap } from "/static/core/touch.js";
 
@@ -27,7 +27,7 @@ export function show(screen, ...children) {
   return root;
 }
 
-// Draw again without losing the place: focus goes back to the same control, and a bounce on it is still one.
+// Redraws and keeps the focus on the same control; a bounce on it is still recognised.
 export function redraw(root, ...children) {
   const held = document.activeElement?.dataset?.key;
   const before = new Map([...root.querySelectorAll("[data-key]")].map((control) => [control.dataset.key, control]));

@@ -1,5 +1,5 @@
-// What the plan of a recording makes of its recipe: the words at each step, their order, what is left out.
-// The same as operations/plan.py, and a test compares the two. Pure: no page, no network, no storage.
+// Applies a recording's plan to its recipe: texts of the steps, their order, omitted steps.
+// Same as operations/plan.py; a test compares the two. Pure: no page, no network, no storage.
 
 const [ORDER, MISSING] = [2, 6];
 
@@ -15,18 +15,18 @@ export function planOf({ recording, errors }) {
   };
 }
 
-// The number of each step as it was shown, null where it was left out; in the order cooked, what nobody began last.
+// The shown number of each step, null if omitted; in the order cooked, steps that were not started last.
 export function numberedSteps({ steps }, plan) {
   const begun = (node) => Math.min(...(steps[node]?.runs ?? []).map(({ start, end }) => start ?? end));
   const nodes = [...plan.order, ...plan.left].sort((one, other) => (begun(one) < begun(other) ? -1 : begun(one) > begun(other) ? 1 : 0));
   return nodes.map((node) => [node, plan.order.indexOf(node) + 1 || null]);
 }
 
-// Errors planned at a step whose planned recovery is still to do.
+// Planned errors of a step with an open planned recovery.
 export const recoveriesAt = ({ errors }, node) => Object.values(errors).filter((error) =>
   error.planned && !error.removed && error.node === node && error.recovery && error.corrected_by === null);
 
-function moved(order, errors) { // in front of the step that it was to wait for
+function moved(order, errors) { // moves a step in front of its prerequisite
   for (const { node, before, categories } of errors) {
     if (!categories.includes(ORDER) || node === before || !order.includes(node) || !order.includes(before)) continue;
     order.splice(order.indexOf(node), 1);
@@ -46,7 +46,7 @@ function step(text, language, errors) {
   };
 }
 
-function note({ node, categories, before, description, text }) { // what neither the order nor leaving out shows
+function note({ node, categories, before, description, text }) { // the part of an error that order and omission do not show
   const shown = (category) => category === MISSING || (category === ORDER && typeof before === "number" && before !== node);
   return categories.length && categories.every(shown) ? "" : description || text || "";
 }

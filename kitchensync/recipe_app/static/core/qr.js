@@ -1,9 +1,9 @@
-// QR codes of links without a server: error correction L, bytes (ISO/IEC 18004). Two sizes are enough: version 6, with a
-// mask that breaks up what fills it, and 10 for long addresses.
+// QR codes of links, made in the page: error correction L, byte mode (ISO/IEC 18004). Two sizes are enough: version 6, with a
+// mask that breaks up the padding, and version 10 for long addresses.
 
 const LONG = { version: 10, capacity: 271, size: 57, blocks: [68, 68, 69, 69], alignment: [6, 28, 50], mask: 0 }; // blocks of data codewords
 const LINK = { version: 6, capacity: 134, size: 41, blocks: [68, 68], alignment: [6, 34], mask: 2 };
-const CHECKS = 18; // error-correction codewords a block
+const CHECKS = 18; // error-correction codewords per block
 const MASKED = { 0: (x, y) => (x + y) % 2 === 0, 2: (x) => x % 3 === 0 };
 
 const exp = new Uint8Array(512);
@@ -59,7 +59,7 @@ function interleaved(data, lengths) {
     .concat([...Array(CHECKS).keys()].flatMap((place) => column(checks, place)));
 }
 
-function patterns(form) { // null where data goes
+function patterns(form) { // null for data modules
   const { size, alignment } = form;
   const grid = Array.from({ length: size }, () => new Array(size).fill(null));
   const set = (x, y, dark) => { if (x >= 0 && y >= 0 && x < size && y < size) grid[y][x] = Boolean(dark); };
@@ -87,7 +87,7 @@ function remainder(value, bits, polynomial) {
   return (value << bits) | rest;
 }
 
-function facts(set, { version: number, size, mask }) { // format and, of large ones, version, each twice
+function facts(set, { version: number, size, mask }) { // format and, for large codes, version, each twice
   const format = remainder((1 << 3) | mask, 10, 0x537) ^ 0x5412;
   const version = remainder(number, 12, 0x1f25);
   const bit = (value, place) => (value >> place) & 1;
@@ -107,7 +107,7 @@ function facts(set, { version: number, size, mask }) { // format and, of large o
   }
 }
 
-// Rows of true (dark) and false, fewer where the link is short, so that cameras see it better.
+// Rows of true (dark) and false; fewer for a short link, so that cameras read it more easily.
 export function qrOfLink(text) {
   const bytes = new TextEncoder().encode(text);
   return made(bytes, bytes.length > LINK.capacity ? LONG : LINK);
@@ -134,7 +134,7 @@ function made(bytes, form) {
   return grid;
 }
 
-export function drawn(grid, scale) { // a canvas with the quiet zone of four modules
+export function drawn(grid, scale) { // a canvas with a quiet zone of four modules
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = (grid.length + 8) * scale;
   const pen = canvas.getContext("2d");

@@ -1,4 +1,4 @@
-// One recording on the tablet: its bundle, the operations on it, what they add up to.
+// One recording on the tablet: its bundle, its operations and the resulting state.
 
 import { touchNow } from "/static/core/clock.js";
 import { change, read } from "/static/core/db.js";
@@ -9,11 +9,11 @@ import * as outbox from "/static/core/outbox.js";
 import { ask, soonOr } from "/static/core/server.js";
 import { languageName, tongue } from "/static/core/words.js";
 
-const CHOOSE_MS = 20_000; // a script of a large recipe takes its time to be drawn
+const CHOOSE_MS = 20_000; // drawing a script of a large recipe is slow
 const UNDO_MOST = 4; // operations that one undo takes back, as in operations/kinds.py
 
 export class Recording {
-  static async open(id) { // what is kept here, where the server does not answer soon: without network it is all there is
+  static async open(id) { // from the local copy if the server does not answer soon, or without network
     const kept = await read("bundles", id);
     const fresh = ask(`/api/v1/bundle/${id}`).then((bundle) => keepBundle(bundle));
     return new Recording(await (kept ? soonOr(kept, fresh) : fresh));
@@ -28,12 +28,12 @@ export class Recording {
   get shown() { return this.state.recording; }
   get ops() { return outbox.merged(this.bundle.ops, outbox.confirmed(this.id)); }
   get known() { return [...this.ops, ...outbox.pending(this.id)]; } // confirmed or not
-  get seen() { return this.bundle.seen ?? 0; } // up to here the log is known: before what got its receipt since, others may have come
+  get seen() { return this.bundle.seen ?? 0; } // the log is known up to here: other operations may precede those with later receipts
   get tongue() { return tongue(this.shown.language); }
   text(node) { return this.shown.steps[node]?.text ?? ""; }
 
   tongueOf({ language }) { return tongue(language); }
-  foreign(step) { return step.language !== (this.shown.language ?? "") ? languageName(step.language) : ""; } // what is planned may be in another language
+  foreign(step) { return step.language !== (this.shown.language ?? "") ? languageName(step.language) : ""; } // planned texts may be in another language
 
   reduceAgain() {
     this.state = reduceLog(this.known);
@@ -41,14 +41,14 @@ export class Recording {
     this.numbers = new Map(numberedSteps(this.state, this.plan));
   }
 
-  // Keep what one touch did, then change what is shown.
+  // Saves the actions of one touch, then updates the state.
   async act(touch, ...actions) {
     const operations = await outbox.add(this.id, this.seen, actions, touch);
     this.reduceAgain();
     return operations;
   }
 
-  // One tablet at a time: true when it is this one, or nobody ever was; what the desk freed is asked for.
+  // One tablet at a time: true if this tablet holds the recording; claims it if it was never held or was released.
   async take(device) {
     const claimed = this.known.some(({ kind }) => kind === "claim");
     if (!claimed) await this.act(touchNow(), { kind: "claim" });
@@ -60,7 +60,7 @@ export class Recording {
     return this.act(touch, ...parts.map((undoes) => ({ kind: "undo", body: { undoes } })));
   }
 
-  async refresh() { // what other devices did
+  async refresh() { // operations of other devices
     const { ops } = await ask(`/api/v1/ops/${this.id}?after=${this.seen}`, { timeout: 4000 });
     const known = new Set(this.ops.map((op) => op.op_id));
     if (ops.length) {
@@ -73,7 +73,7 @@ export class Recording {
 
 const keepBundle = (bundle) => keep(bundle.recording, () => bundle, bundle.ops);
 
-// Add what the server told without a gap to what is kept of a recording, in one transaction: receipts come meanwhile.
+// Adds the server's gapless operations to the local copy in one transaction, because receipts may come meanwhile.
 const keep = (id, made, ops) => change(["bundles"], ({ bundles }, answer) => {
   const request = bundles.get(id);
   request.onsuccess = () => {
@@ -89,13 +89,13 @@ const keep = (id, made, ops) => change(["bundles"], ({ bundles }, answer) => {
 
 const asked = { choice: "", op_id: "" };
 
-// Begin a recording; the same choice asked again, because no answer came, is the same recording.
+// Begins a recording; a retry of the same choice after a lost answer is the same recording.
 export async function choose(choice) {
   const said = JSON.stringify(choice);
   if (asked.choice !== said) Object.assign(asked, { choice: said, op_id: newId() });
   const bundle = await ask("/api/v1/recordings", { body: { op_id: asked.op_id, ...choice }, timeout: CHOOSE_MS });
   asked.choice = "";
   const recording = new Recording(await keepBundle(bundle));
-  for (const address of Object.values(recording.shown.pictures ?? {})) fetch(address).catch(() => null); // kept for when there is no network
+  for (const address of Object.values(recording.shown.pictures ?? {})) fetch(address).catch(() => null); // cached for use without network
   return recording;
 }

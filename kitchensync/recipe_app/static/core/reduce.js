@@ -1,8 +1,8 @@
-// What the operations of one recording add up to; the same as operations/reduce.py, and a test compares the two.
+// Computes the state of a recording from its operations, like operations/reduce.py; a test compares the two.
 // Pure: no page, no network, no storage.
 
 const PHASES = ["prepare", "checklist", "follow", "review", "done", "withdrawn"];
-const COOKING = new Set(["start", "done", "reopen", "skip", "hold", "error", "recovered", "mark"]); // what *Undo* of its screen takes back
+const COOKING = new Set(["start", "done", "reopen", "skip", "hold", "error", "recovered", "mark"]); // operations that *Undo* on the cooking screen takes back
 const UNDOABLE = new Set([...COOKING, "plan_error", "edit_error", "add_error", "note", "voice", "hint"]);
 
 export function reduceLog(ops) {
@@ -35,7 +35,7 @@ function once(ops) {
   return [...known.values()];
 }
 
-function taken(ops) { // from the last to the first: an undo that stands takes back what came before it; a withdrawal no undo does
+function taken(ops) { // newest first: a valid undo takes back earlier operations, but never a withdrawal
   const gone = new Set();
   const before = new Set(ops.filter(({ kind }) => UNDOABLE.has(kind) || kind === "undo").map((op) => op.op_id));
   for (const op of [...ops].reverse()) {
@@ -57,10 +57,10 @@ const create = (planned, origin, timed) => (state, op) => {
   if (!(id in state.errors)) state.errors[id] = newError(id, planned, origin, timed ? op.host_ns : null);
 };
 
-const BEGUN = ["open", "held", "stopped"]; // with a run that was not done
+const BEGUN = ["open", "held", "stopped"]; // states with a run that is not done
 const stepOf = (state, op) => (state.steps[op.body.node] ??= { state: "waiting", runs: [] });
 
-const shown = ({ body }) => ("shown" in body ? { shown: body.shown } : {}); // the words of the step when its run was touched
+const shown = ({ body }) => ("shown" in body ? { shown: body.shown } : {}); // the step's text as shown when it was touched
 
 function start(state, op) {
   const step = stepOf(state, op);
@@ -73,7 +73,7 @@ function start(state, op) {
   step.state = "open";
 }
 
-function hold(state, op) { // it waits, in the middle of its run, until it is begun again or done
+function hold(state, op) { // the step pauses in the middle of its run until it is started again or done
   const step = stepOf(state, op);
   if (step.state !== "open") return;
   step.state = "held";
@@ -96,7 +96,7 @@ function skip(state, op) {
   step.state = "skipped";
 }
 
-function end(state, op) { // what is begun stops, and was not done
+function end(state, op) { // started steps stop without being done
   phase("review")(state, op);
   for (const step of Object.values(state.steps)) {
     if (!["open", "held"].includes(step.state)) continue;
@@ -124,7 +124,7 @@ const append = (name) => (state, op) => { state[name].push({ ...op.body, op_id: 
 
 const HANDLERS = {
   recording: begin,
-  capture: (state, { body }) => { if (!body.reasons.length) state.capture = body; }, // what was refused changed nothing
+  capture: (state, { body }) => { if (!body.reasons.length) state.capture = body; }, // refused commands change nothing
   plan_error: create(true, "self", false),
   error: create(false, "follow", true),
   add_error: create(false, "review", false),
@@ -151,7 +151,7 @@ const HANDLERS = {
   pause: (state, op) => { if (state.pauses.at(-1)?.end !== null) state.pauses.push({ start: op.host_ns, end: null }); },
   resume: (state, op) => { if (state.pauses.at(-1)?.end === null) state.pauses.at(-1).end = op.host_ns; },
   withdraw: (state, op) => { [state.withdrawn, state.phase] = [{ at: op.host_ns, before: state.withdrawn?.before ?? state.phase, n: op.n }, "withdrawn"]; },
-  close_review: (state, { body }) => { state.review_closed = body.closed; }, // absent before
+  close_review: (state, { body }) => { state.review_closed = body.closed; }, // absent in old recordings
   keep: (state) => { if (state.withdrawn) [state.phase, state.withdrawn] = [state.withdrawn.before, null]; },
 };
 
@@ -179,7 +179,7 @@ function rememberLast(state, op) {
   state.last = together && state.last.includes(together) ? [...state.last, op.op_id] : [op.op_id];
 }
 
-function rememberUndo(state, op, cooked) { // what could be done again, the last one last; anything new ends that
+function rememberUndo(state, op, cooked) { // operations that could be redone, newest last; any new operation clears them
   if (isCooking(op)) state.redo = [];
   else if (op.kind === "undo" && op.body.undoes.some((target) => cooked.has(target))) state.redo = [...state.redo, op.op_id];
 }
@@ -190,7 +190,7 @@ function settle(state, versions) {
     const heads = made.filter((one) => !made.some((other) => knew(other, one))).sort(byTouch);
     const shown = heads.at(-1);
     state.errors[id][name] = shown.value;
-    if (heads.some((one) => JSON.stringify(one.value) !== JSON.stringify(shown.value))) {
+    if (heads.some((head) => JSON.stringify(head.value) !== JSON.stringify(shown.value))) {
       state.errors[id].conflicts[name] = heads.map(({ op_id, device, host_ns, value }) => ({ op_id, device, host_ns, value }));
     }
   }
@@ -199,7 +199,7 @@ function settle(state, versions) {
 const byTouch = (one, other) => ((one.host_ns ?? 0) - (other.host_ns ?? 0)) || (one.op_id > other.op_id ? 1 : -1);
 const place = (op) => op.n ?? Infinity;
 
-function knew(later, earlier) { // made by somebody who had the other version before their eyes
+function knew(later, earlier) { // made by somebody who had seen the other version
   if (later === earlier || place(later) < place(earlier)) return false;
   if (later.device === earlier.device && later.device !== "server") return place(later) > place(earlier) || later.order > earlier.order;
   return earlier.n !== null && earlier.n <= later.seen;

@@ -1,5 +1,5 @@
-// Requests to the app; an answer that is no success becomes an Error with the server's own words and its `status`.
-// Where no answer came there is no status, and the words are ours: a browser says that in its own language.
+// Requests to the app. An unsuccessful answer becomes an Error with the server's message and its `status`.
+// Without an answer there is no status, and the message is ours: browsers use their own language.
 
 import { t } from "/static/core/words.js";
 
@@ -24,11 +24,11 @@ export async function ask(url, { body, method, raw, timeout = 8000 } = {}) {
   return content;
 }
 
-export function silent(cause) { // for whatever else needs the server
+export function silent(cause) { // for other parts that need the server
   throw new Error(t("server.silent"), { cause });
 }
 
-// What the server answers, or what is kept here when that takes longer or fails: nobody waits for a network that is gone.
+// The server's answer, or the local copy if that is slow or fails: a lost network must not block the page.
 export function soonOr(kept, answer) {
   const soon = new Promise((resolve) => setTimeout(() => resolve(kept), SOON_MS));
   return Promise.race([answer.catch(() => kept), soon]);

@@ -1,11 +1,11 @@
-// What was logged of each step along one line of time, in the review on the tablet and at the desk.
+// Timeline of the logged steps, in the review on the tablet and at the desk.
 
 import { h } from "/static/core/page.js";
 import { number, t } from "/static/core/words.js";
 
-const partOf = (at, [from, to]) => (100 * (at - from)) / Math.max(to - from, 1); // in percent of the line
+const partOf = (at, [from, to]) => (100 * (at - from)) / Math.max(to - from, 1); // percent of the line
 
-// Puts the marker of the moment that is shown on every line of a timeline; none where `at` is null.
+// Shows the marker of the current moment on every line of a timeline; none if `at` is null.
 export function moveHead(element, at, span) {
   const part = at === null ? -1 : partOf(at, span);
   for (const head of element.querySelectorAll(".head")) {

@@ -1,19 +1,18 @@
-// One tap on one control: its time is that of the first touch, it acts when the finger leaves inside the control,
-// and a second tap on the same control within 400 ms (a drop, a bounce) is nothing, also when it was drawn anew meanwhile;
-// so is a second touch at the same place, whatever lies there by then: a sheet opens under the finger.
-// What is drawn under a finger swallows its touch: drawings wait until it is lifted.
+// A tap on a control has the time of its first touch and acts when the finger is lifted inside the control. Ignored are a
+// second tap on the same control within 400 ms (a drop of water, a bounce), even after redrawing, and a second touch at the
+// same place on anything: a sheet may have opened under the finger. Redrawing under a finger would lose its tap, so it waits.
 
 import { touchNow } from "/static/core/clock.js";
 
 const DEAD_MS = 400;
-const NEAR_PX = 32; // a finger bounces within its own width
-const TOUCH_MS = 1000; // what lies on a control for longer is a drop
-const CLICK_MS = 50; // a browser tells the click a little after the finger was lifted
+const NEAR_PX = 32; // a bouncing finger stays within its own width
+const TOUCH_MS = 1000; // a longer touch is a drop of water
+const CLICK_MS = 50; // browsers send the click a little after the finger is lifted
 const CONTROLS = "button, label, input, textarea, summary, a";
-const acted = new WeakMap(); // control -> when it last acted
-const bouncing = new Set(); // pointers that came down where one had just acted
-let newest = { at: -Infinity, x: 0, y: 0 }; // when and where the newest finger acted
-const fingers = new Map(); // pointer -> until when drawings wait for it
+const acted = new WeakMap(); // control -> time of its last tap
+const bouncing = new Set(); // pointers that touched where another had just acted
+let newest = { at: -Infinity, x: 0, y: 0 }; // time and place of the last tap
+const fingers = new Map(); // pointer -> time until which redrawing waits for it
 const waiting = new Set();
 let waking = null;
 
@@ -36,13 +35,13 @@ export function onTap(control, act) {
   for (const end of ["pointerup", "pointercancel", "pointerleave"]) {
     control.addEventListener(end, (event) => {
       control.classList.remove("pressed");
-      if (!isInside(control, event) || end === "pointercancel") touch = null; // it was taken back
+      if (!isInside(control, event) || end === "pointercancel") touch = null; // the pointer was cancelled
     });
   }
-  control.addEventListener("pointerup", (event) => { // a drop lies on the glass already: a second touch gets no click
+  control.addEventListener("pointerup", (event) => { // with a drop already on the glass a second touch gets no click
     if (!event.isPrimary && touch && !control.disabled) tapped(event);
   });
-  control.addEventListener("click", (event) => { // browsers give a control what touched the glass beside it: no tap
+  control.addEventListener("click", (event) => { // browsers assign touches beside a control to it: these are no taps
     if (event.pointerType !== "touch" || touch) tapped(event);
   });
 }
@@ -52,12 +51,12 @@ function isInside(control, { clientX, clientY }) {
   return left <= clientX && clientX <= right && top <= clientY && clientY <= bottom;
 }
 
-// The same control, drawn anew: what bounces is not told which of the two it meets.
+// The same control after redrawing: a bounce on either one is ignored.
 export function handOver(old, control) {
   if (acted.has(old)) acted.set(control, acted.get(old));
 }
 
-// The same drawing, at once or as soon as no finger is on a control; once, with what is true then.
+// Redraws now, or once no finger is on a control; only once, with the state at that time.
 export const afterTouches = (draw) => () => {
   waiting.delete(draw);
   if (!isTouched()) return draw();
@@ -65,7 +64,7 @@ export const afterTouches = (draw) => () => {
   return wake();
 };
 
-export const forgetDrawings = () => waiting.clear(); // another screen is shown
+export const forgetDrawings = () => waiting.clear(); // another screen is shown by now
 
 function isTouched() {
   const now = performance.now();
@@ -94,7 +93,7 @@ addEventListener("pointerup", ({ pointerId }) => {
   fingers.set(pointerId, performance.now() + CLICK_MS);
   wake();
 }, true);
-addEventListener("click", (event) => { // of a control that is no tap (a digit, a box) too
+addEventListener("click", (event) => { // also for controls without taps (digits, boxes)
   if (!bouncing.delete(event.pointerId)) return;
   event.stopImmediatePropagation();
   event.preventDefault();

@@ -1,4 +1,4 @@
-// Messages in the language of the page; the same catalogues as on the server.
+// Messages in the page's language, from the same catalogues as on the server.
 
 const language = document.documentElement.lang || "en";
 const plain = language === "xx" ? "en" : language;
@@ -19,11 +19,11 @@ export function t(key, values = {}) {
   return message.replace(/\{([a-z_]+)\}/g, (_, name) => (typeof values[name] === "number" ? number(values[name]) : values[name]));
 }
 
-// What an element with a recipe's text says about itself: its language, and that its letters tell the direction.
+// Attributes of an element with a recipe's text: its language, and the direction from its letters.
 export const tongue = (name) => ({ lang: name || null, dir: "auto" });
 export const pageLanguage = plain;
 
-export function languageName(name) { // each in its own words, as somebody looks for it who knows no other
+export function languageName(name) { // each in its own language, for people who know no other
   const said = new Intl.DisplayNames([name], { type: "language", fallback: "code" }).of(name);
   return said.charAt(0).toLocaleUpperCase(name) + said.slice(1);
 }

@@ -1,11 +1,11 @@
-// One thing done with the chosen rows of a list: which are chosen, what is asked for, how far it is.
+// One action for the selected rows of a list: the selection, its options, its progress.
 
 import { ask } from "/static/core/server.js";
 
 const PAGES = { consents: "/desk/consents", export: "/api/v1/desk/exports/recordings", recipes: "/api/v1/desk/exports/recipes" };
 const ASK_AGAIN_MS = 1000;
 
-// The rows of a list that are ticked, each alone or all at once; returns what gives their ids.
+// Selects rows of a list, one by one or all; returns a function that gives their ids.
 export function tickable(form) {
   const boxes = [...document.querySelectorAll('input[name="chosen"]')];
   const all = form.querySelector('[name="all"]');
@@ -21,7 +21,7 @@ export function tickable(form) {
   return chosen;
 }
 
-// Make the form of a list work; `say` tells what went wrong.
+// Sets up the form of a list; `say` shows problems.
 export function batch(form, say) {
   const chosen = tickable(form);
   form.addEventListener("submit", (event) => {

@@ -1,4 +1,4 @@
-// The desk's forms: sent as JSON with the page's token; what comes back is shown in words.
+// The desk's forms: sent as JSON with the page's token; the answer is shown as text.
 
 import { newId } from "/static/core/ids.js";
 import { drawn, qrOfLink } from "/static/core/qr.js";
@@ -22,7 +22,7 @@ function fieldsOf(form) {
   return fields;
 }
 
-async function plain(file, refusal) { // its bytes as they are, a mark at their beginning too, or none of them
+async function plain(file, refusal) { // byte for byte, including a byte order mark, or not at all
   const bytes = await file.arrayBuffer();
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -31,7 +31,7 @@ async function plain(file, refusal) { // its bytes as they are, a mark at their 
   }
 }
 
-async function folderOf(chosen, refusal) { // the files of the form's folders, by their paths below the chosen one
+async function folderOf(chosen, refusal) { // the files of the form's folders, by their paths below the chosen folder
   const wanted = [...chosen].map((file) => [file.webkitRelativePath.split("/").slice(1).join("/"), file])
     .filter(([path]) => /^(annotation_json|annotation_csv|data_splits|metadata|task_graphs)\/\w+\.(json|csv)$/.test(path));
   const files = await Promise.all(wanted.map(async ([path, file]) => [path, await plain(file, refusal)]));
@@ -71,12 +71,12 @@ async function send(form) {
   return then ? location.assign(then) : location.reload();
 }
 
-const patience = (url) => (/\/(capture|study)$/.test(url) ? 90_000 : 8000); // devices take their time
+const patience = (url) => (/\/(capture|study)$/.test(url) ? 90_000 : 8000); // devices need some time
 
 async function post(button) {
   const { post: url, then, show, body, wait, ask: title, means, reason } = button.dataset;
   const said = body ? JSON.parse(body) : {};
-  if (title) { // `data-reason` names the field of the body that takes the reason
+  if (title) { // `data-reason` is the body's field for the reason
     const why = await question({ title, means, yes: button.textContent, reason: Boolean(reason) });
     if (why === null) return null;
     if (reason) said[reason] = why;
@@ -97,7 +97,7 @@ function result({ show, title, hint }, value) {
   at("result").showModal();
 }
 
-const code = (link) => drawn(qrOfLink(location.origin + link), 6); // here: a secret is in no address that is asked for
+const code = (link) => drawn(qrOfLink(location.origin + link), 6); // drawn here, so that no secret is in a requested address
 
 for (const place of document.querySelectorAll("[data-qr]")) place.append(code(place.dataset.qr));
 for (const form of document.querySelectorAll("form[data-send]")) {
@@ -105,11 +105,11 @@ for (const form of document.querySelectorAll("form[data-send]")) {
     event.preventDefault();
     say("");
     const pressed = form.querySelector("button");
-    pressed.disabled = true; // what takes long is asked for once
+    pressed.disabled = true; // a slow request is sent only once
     send(form).catch((error) => say(error.message)).finally(() => { pressed.disabled = false; });
   });
 }
-for (const chosen of document.querySelectorAll("input[data-put]")) { // a picture goes as it is, and comes back small
+for (const chosen of document.querySelectorAll("input[data-put]")) { // a picture is sent unchanged and comes back small
   chosen.addEventListener("change", () => {
     say("");
     ask(chosen.dataset.put, { method: "PUT", raw: chosen.files[0], timeout: 60_000 }).then(() => location.reload()).catch((error) => say(error.message));
@@ -123,11 +123,11 @@ for (const form of document.querySelectorAll("form[data-open]")) {
 }
 for (const button of document.querySelectorAll("button[data-post]")) {
   button.addEventListener("click", () => {
-    button.disabled = true; // what takes long is asked for once
+    button.disabled = true; // a slow request is sent only once
     post(button).catch((error) => say(error.message)).finally(() => { button.disabled = false; });
   });
 }
-async function follow(line) { // what takes long, until it is over: then the page says what came of it
+async function follow(line) { // wait until a slow job is over; then the page shows the result
   const state = await ask(line.dataset.follow);
   if (state.state !== "asking") return location.reload();
   line.textContent = state.said;
@@ -138,7 +138,7 @@ if (at("batch")) batch(at("batch"), say);
 for (const line of document.querySelectorAll("[data-follow]")) follow(line).catch((error) => say(error.message));
 at("result-close").addEventListener("click", () => { at("result").close(); location.reload(); });
 at("print")?.addEventListener("click", () => print());
-document.querySelector("main").inert = false; // a form that is sent before this would go the browser's own way
+document.querySelector("main").inert = false; // a form sent before this point would be submitted by the browser
 
 const invited = location.pathname === "/desk/sign-in" && location.hash.length > 1 && at("invite"); // not on a tablet
 if (invited) {

@@ -1,4 +1,4 @@
-// What the live pages of one recording and of all say of cameras and disk.
+// Texts about cameras and disk for the live pages of one recording and of all.
 
 import { t } from "/static/core/words.js";
 

@@ -1,4 +1,4 @@
-// A graph as a drawing: each step below all that it waits for. Two touches, two keys or a drag make or take an edge.
+// Draws a graph: each step below its prerequisites. Two touches, two keys or a drag add or remove an edge.
 
 const SVG = "http://www.w3.org/2000/svg";
 const [WIDTH, HEIGHT, GAP, DROP, LETTERS, LINES] = [220, 84, 24, 56, 24, 3];
@@ -37,7 +37,7 @@ function box(node, [column, layer], { name, change, kind = () => "", marks = () 
   return made("g", { class: `node ${kind(node)}`, ...use, "aria-label": label, "data-node": node }, title, rect, words, ...corner);
 }
 
-function path(points) { // from the foot of a box, round the boxes between, to the head of the next
+function path(points) { // from the bottom of a box, around the boxes between, to the top of the next
   const middle = ([column]) => x(column) + WIDTH / 2;
   const [from, to] = [points[0], points.at(-1)];
   let [lastX, lastY] = [middle(from), y(from[1]) + HEIGHT];
@@ -51,7 +51,7 @@ function path(points) { // from the foot of a box, round the boxes between, to t
   return said;
 }
 
-// `name` says a node, `kind` its class, `marks` what is told of it in a corner; without `change` the drawing is only looked at.
+// `name` gives a node's text, `kind` its class, `marks` the text in its corner; without `change` it is read-only.
 export function drawGraph(place, { places, lines, redundant = [], cycle = [], columns, ...how }) {
   const nodes = Object.entries(places).map(([node, at]) => [Number(node), at]);
   const rows = Math.max(...nodes.map(([, [, layer]]) => layer)) + 1;

@@ -1,4 +1,4 @@
-// What a tablet could not send and saved to a file.
+// Imports files with data that a tablet could not send.
 
 import { ask } from "/static/core/server.js";
 
@@ -6,7 +6,7 @@ const MINUTES_MS = 600_000;
 
 const filled = (text, values) => text.replace(/\{([a-z]+)\}/g, (_, name) => values[name]);
 
-// Take in files and show what is new, known and refused.
+// Imports files and shows what was new, known and refused.
 export async function takeDumps(form, files) {
   const [taken, refusals] = [form.querySelector("#taken"), form.querySelector("#not-taken")];
   const sum = { new: 0, known: 0, sounds: 0, refused: [] };

@@ -1,4 +1,4 @@
-// The live page of a recording: asked once a second. Without news for three seconds nothing is known, whatever was shown.
+// The live page of a recording, polled once a second. Without an answer for three seconds its state is unknown.
 
 import { newId } from "/static/core/ids.js";
 import { h } from "/static/core/page.js";
@@ -43,15 +43,15 @@ function show(said) {
   at("pause").hidden = !paused;
   for (const press of document.querySelectorAll("[data-action]")) press.hidden = (press.dataset.action === "pause") === paused;
   const lines = said.findings.map(({ operator, do: advice }) => `${operator}; ${advice}`);
-  if (shown !== lines.join("\n")) { // read out once, not every second
+  if (shown !== lines.join("\n")) { // announced once, not every second
     shown = lines.join("\n");
     at("wrong").replaceChildren(...said.findings.map(({ severity, rule }, place) =>
       h("li", { class: severity, "data-rule": rule, lang: "en", dir: "ltr" }, lines[place])));
   }
-  const wrong = Object.fromEntries(said.findings.map((one) => [one.subject, one]).reverse());
+  const wrong = Object.fromEntries(said.findings.map((finding) => [finding.subject, finding]).reverse());
   at("tiles").replaceChildren(
-    ...Object.entries(said.streams ?? {}).map((one) => tile(one, wrong[one[0]])),
-    ...Object.entries(said.cameras ?? {}).map((one) => camera(one, wrong[one[0]])));
+    ...Object.entries(said.streams ?? {}).map((entry) => tile(entry, wrong[entry[0]])),
+    ...Object.entries(said.cameras ?? {}).map((entry) => camera(entry, wrong[entry[0]])));
   at("room").textContent = ofDisk(said.disk) || (isOver || said.findings.length ? "" : t("live.fine"));
 }
 

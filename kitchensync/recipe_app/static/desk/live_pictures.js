@@ -1,13 +1,12 @@
-// The newest pictures of the streams, for the live pages of one recording and of all.
+// The newest frames of the streams, for the live pages of one recording and of all.
 
 import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
 
 const ANSWER_MS = 2500;
-
-// Kept while the tiles are drawn anew; a stream without any has none. With `waitMs` the server is asked again and again,
-// and answers once there is something new.
+// Kept while tiles are redrawn; a stream without frames has none. With `waitMs` this polls the server, which answers once
+// there is something new.
 export function picturesAt(address, waitMs = 0) {
   const kept = new Map();
   let names = [], paused = false, afterMs = 0, isAsking = false;
@@ -31,7 +30,7 @@ export function picturesAt(address, waitMs = 0) {
       paused = true;
       return clear();
     }
-    const fresh = await Promise.all(Object.entries(said.pictures).map((one) => draw(...one)));
+    const fresh = await Promise.all(Object.entries(said.pictures).map((entry) => draw(...entry)));
     if (paused) return clear();
     for (const [name, { image, age }] of fresh) {
       image.dataset.ageMs = Math.round(age + performance.now() - heard);

@@ -1,4 +1,4 @@
-// The order of a recipe's steps, edited as a list and on a drawing: what the edges make of it is told at once.
+// Edits the order of a recipe's steps as a list and in a drawing; shows the result of each change immediately.
 
 import { ask } from "/static/core/server.js";
 import { loadWords, t } from "/static/core/words.js";
@@ -18,7 +18,7 @@ function edit(section, { recipe, hash, steps, edges }) {
   const kept = JSON.stringify(edges);
   let asked = 0;
 
-  function change(edge) { // an edge that is there goes, one that is not comes
+  function change(edge) { // removes an existing edge, adds a missing one
     const without = edges.filter((one) => !same(edge)(one));
     edges = without.length < edges.length ? without : [...edges, edge].sort((a, b) => a[1] - b[1] || a[0] - b[0]);
     return tell();
@@ -27,7 +27,7 @@ function edit(section, { recipe, hash, steps, edges }) {
   async function tell() {
     const mine = ++asked;
     const told = await ask(`${url}/check`, { body: { edges, seen: hash } });
-    if (mine !== asked) return; // something else was changed meanwhile
+    if (mine !== asked) return; // changed meanwhile
     list(told);
     within(".cycle").textContent = told.cycle.length ? t("order.cycle", { steps: told.cycle.map(name).join(" → ") }) : "";
     within(".cycle").hidden = !told.cycle.length;
@@ -47,7 +47,7 @@ function edit(section, { recipe, hash, steps, edges }) {
       return row;
     }));
     if (focused === null) return;
-    const row = [...rows.children].find((one) => one.value === focused);
+    const row = [...rows.children].find((child) => child.value === focused);
     (row.querySelector("button") ?? adding.elements.after).focus();
   }
 
@@ -71,7 +71,7 @@ function edit(section, { recipe, hash, steps, edges }) {
       shown.append(...order.map((node) => {
         const row = document.createElement("li");
         const button = Object.assign(document.createElement("button"), { type: "button", className: "link", textContent: name(node), dir: "auto" });
-        button.addEventListener("click", () => { // it comes too early: what does it wait for?
+        button.addEventListener("click", () => { // the step comes too early: choose its prerequisite
           adding.elements.after.value = node;
           adding.elements.before.focus();
         });

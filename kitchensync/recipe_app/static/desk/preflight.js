@@ -1,4 +1,4 @@
-// Computer and devices of a kitchen looked over before a session: what is to be done first, what is well folded away.
+// Checks a kitchen's computer and devices before a session: problems first, passed checks folded.
 
 import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";

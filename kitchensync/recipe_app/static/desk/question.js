@@ -1,11 +1,11 @@
-// A question before what cannot be undone. The focus is on the harmless answer, and Escape gives it too.
+// Asks before an action that cannot be undone. The harmless answer has the focus; Escape chooses it too.
 
 import { h } from "/static/core/page.js";
 import { t } from "/static/core/words.js";
 
 const LONGEST = 200;
 
-// Resolves to null where it shall not be done, else to the reason, an empty text where none is asked for.
+// Resolves to null if cancelled, else to the reason (an empty text if none is required).
 export function question({ title, means, yes, reason = false }) {
   const text = reason && h("input", { id: "why", required: true, pattern: "\\s*\\S.+\\S\\s*", maxlength: LONGEST, autocomplete: "off" });
   const dialog = h("dialog", { class: "sheet", "aria-labelledby": "question" },

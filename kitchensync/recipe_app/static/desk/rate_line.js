@@ -1,8 +1,8 @@
-// Packets a second over the last looks, as a small line.
+// Packets per second of the last polls, as a small chart.
 
 const WIDE = 240, HIGH = 40;
 
-export function rateLine(rates, nominal) { // the dashed line is the nominal rate
+export function rateLine(rates, nominal) { // dashed: the nominal rate
   const top = Math.max(nominal, ...rates, 1) * 1.1;
   const points = rates.map((rate, place) => `${(place * WIDE) / Math.max(rates.length - 1, 1)},${HIGH - (rate / top) * HIGH}`);
   const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");

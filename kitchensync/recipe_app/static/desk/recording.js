@@ -1,4 +1,4 @@
-// A recording at the desk: its film and what was logged beside tabs; one error is edited at a time, and what is not saved stays.
+// A recording at the desk: its video and log beside tabs. One error is edited at a time; unsaved input stays.
 
 import { FilmPlayer } from "/static/core/film_player.js";
 import { newId } from "/static/core/ids.js";
@@ -14,7 +14,7 @@ const { api } = record.dataset;
 const began = Number(record.dataset.began);
 const tabs = [...record.querySelectorAll("[role=tab]")];
 const asked = new WeakMap();
-const reopened = new WeakSet(); // drawn anew: nobody opened them
+const reopened = new WeakSet(); // redrawn, not opened by anybody
 let film = null, whole_s = 0;
 
 // Tabs
@@ -42,9 +42,9 @@ function turn(event) {
 const isChanged = (control) => (control.type === "checkbox" ? control.checked !== control.defaultChecked
   : control.tagName === "SELECT" ? !control.selectedOptions[0].defaultSelected : control.value !== control.defaultValue);
 
-const VALUES = { // of what is no text
+const VALUES = { // for fields that are no text
   node: ({ value }) => (value ? Number(value) : undefined),
-  corrected_by: ({ value }) => (value === "" ? undefined : /^-?\d+$/.test(value) ? Number(value) : value), // a node, or an error
+  corrected_by: ({ value }) => (value === "" ? undefined : /^-?\d+$/.test(value) ? Number(value) : value), // a node or an error
   at: ({ value, dataset }) => (value ? Math.round(Number(dataset.from) + Number(value) * 1e9) : undefined),
   categories: ({ form }) => [...form.elements.categories].filter((box) => box.checked).map((box) => Number(box.value)),
 };
@@ -52,13 +52,13 @@ const VALUES = { // of what is no text
 const controlsOf = (form) => [...form.elements].filter((control) => control.name);
 const isWritten = (form) => controlsOf(form).some(isChanged);
 
-// Ids for what a form says: sent again, because no answer came, it is the same correction and no second error.
+// Operation ids per form content: a retry after a lost answer is the same correction, not a second error.
 function idsOf(form, said) {
   if (asked.get(form)?.said !== said) asked.set(form, { said, op_id: newId(), error_id: newId() });
   return asked.get(form);
 }
 
-function correction(form) { // only what was changed: an error's other categories, another's wording stay
+function correction(form) { // only changed fields: other categories and somebody else's wording stay
   const { correct: kind, error, seen } = form.dataset;
   const wanted = controlsOf(form).filter((control) => isChanged(control) || (kind === "add_error" && ["node", "categories"].includes(control.name)));
   const fields = Object.fromEntries(wanted.map((control) => [control.name, (VALUES[control.name] ?? (({ value }) => value))(control)]));
@@ -74,16 +74,16 @@ async function correct(said, form) {
   await refresh(form);
 }
 
-// The page's parts as the server has them now; forms other than the one that was saved are kept with what is written in them.
+// Reloads the page's parts from the server; other forms keep their unsaved input.
 async function refresh(saved) {
   const answer = await fetch(location.pathname, { cache: "no-store" });
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   if (!fresh.getElementById("new") !== !at("new")) return location.reload(); // withdrawn meanwhile
-  const open = [...record.querySelectorAll("details[open][id]")].filter((one) => one.id !== "new" || !one.contains(saved ?? null)).map(({ id }) => id);
+  const open = [...record.querySelectorAll("details[open][id]")].filter((element) => element.id !== "new" || !element.contains(saved ?? null)).map(({ id }) => id);
   const written = [...record.querySelectorAll("form[data-correct]")].filter((form) => form !== saved && isWritten(form));
   for (const part of document.querySelectorAll("[data-part]")) {
     const next = fresh.querySelector(`[data-part="${part.dataset.part}"]`);
-    if (!next) return location.reload(); // another page: signed out meanwhile
+    if (!next) return location.reload(); // another page was returned: signed out meanwhile
     for (const form of next.querySelectorAll("form[data-correct]")) {
       const kept = written.find((one) => one.dataset.correct === form.dataset.correct && one.dataset.error === form.dataset.error);
       if (kept) form.replaceWith(kept);
@@ -118,7 +118,7 @@ function draw() {
   moved();
 }
 
-function moved() { // the picture that is shown, as seconds since the first touch of a step
+function moved() { // the current frame, seconds since the first touch of a step
   const shown = film?.now() ?? null, seconds = shown === null ? null : (shown - began) / 1e9;
   if (at("at-now")) at("at-now").textContent = seconds === null ? "" : duration(seconds);
   moveHead(at("logged"), seconds, [0, whole_s]);
@@ -126,7 +126,7 @@ function moved() { // the picture that is shown, as seconds since the first touc
 
 const put = (field, moment) => { field.value = ((moment - began) / 1e9).toFixed(3); };
 
-function opened(details) { // an error leads to its moment; a new one begins at the picture that is shown
+function opened(details) { // an error seeks to its moment; a new one starts at the current frame
   if (!details.open || reopened.delete(details)) return;
   if (details.dataset.at) return go(Number(details.dataset.at));
   const form = details.querySelector("form[data-correct=add_error]"), shown = film?.now() ?? null;
@@ -158,7 +158,7 @@ function sent(event) {
   const form = event.target;
   if (!form.dataset.correct) return;
   event.preventDefault();
-  form.inert = true; // asked for once, and nothing is typed into what is being saved
+  form.inert = true; // sent once; no input while saving
   correct(correction(form), form).catch(failed).finally(() => { form.inert = false; });
 }
 
@@ -169,7 +169,7 @@ record.addEventListener("toggle", ({ target }) => opened(target), true);
 record.querySelector("[role=tablist]").addEventListener("keydown", turn);
 addEventListener("beforeunload", (event) => { if ([...record.querySelectorAll("form[data-correct]")].some(isWritten)) event.preventDefault(); });
 if (at(`tab-${location.hash.slice(1)}`)) choose(at(`tab-${location.hash.slice(1)}`));
-record.inert = false; // a press before this would be lost
+record.inert = false; // earlier presses would be lost
 await begun();
 if ("film" in record.dataset) {
   film = new FilmPlayer(api, draw, { moved, hidden: "film.hidden.of_cook", absent: (problem) => { at("film").textContent = problem.message; } });

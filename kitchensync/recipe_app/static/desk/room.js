@@ -1,4 +1,4 @@
-// Today: a tile for each running recording and a line for each that ended, asked once a second. Without news for three seconds nothing is known of any.
+// Today: a tile per running recording and a line per ended one, polled once a second. Without an answer for three seconds their state is unknown.
 
 import { newId } from "/static/core/ids.js";
 import { h } from "/static/core/page.js";
@@ -12,7 +12,7 @@ const EVERY_MS = 1000, NO_NEWS_MS = 3000, ANSWER_MS = 2500, STOP_MS = 90_000;
 const MARKS = { PASS: "normal", WARN: "conflict", FAIL: "bad" };
 const SAID = { making: "card.making", none: "card.none", alone: "health.standalone", withdrawn: "phase.withdrawn", open: "room.not_ended" };
 const at = (id) => document.getElementById(id);
-const tiles = new Map(); // kept while they are filled anew: somebody may be writing a remark
+const tiles = new Map(); // reused when refilled: somebody may be typing a remark
 const steerable = Boolean(at("rigs").dataset.steerable);
 let heard = performance.now();
 
@@ -99,7 +99,7 @@ function line(one) {
 
 function show({ recordings, ended }) {
   const known = JSON.stringify(ended);
-  if (at("ended").dataset.shown !== known) { // not drawn anew each second: somebody may be about to follow a link
+  if (at("ended").dataset.shown !== known) { // not redrawn every second: somebody may be about to follow a link
     at("ended").dataset.shown = known;
     at("ended").querySelector("tbody").replaceChildren(...ended.map(line));
     at("ended").hidden = ended.length === 0;
@@ -111,18 +111,18 @@ function show({ recordings, ended }) {
     tile.part.remove();
     tiles.delete(name);
   }
-  const preflight = at("preflight"); // devices that record are not to be disturbed
+  const preflight = at("preflight"); // recording devices must not be disturbed
   if (preflight) preflight.hidden = names.size > 0;
-  for (const one of recordings) {
-    const before = tiles.get(one.recording);
-    if (before?.id !== one.id || !before) { // while its devices begin nobody knows yet who cooks in it
-      const tile = Object.assign(made(one), { id: one.id });
+  for (const recording of recordings) {
+    const before = tiles.get(recording.recording);
+    if (before?.id !== recording.id || !before) { // the cook is unknown while the devices start
+      const tile = Object.assign(made(recording), { id: recording.id });
       tile.text.value = before?.text.value ?? "";
       if (before) before.part.replaceWith(tile.part);
       else at("rigs").append(tile.part);
-      tiles.set(one.recording, tile);
+      tiles.set(recording.recording, tile);
     }
-    fill(tiles.get(one.recording), one);
+    fill(tiles.get(recording.recording), recording);
   }
 }
 

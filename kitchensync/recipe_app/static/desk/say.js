@@ -1,4 +1,4 @@
-// What a page of the desk says to who is there, and how its script begins.
+// Messages of a desk page, and the start of its script.
 
 import { setCsrf } from "/static/core/server.js";
 import { loadWords } from "/static/core/words.js";
@@ -18,5 +18,5 @@ export function begun() {
 }
 
 export function tickPeople(asked) {
-  for (const one of document.querySelectorAll("input[name=people]")) one.checked = asked.includes(one.value);
+  for (const element of document.querySelectorAll("input[name=people]")) element.checked = asked.includes(element.value);
 }

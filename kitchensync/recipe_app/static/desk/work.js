@@ -1,4 +1,4 @@
-// The queue of work: people are asked about many recordings at once.
+// The work queue: assigns people to many recordings together.
 
 import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
@@ -31,7 +31,7 @@ async function assign() {
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   say("");
-  event.submitter.disabled = true; // asked for once
+  event.submitter.disabled = true; // sent once
   assign().catch(failed).finally(() => { event.submitter.disabled = false; });
 });
 await begun();

@@ -1,10 +1,10 @@
-// A recipe written as text: what every line is taken for is shown, and can be said better, before it is kept.
+// Writes a recipe as text: shows how every line is understood, to correct it before saving.
 
 import { ask } from "/static/core/server.js";
 import { loadWords, t } from "/static/core/words.js";
 
 const at = (id) => document.getElementById(id);
-let written = null; // what was previewed is what is kept
+let written = null; // save exactly what was previewed
 
 const kinds = (form) => [...form.querySelectorAll(".lines select")].map((select) => select.value);
 

@@ -1,4 +1,4 @@
-// What a cook must not miss: red, over the whole width, until it is touched. Its reasons are for the operator.
+// Alarms that a cook must not miss: red, full width, until touched. The reasons are for the operator.
 
 import { button, h } from "/static/core/page.js";
 import { t } from "/static/core/words.js";
@@ -6,7 +6,7 @@ import { sheet } from "/static/views/frame.js";
 
 const CALL = { camera: "alarm.camera", headset: "alarm.headset", recording: "alarm.recording", stopped: "alarm.stopped" };
 
-const CALM_MS = 10_000; // an alarm that is over for less is the same one when it comes again
+const CALM_MS = 10_000; // an alarm that returns within this time is the same one
 
 export class Alarm {
   constructor() {
@@ -30,14 +30,14 @@ export class Alarm {
     this.place();
   }
 
-  place() { // over whatever sheet is open: what lies below one cannot be touched
+  place() { // on top of an open sheet: below it, touches do not work
     const home = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body;
     if (!this.shown) return;
     if (this.element.parentElement !== home) {
       home.append(this.element);
-      if (home !== document.body) home.addEventListener("close", () => this.place(), { once: true }); // it does not go with the sheet
+      if (home !== document.body) home.addEventListener("close", () => this.place(), { once: true }); // it must not close with the sheet
     }
-    document.documentElement.style.setProperty("--alarm", `${this.element.offsetHeight}px`); // what is below makes room
+    document.documentElement.style.setProperty("--alarm", `${this.element.offsetHeight}px`); // content below makes room
   }
 
   leave() {
@@ -52,5 +52,5 @@ export class Alarm {
   }
 }
 
-// What devices and servers say has addresses and names in it: closed, until the operator opens it.
+// Messages of devices and servers hold addresses and names: folded until the operator opens them.
 export const forOperator = (reasons) => h("details", {}, h("summary", {}, t("details.operator")), h("ul", {}, reasons.map((why) => h("li", {}, why))));

@@ -1,4 +1,4 @@
-// Before every recording: consent to one version of a text, and everything that must not be in the picture.
+// The checklist before every recording: consent to one version of a text, and things that must not be visible.
 
 import { app } from "/static/main.js";
 import * as outbox from "/static/core/outbox.js";
@@ -26,21 +26,21 @@ export function open(recording) {
   const main = h("main", { class: "plain wide" });
   const message = h("p", { role: "status" });
   const start = button(t(app.me?.capture && !folderOf(recording) ? "capture.go" : "checklist.go"), begin, { class: "primary", id: "start" });
-  let people = []; // who could be the second person: who was it last on this tablet comes first
+  let people = []; // candidates for the second person: the last one on this tablet comes first
   const last = localStorage.getItem(SECOND);
   ask("/api/v1/people").then((found) => {
     people = found.people.map(({ pseudonym }) => pseudonym).filter((name) => name !== app.me?.person?.pseudonym);
     people.sort((one, other) => (other === last) - (one === last));
     draw();
-  }).catch(() => null); // without network the name is typed
+  }).catch(() => null); // without network people type the name
   let second = recording.state.checked?.confirmed_by ?? "";
   show("checklist", bar("prepare", t("checklist.title"), myData(recording)), main,
     footer(message, button(t("back"), () => goTo(recording, "prepare"), { class: "quiet" }), start));
 
-  let told = false, refusal = null; // what closes the sheet of a refused start
-  const isWithout = () => recording.state.capture?.action === "without"; // an operator at the desk lets it go on
-  const overridden = () => Boolean(recording.state.checked?.override); // an admin at the desk lets it begin
-  const named = () => /^\S+$/.test(second.trim()); // one word: no first name with a surname
+  let told = false, refusal = null; // closes the sheet of a refused start
+  const isWithout = () => recording.state.capture?.action === "without"; // an operator allowed recording without devices
+  const overridden = () => Boolean(recording.state.checked?.override); // an admin allowed it to begin
+  const named = () => /^\S+$/.test(second.trim()); // a single word, so no first name with a surname
   const missing = () => checklist.items.filter(({ name }) => !recording.state.checklist[name]).length + (agreed() ? 0 : 1) + (named() ? 0 : 1);
 
   async function set(action, touch) {
@@ -48,10 +48,10 @@ export function open(recording) {
     draw();
   }
 
-  const answer = () => recording.state.consent?.version === checklist.consent ? recording.state.consent : { accepted: false, scopes: [] }; // to another text it is none
+  const answer = () => recording.state.consent?.version === checklist.consent ? recording.state.consent : { accepted: false, scopes: [] }; // an answer to another version does not count
   const given = () => answer().scopes ?? [];
   const agreed = () => answer().accepted === true;
-  let answered = Promise.resolve(); // each answer is the whole form: one after the other
+  let answered = Promise.resolve(); // each answer is the whole form, so they are sent in order
   const consent = (change, touch) => {
     answered = answered.then(() => set({ kind: "consent", body: { version: checklist.consent, language: document.documentElement.lang, accepted: agreed(), scopes: given(), ...change() } }, touch));
     return answered;
@@ -73,7 +73,7 @@ export function open(recording) {
     return goTo(recording, "follow");
   }
 
-  function askForPower(share) { // refused once; who starts all the same is noted
+  function askForPower(share) { // refused once; starting anyway is logged
     told = true;
     sheet(t("battery.title"), (close) => [h("p", {}, t("battery.text", { share })),
       h("p", { class: "actions" }, button(t("battery.anyway"), async (touch) => {
@@ -84,7 +84,7 @@ export function open(recording) {
     return null;
   }
 
-  async function arm() { // the devices first; what they refuse is said in their own words
+  async function arm() { // start the devices first; their refusals are shown as they are
     start.disabled = true;
     message.textContent = t("capture.starting");
     try {
@@ -113,7 +113,7 @@ export function open(recording) {
     });
   }
 
-  function allOf(items, group) { // looked at together, ticked by one touch; consent is never among them
+  function allOf(items, group) { // items that are checked together and ticked by one touch; never the consent
     const left = items.filter(({ name }) => recording.state.checklist[name] !== true);
     return left.length > 1 && button(t("checklist.all"), (touch) => recording.act(touch, ...left.map(({ name }) => ({ kind: "check", body: { item: name, checked: true } }))).then(draw),
       { class: "quiet", "data-key": `all-${group}`, title: t(`checklist.${group}`) });
@@ -164,13 +164,13 @@ export function open(recording) {
   return () => clearInterval(looking);
 }
 
-function emptyPlan(recording) { // the session is for errors, and none is planned
+function emptyPlan(recording) { // the session is for errors, but none is planned
   const { strategy } = recording.shown;
   const planned = living(recording).some((error) => error.planned);
   return strategy !== "normal" && !planned && h("p", { class: "warning", id: "empty-plan" }, t(`plan.empty.${strategy}`));
 }
 
-async function lowBattery() { // its share in percent, null when it lasts or nobody knows
+async function lowBattery() { // its charge in percent, null if it is enough or unknown
   const battery = await navigator.getBattery?.().catch(() => null);
   return battery && !battery.charging && battery.level < LOW ? Math.round(battery.level * 100) : null;
 }

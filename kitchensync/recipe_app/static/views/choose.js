@@ -1,4 +1,4 @@
-// Stage 1: a recipe, or a recording that was begun.
+// Stage 1: choose a recipe, or continue a recording.
 
 import { app, go } from "/static/main.js";
 import { read } from "/static/core/db.js";
@@ -41,7 +41,7 @@ export function open(_, first) {
   return () => { here = false; clearTimeout(timer); };
 }
 
-async function lists() { // recipes are null where the server does not answer
+async function lists() { // recipes are null if the server does not answer
   const [recipes, recordings, planned] = await Promise.all([
     ask("/api/v1/recipes").catch(() => null),
     ask("/api/v1/recordings").catch(() => null),
@@ -67,7 +67,7 @@ function screen({ recipes, begun, planned = [] }) {
       h("div", { class: "cards" }, begun.filter(over).slice(0, 6).map(resume)))));
 }
 
-async function keptHere() { // what this person began, as far as this tablet knows
+async function keptHere() { // recordings that this person began, as known to this tablet
   const bundles = await read("bundles").catch(() => []);
   return bundles.filter(({ ops }) => ops[0].actor === app.me?.person?.id).map(({ recording, ops }) => {
     const { title, strategy } = ops[0].body;
@@ -81,7 +81,7 @@ const card = (recipe) => button([dish(recipe.picture),
   h("span", { class: "name" }, recipe.titles[pageLanguage] ?? recipe.title), h("span", { class: "hint" }, facts(recipe)),
 ], () => go(`/t/recipes/${encodeURIComponent(recipe.recipe)}`), { class: "card with-dish" });
 
-// What a study planned for this person: begun by one touch, with all that was drawn for it.
+// Sessions that a study planned for this person: one touch begins one with everything drawn for it.
 const session = (one) => button([
   h("span", { class: "name" }, titleOf(one.recipe)),
   h("span", { class: "badges" }, h("span", { class: `badge ${one.strategy}` }, t(`strategy.${one.strategy}`)), h("span", { class: "hint" }, `${dayTime(Date.parse(one.start))} · ${one.kitchen}`)),

@@ -1,4 +1,4 @@
-// What lies over the recipe: a privacy pause, which the log has, and a lock for wiping the screen, which it has not.
+// Covers the recipe: a privacy pause (logged), or a lock for wiping the screen (not logged).
 
 import { button, h } from "/static/core/page.js";
 import { t } from "/static/core/words.js";
@@ -32,7 +32,7 @@ export class Cover {
     return [h("h1", {}, t("pause.now")), h("p", {}, t(this.recording.bundle.pause === "drop" ? "pause.now.drop" : "pause.now.hint")), button(t("pause.resume"), this.resume, { class: "done" })];
   }
 
-  targets() { // a wet cloth touches one place again and again; two far apart, one after the other, it does not
+  targets() { // a wet cloth touches one place repeatedly, but not two distant buttons in order
     return [button("1", () => { this.first = performance.now(); }, { class: "cancel first" }),
       h("p", {}, t("pause.unlock")),
       button("2", () => {

@@ -1,4 +1,4 @@
-// The receipt: what the server has, what still waits here, and the last resort.
+// The receipt: data on the server, unsent data, and the last resort.
 
 import { go, signedIn } from "/static/main.js";
 import * as outbox from "/static/core/outbox.js";

@@ -1,4 +1,4 @@
-// One error as a form, the same before and after cooking: categories, hints that fill it in one tap, words.
+// The form of an error, before and after cooking: categories, hints that fill it with one tap, texts.
 
 import { button, h, redraw } from "/static/core/page.js";
 import { afterTouches } from "/static/core/touch.js";
@@ -9,20 +9,20 @@ const ORDER = 2;
 const INTENTS = ["on_purpose", "by_accident"];
 const NOTICED = ["at_once", "later", "somebody_else", "not"];
 const NOBODY = -1; // no step corrected it
-const MOST = 600; // letters of a field, as in operations/kinds.py
+const MOST = 600; // longest text of a field, as in operations/kinds.py
 
 export const shownHints = (recording, node) => recording.bundle.hints[node] ?? [];
 
-// A step with its number: two may have one text.
+// A step with its number, since two may have the same text.
 export function numbered(recording, node) {
   const place = recording.numbers.get(node);
   return `${place ? number(place) : "–"}. ${recording.text(node)}`;
 }
 
-// Ask for the fields of an error at a step; `save(fields, hint, touch)` gets what was entered. Where it has happened,
-// `span` is the time in which, on the capture clock, and all that is known only then is asked too. `before` is the error as
-// it is kept, where the form is shown again because it could not be saved. `film` is the player of the review: it stands in the
-// form as long as that is open.
+// Asks for the fields of an error at a step; `save(fields, hint, touch)` gets the input. If the error has happened,
+// `span` is the time range on the capture clock, and fields known only then are shown too. `before` is the saved
+// error, if the form is shown again after a failed save. `film` is the player of the review, which moves into the
+// form while it is open.
 export function errorForm(recording, node, { title, error, before = error, hints = true, planning = hints, span = null, film = null, save }) {
   const draw = afterTouches(paint);
   const fields = { node, categories: [...(error?.categories ?? [])], text: error?.text ?? "", description: error?.description ?? "",
@@ -35,7 +35,7 @@ export function errorForm(recording, node, { title, error, before = error, hints
   const body = h("div", { class: "error-form" });
   const close = film?.film ? withFilm() : sheet(title, () => body, { wide: true });
 
-  function withFilm() { // at the time of the error, or where its step was touched last, until somebody sets one
+  function withFilm() { // at the time of the error or the last touch of its step, until a time is set
     const { element } = film, place = document.createComment("film");
     element.replaceWith(place);
     const shut = sheet(title, () => [element, body], { wide: true, closed: () => place.replaceWith(element) });
@@ -44,7 +44,7 @@ export function errorForm(recording, node, { title, error, before = error, hints
     return shut;
   }
 
-  let several = !before || !span || before.categories.length > 1; // a correction exchanges a category, unless somebody asks for two
+  let several = !before || !span || before.categories.length > 1; // a correction replaces the category, unless several are enabled
   const toggle = (category) => {
     if (!several) fields.categories = [category];
     else fields.categories = fields.categories.includes(category) ? fields.categories.filter((one) => one !== category) : [...fields.categories, category].sort();
@@ -59,7 +59,7 @@ export function errorForm(recording, node, { title, error, before = error, hints
     [used, applied] = [hint.category, hint];
     draw();
   };
-  const earlier = () => recording.shown.order.filter((one) => one !== node && !recording.bundle.protected?.includes(one)); // no step that keeps people safe is passed
+  const earlier = () => recording.shown.order.filter((one) => one !== node && !recording.bundle.protected?.includes(one)); // steps for safety cannot be omitted
   const place = () => h("div", { class: "field" }, h("label", { for: "before" }, t("error.before")),
     h("select", { id: "before", "data-key": "before", onchange: (event) => { fields.before = Number(event.target.value); } },
       h("option", { value: node }, "–"), earlier().map((one) => h("option", { value: one, selected: one === fields.before }, recording.text(one)))));
@@ -67,10 +67,10 @@ export function errorForm(recording, node, { title, error, before = error, hints
     if (!fields.categories.length) return void (body.querySelector(".warning").textContent = t("error.category_first"));
     close();
     const edited = applied && (fields.text !== (applied.text || fields.text) || !fields.description.endsWith(applied.wording));
-    if (span && same(fields.text, words(fields.node))) fields.text = ""; // the step as it should be is no error
+    if (span && same(fields.text, words(fields.node))) fields.text = ""; // the correct text of the step is no error
     if (!fields.text) fields.language = undefined;
-    const isAsBefore = fields.at === (before?.at ?? null); // nobody set it: no touch says when an error happened
-    return save(isAsBefore ? { ...fields, at: undefined } : fields, { used, applied, edited }, touch).catch((problem) => { // not kept: what was written is here again
+    const isAsBefore = fields.at === (before?.at ?? null); // not set: no touch tells when the error happened
+    return save(isAsBefore ? { ...fields, at: undefined } : fields, { used, applied, edited }, touch).catch((problem) => { // not saved: show the input again
       errorForm(recording, node, { title, error: { ...error, ...fields }, before, hints, planning, span, film, save });
       throw problem;
     });
@@ -80,9 +80,9 @@ export function errorForm(recording, node, { title, error, before = error, hints
     values.map((value) => button(t(`${name}.${value}`), () => { fields[name] = fields[name] === value ? "" : value; draw(); },
       { class: "chip", "aria-pressed": String(fields[name] === value), "data-key": `${name}-${value}` })));
   const stepChoice = (name, label, nodes) => h("div", { class: "field" }, h("label", { for: name }, label),
-    h("select", { id: name, "data-key": name, onchange: (event) => { fields[name] = nodes.find((one) => String(one ?? "") === event.target.value); } },
-      nodes.map((one) => h("option", { value: one ?? "", selected: one === fields[name] }, one === null ? "–" : one === NOBODY ? t("error.no_corrector") : one === error?.error_id ? t("error.by_recovery") : numbered(recording, one)))));
-  const when = () => { // a touch on the line is its time; the arrow keys move it by a second, the film by a frame
+    h("select", { id: name, "data-key": name, onchange: (event) => { fields[name] = nodes.find((node) => String(node ?? "") === event.target.value); } },
+      nodes.map((node) => h("option", { value: node ?? "", selected: node === fields[name] }, node === null ? "–" : node === NOBODY ? t("error.no_corrector") : node === error?.error_id ? t("error.by_recovery") : numbered(recording, node)))));
+  const when = () => { // a touch on the line sets the time; arrow keys move it by a second, the video by a frame
     const [from, to] = span;
     const said = () => (fields.at === null ? t("error.no_time_set") : t("review.when", { time: fineDuration((fields.at - from) / 1e9) }));
     const label = h("label", { for: "at" }, said());
@@ -135,7 +135,7 @@ export function errorForm(recording, node, { title, error, before = error, hints
 
 const same = (one, other) => one.trim().toLowerCase() === other.trim().toLowerCase();
 
-// When a step was touched last: the first guess at when something went wrong with it.
+// The last touch of a step: the first guess for the time of its error.
 function lastSeen(recording, node) {
   const run = recording.state.steps[node]?.runs.at(-1);
   return run?.end ?? run?.start ?? null;

@@ -1,4 +1,4 @@
-// Stage 3: follow the recipe. Dark, for wet hands at one metre; every touch is kept before the screen changes.
+// Stage 3: follow the recipe. Dark, for wet hands at one metre; every touch is saved before the screen changes.
 
 import { touchNow } from "/static/core/clock.js";
 import { look } from "/static/core/cooking.js";
@@ -19,40 +19,40 @@ import { Timers } from "/static/views/timers.js";
 import { categoryName, open as goTo, sheet, stopDevices } from "/static/views/frame.js";
 
 const PARAGRAPH_SIZES = [40, 36, 32, 28, 26, 24, 22];
-const POLL_MS = 1000; // an alarm is on the screen within two seconds
+const POLL_MS = 1000; // alarms must be shown within two seconds
 const STALE_MS = 3000;
 const UNDO_MS = 10_000;
 const MINUTES = [1, 2, 3, 5, 10, 15, 20, 30];
-const MOST_SHOWN = 4000; // letters of a step that the log takes, as in operations/kinds.py
+const MOST_SHOWN = 4000; // longest text of a step in the log, as in operations/kinds.py
 const SAID = { done: "step.done", start: "step.open", reopen: "step.open", hold: "step.held", skip: "step.skipped", recovered: "follow.recovery", mark: "follow.marked" };
 const BEGIN = { waiting: "follow.begin", held: "follow.continue", stopped: "follow.continue" };
 
 export function open(recording) {
   const draw = afterTouches(paint);
   const { display } = recording.shown;
-  const quiet = display !== "steps"; // nothing on the screen may tell where the cook is
+  const quiet = display !== "steps"; // the screen must not show the cook's progress
   const root = show("follow");
   root.className = `follow show-${display}`;
   document.body.dataset.cooking = look();
   let health = { health: "unknown", at: -Infinity };
   let saidOnTop = "";
   let undoUntil = 0;
-  let undone = ""; // what was taken back last, for as long as an undo is fresh
+  let undone = ""; // the last undone action, shown for a short time
   let fading;
   let awake = true;
   let small = false;
   const { sizes, least } = sizesFor(distance());
-  let glass = recording.plan; // what stands on the screen; where nothing may move it stays what it was
+  let glass = recording.plan; // the shown plan; in quiet displays it never changes
   const words = (node) => glass.steps[node]?.words ?? "";
   const tongueOf = (node) => recording.tongueOf(glass.steps[node]);
   const at = (node, more) => ({ node, ...more, shown: display === "hidden" ? "" : words(node).slice(0, MOST_SHOWN) });
-  const placeOf = (node) => glass.order.indexOf(node) + 1; // 0: it is left out
+  const placeOf = (node) => glass.order.indexOf(node) + 1; // 0: omitted
   const timers = new Timers(recording, afterTouches(() => !quiet && drawTimers()), { words: (node) => glass.steps[node], at, placeOf });
 
   const lookAgain = afterTouches(drawTop);
 
   const stateOf = (node) => recording.state.steps[node]?.state ?? "waiting";
-  const all = () => [...glass.order, ...glass.left]; // what is left out may be done all the same
+  const all = () => [...glass.order, ...glass.left]; // omitted steps can be done anyway
   const opened = () => all().filter((node) => stateOf(node) === "open");
   const held = () => all().filter((node) => ["held", "stopped"].includes(stateOf(node)));
   const begun = () => all().filter((node) => ["open", "held", "stopped"].includes(stateOf(node)));
@@ -73,9 +73,9 @@ export function open(recording) {
     draw();
   }
 
-  const lastOp = () => recording.known.find(({ op_id }) => op_id === recording.state.last[0]); // what Undo takes back
+  const lastOp = () => recording.known.find(({ op_id }) => op_id === recording.state.last[0]); // the operation that Undo takes back
 
-  function lastSaid() { // the same in words
+  function lastSaid() { // the same as text
     const op = lastOp();
     const { node, categories } = op?.body.fields ?? op?.body ?? {};
     const what = op?.kind === "error" ? categories.map(categoryName).join(", ") : SAID[op?.kind] && t(SAID[op.kind]);
@@ -85,20 +85,20 @@ export function open(recording) {
   const isFresh = () => performance.now() < undoUntil;
   const noted = () => isFresh() && (undone ? t("follow.undone", { what: undone }) : lastOp()?.kind === "error" && t("follow.noted", { what: lastSaid() }));
 
-  // What a sheet does: once, and it goes when that is kept, not before.
+  // Runs the action of a sheet once and closes it after the action is saved.
   function once(close, work) {
     let begun = false;
     return (touch) => {
       if (begun) return null;
       begun = true;
       return work(touch).then(close, (error) => {
-        begun = false; // it can be touched again
+        begun = false; // allow another touch
         throw error;
       });
     };
   }
 
-  function done(touch, node) { // the next step begins with the same touch, unless another one is open already
+  function done(touch, node) { // the next step starts with the same touch, unless another one is open
     const actions = [{ op_id: newId(), kind: "done", body: at(node) }];
     const isLast = opened().length <= 1 && !recoveriesAt(recording.state, node).length;
     return act(touch, ...actions, ...(isLast ? nextStart(actions[0].op_id, node) : []));
@@ -109,7 +109,7 @@ export function open(recording) {
     return next === undefined ? [] : [{ kind: "start", body: at(next, { with_op }) }];
   }
 
-  function recover(touch, error, left_out = false) { // a planned recovery is done as a step is
+  function recover(touch, error, left_out = false) { // a planned recovery is completed like a step
     const op_id = newId();
     const isLast = !opened().length && recoveries().length === 1;
     return act(touch, { op_id, kind: "recovered", body: { error_id: error.error_id, left_out, shown: display === "hidden" ? "" : error.recovery } }, ...(isLast ? nextStart(op_id) : []));
@@ -124,7 +124,7 @@ export function open(recording) {
     return first === undefined ? null : act(touch, { kind: "start", body: at(first) });
   }
 
-  function lastDone() { // by time: an order is one thing, what somebody did another
+  function lastDone() { // by time, since people may not follow the order
     const ended = (one) => recording.state.steps[one].runs.at(-1)?.end ?? 0;
     return all().filter((one) => stateOf(one) === "done").sort((a, b) => ended(a) - ended(b)).at(-1);
   }
@@ -140,13 +140,13 @@ export function open(recording) {
 
   const redo = (touch) => recording.undo(touch, recording.state.redo.slice(-1)).then(draw);
 
-  function logError(touch) { // the error's time is this first touch
+  function logError(touch) { // this first touch is the error's time
     const steps = [...opened(), lastDone()].filter((one) => one !== undefined);
-    let node = opened().length > 1 && !quiet ? null : steps[0] ?? all()[0]; // of two that are open nobody knows which
+    let node = opened().length > 1 && !quiet ? null : steps[0] ?? all()[0]; // with two open steps it is unknown which one
     const which = h("div", { class: "which", role: "group", "aria-label": t("follow.error.step") });
     const choose = (one) => () => { node = one; drawWhich(); drawTiles(); };
-    const drawWhich = () => redraw(which, steps.map((one) => button([h("span", { class: "place" }, named(one)), h("span", { class: "what", ...tongueOf(one) }, words(one))],
-      choose(one), { class: "chip", "aria-pressed": String(one === node), "data-key": `at-${one}` })));
+    const drawWhich = () => redraw(which, steps.map((step) => button([h("span", { class: "place" }, named(step)), h("span", { class: "what", ...tongueOf(step) }, words(step))],
+      choose(step), { class: "chip", "aria-pressed": String(step === node), "data-key": `at-${step}` })));
     const tiles = h("div", { class: "grid" });
     let shut;
     const keep = (category) => once(() => shut(), () => act(touch, { kind: "error", body: { error_id: newId(), fields: { node, categories: [category] }, shown: at(node).shown } }));
@@ -180,7 +180,7 @@ export function open(recording) {
     }, { wide: true });
   }
 
-  function addTimer(node) { // for a step whose text names no time
+  function addTimer(node) { // for a step without a duration in its text
     sheet(t("timer.add.title"), (close) => [h("div", { class: "grid" }, MINUTES.map((count) => button(t("timer.minutes", { count }),
       once(close, (touch) => timers.start(node, count * 60, touch)), { class: "tile" }))), button(t("back"), close, { class: "cancel" })], { wide: true });
   }
@@ -193,7 +193,7 @@ export function open(recording) {
       }, { class: "done" })), h("p", { class: "actions" }, myData(recording, "small"))]);
   }
 
-  // What became of the steps that are not done: nobody can tell later.
+  // Asks about the steps that are not done, because this cannot be known later.
   function askRest() {
     const left = waiting();
     const finished = new Map(begun().map((node) => [node, null]));
@@ -256,7 +256,7 @@ export function open(recording) {
     drawStrip();
     const minutes = !quiet && known !== "unknown" && typeof health.seconds === "number" && Math.floor(health.seconds / 60);
     const said = [known, minutes, quiet || finished].join("|");
-    if (said === saidOnTop) return; // asked twice a second: what is under a finger stays where it is
+    if (said === saidOnTop) return; // called twice a second: do not redraw under a finger
     saidOnTop = said;
     redraw(top,
       h("p", { class: "state" }, h("span", { class: `dot ${known}` }), h("span", {}, t(`health.${known}`), minutes !== false && ` · ${t("room.minutes", { minutes })}`)),
@@ -294,7 +294,7 @@ export function open(recording) {
       button(t("follow.error"), logError, { class: "error", "data-key": "error" }),
       also !== false && also !== undefined && button([h("span", {}, t("follow.also")), h("span", { class: "what", ...tongueOf(also) }, words(also))], (touch) => act(touch, { kind: "start", body: at(also) }), { class: "also", "data-key": "also" }),
       finished ? button(t("follow.review"), end, { class: "done", "data-key": "done" })
-        : several ? h("span", { class: "kept-place" }) // where Done is nothing else is
+        : several ? h("span", { class: "kept-place" }) // keeps the place of Done free
           : button(now.length || repairs.length ? t("follow.done") : t(paused.length ? "follow.continue" : "follow.begin"), (touch) => (now.length ? done(touch, one) : advance(touch)), { class: "done", "data-key": "done" }));
   }
 
@@ -312,7 +312,7 @@ export function open(recording) {
       several && button(t("follow.done"), (touch) => done(touch, node), { class: "done", "data-key": `done-${node}`, title: words(node) }));
   }
 
-  function recoveryStep(error, several) { // planned with the error: it is shown once the step of the error is done
+  function recoveryStep(error, several) { // a planned recovery is shown once the step of its error is done
     return h("article", { class: "open-step", "data-recovery": error.error_id },
       h("div", {}, h("p", { class: "label" }, `${t("follow.recovery")} · ${named(error.node)}`), h("h1", { class: "current", ...recording.tongue }, error.recovery),
         button(t("follow.skip"), (touch) => recover(touch, error, true), { class: "row", "data-key": `no-recovery-${error.error_id}` })),
@@ -330,7 +330,7 @@ export function open(recording) {
     button("→", advance, { class: "done", "aria-label": t("follow.advance"), "data-key": "done" }),
   ];
 
-  function drawParagraph() { // the same at every step: no highlight, no number, nothing that moves
+  function drawParagraph() { // looks the same at every step: no highlight, no number, nothing moves
     if (main.childElementCount) return;
     const sentence = (node, text) => h("span", { "data-node": node, lang: tongueOf(node).lang }, `${text.replace(/[.\s]+$/, "")}.`);
     const said = glass.order.flatMap((node) => [words(node), ...recoveriesAt(recording.state, node).map(({ recovery }) => recovery)].map((text) => sentence(node, text)));
@@ -348,11 +348,11 @@ export function open(recording) {
 
   function drawTimers() {
     main.querySelector(".timers")?.replaceChildren(...timers.running());
-    root.classList.toggle("time-up", !quiet && timers.isUp); // silent, and seen from the other side of the kitchen
+    root.classList.toggle("time-up", !quiet && timers.isUp); // silent, but visible across the kitchen
   }
 
   let fitted = "";
-  function fit() { // the largest size at which nothing is cut off
+  function fit() { // the largest text size at which nothing is cut off
     const key = `${main.textContent} ${innerWidth} ${innerHeight} ${strip.childElementCount} ${document.documentElement.style.getPropertyValue("--alarm")}`;
     if (fitted === key) return;
     fitted = key;
@@ -361,7 +361,7 @@ export function open(recording) {
       document.documentElement.style.setProperty("--size", `${chosen}px`);
       if (main.scrollHeight <= main.clientHeight) break;
     }
-    if (small !== chosen < least && !quiet) { // the strip takes room itself, so it is drawn before the last word
+    if (small !== chosen < least && !quiet) { // the strip takes space itself, so it is drawn before the final size
       small = chosen < least;
       drawStrip();
     }
@@ -376,12 +376,12 @@ export function open(recording) {
       if (await recording.refresh()) draw();
       if (recording.state.holder !== app.me?.device?.id) await go(location.pathname, { replace: true }); // another tablet took over
     } catch {
-      // without an answer the state is unknown by itself, 3 s after the last one
+      // without an answer the state becomes unknown 3 s after the last one
     }
     lookAgain();
   }
 
-  const onKey = (event) => { // a foot pedal is a keyboard
+  const onKey = (event) => { // a foot pedal acts as a keyboard
     if (document.querySelector("dialog[open]") || cover.isUp || event.repeat) return;
     if (["PageDown", "ArrowRight"].includes(event.key)) advance(touchNow());
     else if (event.key === "PageUp") logError(touchNow());

@@ -1,4 +1,4 @@
-// What the light screens share: the bar with the four stages, and sheets that lie over a screen.
+// Common parts of the light screens: the bar with the four stages, and sheets over a screen.
 
 import { app, go, signedIn } from "/static/main.js";
 import * as outbox from "/static/core/outbox.js";
@@ -10,7 +10,7 @@ import { forOperator } from "/static/views/alarm.js";
 import { saveToFile } from "/static/views/dump.js";
 
 const STOP_AGAIN_MS = 3000;
-export const PLANNING = ["disordered", "induced"]; // strategies whose errors are planned beforehand
+export const PLANNING = ["disordered", "induced"]; // strategies with errors planned in advance
 const STAGES = ["choose", "prepare", "follow", "review"];
 
 export function bar(stage, title, ...more) {
@@ -30,7 +30,7 @@ async function signOut() {
   return signedIn();
 }
 
-export async function stopDevices(recording) { // what the tablet started, it stops; an operator's recording goes on
+export async function stopDevices(recording) { // stops only what the tablet started; an operator's recording continues
   await playSlate(recording);
   if (recording.state.capture?.action !== "start") return;
   await outbox.drain();
@@ -40,7 +40,7 @@ export async function stopDevices(recording) { // what the tablet started, it st
 const askToStop = (recording) => ask(`/api/v1/capture/${recording.id}`, { body: { action: "stop" }, timeout: 60_000 })
   .then(({ reasons }) => ({ reasons, heard: true }), (error) => ({ reasons: [error.message], heard: Boolean(error.status) }));
 
-// Where nobody heard it, it is asked again by itself while this is shown, unless somebody cooks on with another tablet.
+// Retries while the sheet is open if the server was not reached, unless another tablet continues the recording.
 function tellNotStopped(recording, { reasons, heard }) {
   if (!reasons.length) return;
   let shown = true;
@@ -61,14 +61,14 @@ function tellNotStopped(recording, { reasons, heard }) {
   if (!heard) setTimeout(again, STOP_AGAIN_MS);
 }
 
-// A recipe's picture, or a drawn plate where it has none: what it is called stands beside it.
+// A recipe's picture, or a drawn plate without one; the title is next to it.
 export const dish = (address) => (address ? h("img", { class: "dish", src: address, alt: "", width: 320, height: 200, loading: "lazy" }) : h("span", { class: "dish empty", "aria-hidden": "true" }));
 
 export function tour(name) { // the guided tour of `kitchensync app --demo`
   return app.me?.demo && h("aside", { class: "tour" }, h("strong", {}, t("tour")), " ", t(`tour.${name}`, app.me.demo));
 }
 
-// A sheet over the screen: Escape and the back button close it, the focus stays inside and comes back.
+// A sheet over the screen: Escape and the back button close it, the focus stays inside and returns afterwards.
 export function sheet(title, content, { closed = () => null, wide = false } = {}) {
   const before = document.activeElement;
   const dialog = h("dialog", { class: wide ? "sheet wide" : "sheet", "aria-label": title });
@@ -87,12 +87,12 @@ export function tell(text, ...more) {
 export const footer = (...children) => h("footer", { class: "go" }, ...children);
 export const stageOf = (recording) => ({ prepare: "prepare", checklist: "checklist", follow: "follow", review: "review", done: "done", withdrawn: "done" }[recording.state.phase]);
 export const open = (recording, stage) => go(`/t/rec/${recording.id}/${stage}`);
-// Names of the categories in hints, by number, as task_graphs/categories.py has them.
+// Names of the categories in hints, by number, as in task_graphs/categories.py.
 export const NAMES = ["Preparation", "Measurement", "Order", "Timing", "Technique", "Temperature", "Missing step", "Other"];
 
 export const categoryName = (number) => t(`category.${number}`);
 
-// The folder that devices record into: chosen at the beginning, or begun from the checklist; as in operations/events.py.
+// The folder of the devices: chosen at the beginning or started from the checklist; as in operations/events.py.
 export function folderOf(recording) {
   let { folder } = recording.shown;
   for (const { kind, body } of recording.ops) {

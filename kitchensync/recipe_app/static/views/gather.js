@@ -1,4 +1,4 @@
-// Mise en place: what the recipe needs, ticked off as it is fetched, or skipped. No touch of the way to cooking is spent here.
+// Mise en place: items of the recipe, ticked off when fetched, or skipped. It adds no required touch.
 
 import { button, h, redraw, show } from "/static/core/page.js";
 import { afterTouches } from "/static/core/touch.js";
@@ -8,7 +8,7 @@ import { myData } from "/static/views/my_data.js";
 
 const KINDS = ["ingredients", "tools"];
 
-// Everything that is fetched, each under the name by which it is ticked in the log.
+// All items to fetch, by their names in the log.
 export const wanted = (recording) => KINDS.flatMap((kind) => (recording.shown.fetch?.[kind] ?? []).map((text, place) => ({ kind, text, item: `${kind}_${place}` })));
 const isReady = (recording, { item }) => recording.state.checklist[item] === true;
 export const said = (recording) => t("gather.said", { have: wanted(recording).filter((one) => isReady(recording, one)).length, all: wanted(recording).length });

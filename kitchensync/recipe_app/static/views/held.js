@@ -1,4 +1,4 @@
-// One tablet at a time: this recording is on another one, and may be taken over.
+// One tablet at a time: another tablet has this recording; it can be taken over.
 
 import { app, go } from "/static/main.js";
 import * as outbox from "/static/core/outbox.js";
@@ -24,7 +24,7 @@ export function open(recording) {
     h("p", { class: "receipt waiting" }, free ? t("held.free") : t("held.who", { name })), h("p", {}, t("held.what"))),
   footer(message, button(t("back"), () => go("/t/choose"), { class: "quiet" }), button(t("held.take"), take, { class: "primary", id: "take" })));
 
-  async function look() { // the desk may have freed it
+  async function look() { // the desk may have released it
     await recording.refresh();
     if (recording.state.holder === app.me.device.id || (recording.state.holder === null) !== free) await go(location.pathname, { replace: true });
   }

@@ -1,4 +1,4 @@
-// What the chosen strategy asks of the person, before anything is planned: read, and left by one touch.
+// Instructions of the chosen strategy, before planning; one touch continues.
 
 import { go } from "/static/main.js";
 import { button, h, show } from "/static/core/page.js";
@@ -19,7 +19,7 @@ export function open(recording) {
       training.map(({ of, about, items }) => h("section", {}, h("h2", {}, t(`training.before.${of}`, { about })), h("ul", {}, items.map((item) => h("li", {}, shown(item))))))),
     footer(h("p", {}), button(t("instructions.go"), leave, { class: "primary", id: "continue" })));
 
-  async function leave(touch) { // where nothing is planned beforehand the checklist is next
+  async function leave(touch) { // without planned errors the checklist is next
     const plans = PLANNING.includes(strategy);
     await recording.act(touch, { kind: "instructed", body: { version, shown: said, ...(training.length && { training: training.map((one) => one.version) }) } }, ...(plans ? [] : [{ kind: "prepared" }]));
     await go(`/t/rec/${recording.id}/${plans ? "prepare" : "checklist"}`, { replace: true });

@@ -1,4 +1,4 @@
-// What is kept of a recording and what its person agreed to; from here it can be taken back at any time.
+// The stored data of a recording and the consent; the person can withdraw here at any time.
 
 import { button, h } from "/static/core/page.js";
 import { t } from "/static/core/words.js";

@@ -1,4 +1,4 @@
-// Pair this tablet with a kitchen: the code of the desk, and a name.
+// Pairs this tablet with a kitchen by the desk's code and a name.
 
 import { app, signedIn } from "/static/main.js";
 import * as outbox from "/static/core/outbox.js";

@@ -1,4 +1,4 @@
-// Stage 2: which errors shall be made. A plan is one thing, what then happens another.
+// Stage 2: plan errors. What happens later is logged separately.
 
 import { newId } from "/static/core/ids.js";
 import { onChange } from "/static/core/outbox.js";
@@ -98,7 +98,7 @@ export function open(recording) {
   return onChange(() => { recording.reduceAgain(); });
 }
 
-// What a script states, in the page's language: in the order of its own wording, which is the log's.
+// The statements of a script in the page's language, in the order of the script's texts, as in the log.
 function sentences(recording) {
   const { missing, broken, unmet } = recording.shown.script;
   const text = (node) => recording.text(node);

@@ -1,4 +1,4 @@
-// Stage 1, second half: see the recipe as paragraph or as an order; say what the session is for; begin.
+// Stage 1, second part: show the recipe as a paragraph or an order, choose the session's purpose, begin.
 
 import { app, go } from "/static/main.js";
 import { button, h, redraw, show } from "/static/core/page.js";
@@ -23,13 +23,13 @@ export async function load(recipe) {
     drawn = await draft(chosen);
   }
   const places = await ask("/api/v1/running");
-  chosen.folder = places.free[0] ?? null; // what runs unused is meant; what was filmed elsewhere is chosen by hand
+  chosen.folder = places.free[0] ?? null; // a running recording without a recipe is the default; videos from elsewhere are chosen by hand
   return { chosen, drawn, places };
 }
 
 export function open(_, { chosen, drawn, places }) {
   const draw = afterTouches(paint);
-  const devices = app.me?.devices ?? []; // what a recording is begun with at the end of the checklist
+  const devices = app.me?.devices ?? []; // devices that start at the end of the checklist
   let shown = "order";
   const main = h("main", { class: "plain wide two" });
   const message = h("p", { role: "alert" });

@@ -1,17 +1,17 @@
-// The recipes on offer: searched by a word, and filtered by what is stated of them at the desk.
+// The list of recipes: searched by a word and filtered by facts stated at the desk.
 
 import { h } from "/static/core/page.js";
 import { pageLanguage, t } from "/static/core/words.js";
 
 const FACTS = ["heating", "tools", "skills"];
 const MINUTES = [15, 30, 60];
-const chosen = { word: "", minutes: 0, heating: "", tools: "", skills: "" }; // while the page is open
+const chosen = { word: "", minutes: 0, heating: "", tools: "", skills: "" }; // kept while the page is open
 
 const plain = (text) => text.toLocaleLowerCase(pageLanguage);
 
 function fits(recipe) {
   const words = [recipe.title, ...Object.values(recipe.titles), ...recipe.ingredients, ...FACTS.flatMap((fact) => recipe[fact])];
-  return words.some((one) => plain(one).includes(plain(chosen.word.trim())))
+  return words.some((text) => plain(text).includes(plain(chosen.word.trim())))
     && (!chosen.minutes || (recipe.minutes && recipe.minutes <= chosen.minutes))
     && FACTS.every((fact) => !chosen[fact] || recipe[fact].includes(chosen[fact]));
 }

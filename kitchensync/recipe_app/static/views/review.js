@@ -1,4 +1,4 @@
-// Stage 4: what was planned and what happened, side by side; nothing here changes what was logged, it adds to it.
+// Stage 4: plan and events side by side. The review only adds to the log and never changes it.
 
 import { FilmPlayer } from "/static/core/film_player.js";
 import { newId } from "/static/core/ids.js";
@@ -14,7 +14,7 @@ import { versionsBadge } from "/static/views/versions.js";
 import { recordVoice, voicePlayer } from "/static/views/voice.js";
 
 const MISSING = 6;
-const LOOK_MS = 5000; // what the desk does meanwhile is shown
+const LOOK_MS = 5000; // to show changes from the desk
 const OUTCOMES = ["as_planned", "differently", "not_done"];
 
 export function open(recording) {
@@ -23,9 +23,9 @@ export function open(recording) {
   const film = new FilmPlayer(`/api/v1/recordings/${recording.id}`, draw);
   const main = h("main", { class: "plain wide" }, film.element, body);
   const message = h("p", { role: "status" });
-  let written = ""; // of a note that is not kept yet: drawing again does not take it away
+  let written = ""; // text of an unsaved note, kept when redrawing
   const { control, act } = undoable(recording, draw);
-  const closed = () => Boolean(recording.state.review_closed); // by the desk
+  const closed = () => Boolean(recording.state.review_closed); // closed by the desk
   const back = recording.state.phase !== "done" && button(t("back"), () => goTo(recording, "follow"), { class: "quiet" });
   const finish = button(t("review.finish"), end, { class: "primary", id: "finish" });
   show("review", bar("review", t("review.title"), myData(recording)), main, footer(control, message, back, finish));
@@ -94,7 +94,7 @@ export function open(recording) {
         voiceNotes()),
       h("section", {}, h("h2", {}, t("review.note")), !closed() && h("div", { class: "field" }, h("label", { for: "note" }, t("review.note.label")),
         h("textarea", { id: "note", rows: 2, maxlength: 600, value: written, "data-key": "note", oninput: (event) => { written = event.target.value; } }), button(t("review.note.keep"), note, { class: "quiet" })),
-        h("ul", {}, recording.state.notes.map((one) => h("li", {}, one.text)))));
+        h("ul", {}, recording.state.notes.map((note) => h("li", {}, note.text)))));
     const left = undecided();
     message.textContent = closed() ? t("review.closed") : left ? t("review.left", { count: left }) : "";
     finish.disabled = left > 0 && !closed();
@@ -105,7 +105,7 @@ export function open(recording) {
     const text = written.trim();
     if (!text) return;
     written = "";
-    await act(touch, { kind: "note", body: { text } }).catch((problem) => { // not kept: what was written is here again
+    await act(touch, { kind: "note", body: { text } }).catch((problem) => { // not saved: show the input again
       written = text;
       throw problem;
     });
@@ -115,10 +115,10 @@ export function open(recording) {
   return () => clearInterval(looking);
 }
 
-// "Not done" of a step that was to be left out could mean either.
+// "Not done" is ambiguous for a step that was planned to be omitted.
 const outcomeOf = ({ categories }, outcome) => (categories.includes(MISSING) && outcome !== "differently" ? t(`outcome.missing.${outcome}`) : t(`outcome.${outcome}`));
 
-// What the recipe says, what was planned, what was done: each under its name.
+// Recipe, plan and events of a step, each with a label.
 function sides(recording, error) {
   const { node, before } = error;
   const { runs = [], state = "waiting" } = recording.state.steps[node] ?? {};
@@ -132,12 +132,12 @@ function sides(recording, error) {
     .map(([name, text, tongue]) => h("div", {}, h("dt", {}, t(`side.${name}`)), h("dd", { "data-side": name, ...tongue }, text))));
 }
 
-// Leads to a moment in the film, where the film shows it.
+// Seeks the video to a time, if the video shows it.
 const inFilm = (film, at, how) => film.shows(at) && button(t("film.see"), () => film.go(at), how);
 
 const now = () => ({ page: "", touch_ms: 0, wall_ms: Date.now() });
 
-function span(recording) { // from the first touch of the recipe to the end, or to what came after it, on the capture clock
+function span(recording) { // from the first touch to the end or to the last event after it, on the capture clock
   const runs = Object.values(recording.state.steps).flatMap((step) => step.runs).flatMap((run) => [run.start, run.end]);
   const ends = recording.known.filter(({ kind }) => kind === "end").map(({ host_ns }) => host_ns);
   const all = [...runs, ...ends, ...living(recording).map(({ at }) => at)].filter((at) => at !== null && at !== undefined);
@@ -146,7 +146,7 @@ function span(recording) { // from the first touch of the recipe to the end, or 
 
 const clock = (recording, at) => { const all = span(recording); return all ? duration((at - all[0]) / 1e9) : ""; };
 
-function when(recording, run, node, film) { // touched, it leads to the step in the film
+function when(recording, run, node, film) { // a touch seeks the video to the step
   const at = run.start ?? run.end, said = clock(recording, at);
   return film.shows(at) ? button(`▸ ${said}`, () => film.go(at), { class: "link", title: t("film.see_step", { step: numbered(recording, node) }), "data-key": `film-step-${node}` }) : said;
 }

@@ -1,4 +1,4 @@
-// Sign in: a tile with the pseudonym, then six digits; or a QR card.
+// Sign-in: a tile with the pseudonym, then six digits; or a QR card.
 
 import { app, go, signedIn } from "/static/main.js";
 import { button, h, show } from "/static/core/page.js";
@@ -15,7 +15,7 @@ export async function load(card) {
   } catch (error) {
     return { refused: error.message };
   }
-  return signedIn(); // which goes on to another screen
+  return signedIn(); // goes on to another screen
 }
 
 export function open(_, { people, refused }) {
@@ -36,7 +36,7 @@ export function open(_, { people, refused }) {
 function pin(person) {
   let typed = "";
   const dots = h("p", { class: "pin-dots", role: "status" });
-  const message = h("p", { class: "pin-said", role: "alert" }); // its room is kept: the keys stay where they are
+  const message = h("p", { class: "pin-said", role: "alert" }); // its space is reserved, so that the keys do not move
   const draw = () => {
     dots.replaceChildren(...Array.from({ length: DIGITS }, (_, place) => h("i", { class: place < typed.length ? "typed" : "" })));
     dots.setAttribute("aria-label", t("sign_in.typed", { count: typed.length }));
@@ -67,5 +67,5 @@ function pin(person) {
       button(t("back"), leave, { class: "key small" }), key("0", type), button("", back, { class: "key icon icon-erase alone", "aria-label": t("sign_in.erase") }))));
 }
 
-// Not `tap`: the same digit may come twice within 400 ms.
+// Not `tap`: the same digit may be entered twice within 400 ms.
 const key = (digit, type) => h("button", { type: "button", class: "key", onclick: () => type(digit) }, number(Number(digit)));

@@ -1,4 +1,4 @@
-// Timers from the text of a step: the shorter end of a range is set, the longer one is shown. No sound: microphones hear it.
+// Timers from the text of a step: set to the shorter end of a range, showing the longer one. Silent because of the microphones.
 
 import { touchNow } from "/static/core/clock.js";
 import { durations } from "/static/core/durations.js";
@@ -8,17 +8,17 @@ import { duration, number, t } from "/static/core/words.js";
 const MORE_S = 60;
 
 export class Timers {
-  constructor(recording, changed, { words, at, placeOf }) { // how its steps stand on the screen
+  constructor(recording, changed, { words, at, placeOf }) { // functions for texts and places of steps on the screen
     Object.assign(this, { words, at, placeOf });
     this.recording = recording;
     this.changed = changed;
     this.key = `timers ${recording.id}`;
-    this.set = JSON.parse(localStorage.getItem(this.key) ?? "[]"); // only what is shown; the log has the touches
+    this.set = JSON.parse(localStorage.getItem(this.key) ?? "[]"); // only for display; the log has the touches
   }
 
   place(node) { return this.placeOf(node); }
 
-  offered(node) { // of what is planned the tablet finds them itself: it was written here
+  offered(node) { // planned texts were written on the tablet, so it finds their durations itself
     const { planned, words } = this.words(node);
     return planned ? durations(words) : this.recording.bundle.timers[node] ?? [];
   }
@@ -47,7 +47,7 @@ export class Timers {
     this.changed();
   }
 
-  async lengthen(node, touch) { // by a minute; one that is over goes on for that long
+  async lengthen(node, touch) { // adds a minute; an expired timer runs for another minute
     const timer = this.set.find((one) => one.node === node);
     const seconds = timer.seconds + MORE_S;
     await this.recording.act(touch, { kind: "timer", body: this.at(node, { seconds, action: "lengthen" }) });
@@ -56,7 +56,7 @@ export class Timers {
     this.keep(this.set.map((one) => (one === timer ? { ...one, seconds, ends, rang: false, ...left } : one)));
   }
 
-  async hold(node, touch) { // it waits, or goes on from where it waited
+  async hold(node, touch) { // pauses the timer or continues it
     const { left, ...timer } = this.set.find((one) => one.node === node);
     await this.recording.act(touch, { kind: "timer", body: this.at(node, { seconds: timer.seconds, action: left === undefined ? "pause" : "resume" }) });
     const next = left === undefined ? { ...timer, left: Math.max(timer.ends - touch.wall_ms, 0) } : { ...timer, ends: touch.wall_ms + left };

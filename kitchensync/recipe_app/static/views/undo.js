@@ -1,4 +1,4 @@
-// Undo on the light screens: what the last touch changed can be taken back for ten seconds, or until the next change.
+// Undo on the light screens: the last change can be taken back for ten seconds, or until the next change.
 
 import { button } from "/static/core/page.js";
 import { t } from "/static/core/words.js";
@@ -25,7 +25,7 @@ export function undoable(recording, draw) {
 
   async function undo(touch) {
     const taken = last;
-    offer([]); // what is changed meanwhile can be taken back next
+    offer([]); // changes made meanwhile can be undone next
     await recording.undo(touch, taken);
     draw();
   }

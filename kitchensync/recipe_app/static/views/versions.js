@@ -1,4 +1,4 @@
-// Two devices changed the same thing without knowing of each other: both versions side by side, one touch keeps one.
+// Two devices changed the same thing independently: shows both versions; one touch keeps one.
 
 import { button, h } from "/static/core/page.js";
 import { number, t } from "/static/core/words.js";
@@ -16,7 +16,7 @@ const inWords = (recording, name, value) => {
   return String(value || "–");
 };
 
-// The badge that says so; `keep(fields, touch)` gets the chosen version.
+// The badge for such a conflict; `keep(fields, touch)` gets the chosen version.
 export function versionsBadge(recording, error, keep) {
   const fields = Object.keys(error.conflicts);
   if (!fields.length) return null;
@@ -27,9 +27,9 @@ export function versionsBadge(recording, error, keep) {
 function choose(recording, error, keep) {
   sheet(t("versions.title"), (close) => [h("p", { class: "step-text" }, recording.text(error.node)),
     ...Object.entries(error.conflicts).map(([name, versions]) => h("section", {}, NAMED.has(name) && h("h3", {}, t(`field.${name}`)),
-      h("div", { class: "cards" }, [...versions].reverse().map((one, place) => h("article", { class: "version" },
-        h("p", { class: "hint" }, t("versions.by", { place: number(place + 1), name: recording.bundle.devices?.[one.device] ?? t("desk") })),
-        h("p", {}, inWords(recording, name, one.value)),
-        button(t(place ? "versions.take" : "versions.keep"), (touch) => { close(); keep({ [name]: one.value }, touch); }, { class: "quiet", "data-key": `${name}-${place}` })))))),
+      h("div", { class: "cards" }, [...versions].reverse().map((version, place) => h("article", { class: "version" },
+        h("p", { class: "hint" }, t("versions.by", { place: number(place + 1), name: recording.bundle.devices?.[version.device] ?? t("desk") })),
+        h("p", {}, inWords(recording, name, version.value)),
+        button(t(place ? "versions.take" : "versions.keep"), (touch) => { close(); keep({ [name]: version.value }, touch); }, { class: "quiet", "data-key": `${name}-${place}` })))))),
     h("p", { class: "actions" }, button(t("back"), close, { class: "quiet" }))], { wide: true });
 }

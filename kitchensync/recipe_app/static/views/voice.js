@@ -1,4 +1,4 @@
-// A voice note: recorded here, kept in the browser's database, sent apart from its operation.
+// A voice note: recorded here, saved in the browser's database, sent separately from its operation.
 
 import { read } from "/static/core/db.js";
 import { addSound } from "/static/core/outbox.js";
@@ -48,7 +48,7 @@ export async function recordVoice(recording, done) {
   return null;
 }
 
-// A note, to be heard: from here while its sound waits, else from the server.
+// Plays a note: the local sound until it is sent, then the server's.
 export function voicePlayer(recording, sha256, name) {
   const player = h("audio", { controls: true, preload: "none", "aria-label": name, src: `/api/v1/voice/${recording.id}/${sha256}` });
   read("sounds", sha256).then((here) => { if (here) player.src = URL.createObjectURL(here.blob); });

@@ -1,5 +1,5 @@
-// The person takes the recording back: nothing of it is exported from now on, and after some hours it is destroyed; until
-// then the same person may keep it after all. The server ends the devices.
+// The person withdraws the recording: it is no longer exported, and it is destroyed after some hours. Until then
+// the same person may cancel this. The server stops the devices.
 
 import * as outbox from "/static/core/outbox.js";
 import { button, h } from "/static/core/page.js";

@@ -1,4 +1,4 @@
-"""Batch actions of the desk: one thing done with many recordings, how far it is, and what is refused for which."""
+"""Batch actions of the desk: one command for many recordings, its progress, and what was refused."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ Some = Annotated[list[Name], Query(max_length=MOST, default_factory=list)]
 
 
 class BatchOf(Strict):
-    """What is to be done with which recordings."""
+    """A command and the recordings to run it on."""
 
     verb: Literal["verify", "sync", "report"]
     recordings: Annotated[list[Id], Field(min_length=1, max_length=MOST)]
 
 
 def do_batch(request: Request, tools: Tools, body: BatchOf) -> JsonObject:
-    """Have a command done with recordings, one after the other; the answer says at once what is refused."""
+    """Queue a command for recordings, which run one after the other; the answer lists what is refused."""
     words, rows = words_of(request), []
     for recording in dict.fromkeys(body.recordings):
         row = tools.records.row(tables.recording, recording) or {}
@@ -60,20 +60,20 @@ def do_batch(request: Request, tools: Tools, body: BatchOf) -> JsonObject:
 
 
 def batch_state(request: Request, tools: Tools) -> JsonObject:
-    """Report how far the batches are, a row for each recording, with its state in words."""
+    """Report the progress of the batches, a row per recording with its state in words."""
     words = words_of(request)
     rows = [row | {"word": words(f"batch.state.{row['state']}")} for row in tools.batches.rows()]
     return {"busy": tools.batches.is_busy(), "rows": rows}
 
 
 def give_up_batch(request: Request, tools: Tools, body: EmptyBody) -> JsonObject:
-    """Do not begin what still waits; what is under way goes on to its end."""
+    """Drop what is still queued; a command that is running finishes."""
     tools.batches.give_up()
     return batch_state(request, tools)
 
 
 def consents(request: Request, tools: Tools, visitor: Asking, recording: Some) -> Response:
-    """What was agreed to of the chosen recordings, one line each."""
+    """Show the consent of the chosen recordings, one line each."""
     people = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
     lines = []
     for row in _chosen(tools, recording):
@@ -85,18 +85,18 @@ def consents(request: Request, tools: Tools, visitor: Asking, recording: Some) -
 
 
 def _chosen(tools: Collaborators, recordings: list[str]) -> list[dict[str, Any]]:
-    """Return the rows of recordings in the order in which they were asked for. Raises NotFound."""
-    found = [tools.records.row(tables.recording, one) for one in dict.fromkeys(recordings)]
-    known = [row for row in found if row is not None]
-    if len(known) < len(found):
+    """Return the rows of recordings in the requested order. Raises NotFound."""
+    rows = [tools.records.row(tables.recording, recording) for recording in dict.fromkeys(recordings)]
+    present = [row for row in rows if row is not None]
+    if len(present) < len(rows):
         raise NotFound("a recording of this list is not here any more; load the page again")
-    return known
+    return present
 
 
 def export_many(request: Request, tools: Tools, visitor: Asking, recording: Chosen) -> Response:
-    """Give the logs of the chosen recordings in one file; it names what stays here, and why.
+    """Download the logs of the chosen recordings as one file, with a list of those left out and why.
 
-    Raises NotNow where nothing may leave.
+    Raises NotNow if none may be released.
     """
     words, files, left_out = words_of(request), dict[str, str](), []
     for row in _chosen(tools, recording):
@@ -116,9 +116,9 @@ def export_many(request: Request, tools: Tools, visitor: Asking, recording: Chos
 
 
 def export_recipes(tools: Tools, recipe: Chosen) -> Response:
-    """Give recipes as files in one: a published graph in the layout in which it came, any other as `graph/1`."""
-    found = [tools.shelf.get(name) for name in dict.fromkeys(recipe)]
-    files = {f"{one.name}.json": given_back(one.graph) for one in found}
+    """Download recipes as one file: a published graph in its original layout, any other as `graph/1`."""
+    recipes = [tools.shelf.get(name) for name in dict.fromkeys(recipe)]
+    files = {f"{shelved.name}.json": given_back(shelved.graph) for shelved in recipes}
     return attachment(as_zip(files), "application/zip", "recipes.zip")
 
 

@@ -32,13 +32,12 @@ from kitchensync.task_graphs.errors import NotFound
 
 TEXTS = RequestBody(64 << 20, at_once=1, strings=True)
 """A folder of annotations or a tablet's dump."""
-"""Pictures or a film of a tablet's screen."""
 
 
 def _require_rank(
     tools: Collaborators, visitor: Visitor, roles: list[str], person: str | None = None
 ) -> None:
-    """Only an admin makes or changes people who hold more than `participant`. Raises NotAllowed, NotFound."""
+    """Require an admin for people with more roles than `participant`. Raises NotAllowed, NotFound."""
     held = set(roles)
     if person is not None:
         row = tools.records.row(tables.person, person)
@@ -50,10 +49,10 @@ def _require_rank(
 
 
 def add_person(tools: Tools, visitor: Asking, body: bodies.NewPerson) -> JsonObject:
-    """Add somebody by a pseudonym; who gets a role at the desk gets an invite to set a password."""
+    """Add somebody by a pseudonym, with an invite to set a password if they get a role at the desk."""
     _require_rank(tools, visitor, list(body.roles))
     if body.pin:
-        check_pin(body.pin)  # before anybody is added: nobody is left half-made
+        check_pin(body.pin)  # before the person is added: a bad PIN must not leave a person without one
     person = tools.accounts.add_person(check_pseudonym(body.pseudonym), list(body.roles), actor=visitor.actor)
     if body.pin:
         tools.accounts.set_pin(person, body.pin, actor=visitor.actor)
@@ -62,7 +61,7 @@ def add_person(tools: Tools, visitor: Asking, body: bodies.NewPerson) -> JsonObj
 
 
 def change_person(tools: Tools, visitor: Asking, person: str, body: bodies.ChangePerson) -> JsonObject:
-    """Change roles, PIN, or whether somebody may still sign in."""
+    """Change the roles, the PIN, or whether somebody may sign in."""
     _require_rank(tools, visitor, list(body.roles or []), person)
     changes = {
         name: value for name, value in (("roles", body.roles), ("active", body.active)) if value is not None
@@ -83,7 +82,7 @@ def new_card(tools: Tools, visitor: Asking, person: str) -> JsonObject:
 
 
 def new_invite(tools: Tools, visitor: Asking, person: str) -> JsonObject:
-    """Make an invite to set a password, valid once and for 72 hours."""
+    """Make an invite to set a password, valid once within 72 hours."""
     return {"invite": tools.accounts.invite(person, actor=visitor.actor)}
 
 
@@ -99,12 +98,12 @@ def add_kitchen(tools: Tools, visitor: Asking, body: bodies.NewKitchen) -> JsonO
 
 
 def new_pairing_code(tools: Tools, visitor: Asking, body: bodies.PairingCode) -> JsonObject:
-    """Make a code that pairs one tablet with a kitchen, valid once and for 15 minutes."""
+    """Make a code that pairs one tablet with a kitchen, valid once within 15 minutes."""
     return {"code": tools.accounts.pairing_code(body.kitchen, actor=visitor.actor)}
 
 
 def remove_device(tools: Tools, visitor: Asking, device: str) -> JsonObject:
-    """Let a tablet in no more; what it still holds unsent stays on it."""
+    """Revoke a tablet's access; data it has not sent stays on it."""
     tools.accounts.remove_device(device, actor=visitor.actor)
     return {"device": device}
 
@@ -114,13 +113,13 @@ def correct(
 ) -> JsonObject:
     """Correct a recording after the fact; both versions stay in the log."""
     content = tools.intake.recording(recording, kitchen=None)
-    said = checked(DESK_KINDS[body.kind], body.kind, body.body)
-    node = said.get("fields", {}).get("node")
+    fields = checked(DESK_KINDS[body.kind], body.kind, body.body)
+    node = fields.get("fields", {}).get("node")
     if node is not None and str(node) not in content["steps"]:
         raise BadOperation("step {node} is not in {title}", node=str(node), title=content["title"])
     with tools.records.changing() as connection:
         stored = tools.records.note_within(
-            connection, body.kind, recording, said, actor=visitor.actor, op_id=body.op_id, seen=body.seen
+            connection, body.kind, recording, fields, actor=visitor.actor, op_id=body.op_id, seen=body.seen
         )
     tools.intake.file()
     if body.kind == "withdraw":
@@ -131,7 +130,7 @@ def correct(
 def take_dump(
     request: Request, tools: Tools, visitor: Asking, body: bodies.TabletDump, later: BackgroundTasks
 ) -> JsonObject:
-    """Take in what a tablet saved as a file; a second time nothing happens."""
+    """Import what a tablet saved as a file; importing it twice changes nothing."""
     dump = read_dump(body.text, "dump")
     later.add_task(end_withdrawn, tools)
     say, corrects = words_of(request).refusal, visitor.may(Access.STUDY)
@@ -140,31 +139,31 @@ def take_dump(
 
 
 def add_collection(tools: Tools, visitor: Asking, body: bodies.NewCollection) -> JsonObject:
-    """Take in a folder of published annotations; a second time nothing happens."""
+    """Import a folder of published annotations; importing it twice changes nothing."""
     taken = published.take_in(body.files, body.name, tools.records, actor=visitor.actor)
     return taken | shelve_graphs(body.files, tools.records, tools.shelf, actor=visitor.actor)
 
 
 def export_collection(tools: Tools, collection: str) -> Response:
-    """Give the files of a collection back, packed: byte for byte as they came, but for what was corrected."""
+    """Download a collection as a zip file: byte for byte as imported, except for corrections."""
     packed = published.as_zip(published.give_back(collection, tools.records).files)
     return attachment(packed, "application/zip", "annotations.zip")
 
 
 def steer(tools: Tools, visitor: Asking, recording: str, body: bodies.DeskControl) -> JsonObject:
-    """Start, stop or abort the devices of a recording from the desk, or let it go on without them."""
+    """Start, stop or abort the devices of a recording from the desk, or continue without them."""
     tools.intake.recording(recording, kitchen=None)
     return steering.steer(tools, recording, body.action, actor=visitor.actor, reason=body.reason)
 
 
 def override(tools: Tools, visitor: Asking, recording: str, body: bodies.Override) -> JsonObject:
-    """Let a recording begin with open points of the checklist, for a reason that is kept."""
+    """Let a recording begin with open points of the checklist; the reason is logged."""
     tools.intake.recording(recording, kitchen=None)
     return steering.override(tools, recording, reason=body.reason, actor=visitor.actor, op_id=body.op_id)
 
 
 def release(tools: Tools, visitor: Asking, recording: str) -> JsonObject:
-    """Take a recording from the tablet that holds it: the next one that opens it has it."""
+    """Release a recording from its tablet; the next tablet that opens it gets it."""
     tools.intake.recording(recording, kitchen=None)
     tools.records.note("release", recording, {}, actor=visitor.actor)
     tools.intake.file()
@@ -172,13 +171,13 @@ def release(tools: Tools, visitor: Asking, recording: str) -> JsonObject:
 
 
 def state(tools: Tools, recording: str) -> JsonObject:
-    """Report where a recording stands, all of it; of a withdrawn one that it is."""
+    """Return the whole state of a recording; of a withdrawn one only that it is withdrawn."""
     state = tools.records.state(recording)
     return {"phase": state["phase"], "withdrawn": True} if state["withdrawn"] else state
 
 
 def voice(tools: Tools, recording: str, sha256: Sha256) -> Response:
-    """Give the sound of a voice note, as a type that a browser plays and nothing else, under a name of ours."""
+    """Return the audio of a voice note with an audio media type and a name that the app chose."""
     return sound_answer(tools, recording, sha256)
 
 

@@ -1,4 +1,4 @@
-"""What is stated of recipes and participants for the statistics of data sets, over JSON."""
+"""Facts about recipes and participants for the statistics of data sets, over JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Words = Annotated[str, Field(max_length=400)]
 
 
 class RecipeFacts(Strict):
-    """What a recipe is heated with and needs, words separated by commas, and how many minutes it takes."""
+    """How a recipe is heated and what it needs, comma-separated, and its duration in minutes."""
 
     heating: Words = ""
     skills: Words = ""
@@ -28,7 +28,7 @@ class RecipeFacts(Strict):
 
 
 class PersonFacts(Strict):
-    """Bands that a participant wants to be counted in; nothing where nothing is said."""
+    """Bands that a participant wants to be counted in; empty if not stated."""
 
     person: Annotated[str, Field(max_length=40)]
     age: Literal["", "18-24", "25-34", "35-44", "45-54", "55-64", "65+"] = ""
@@ -36,11 +36,11 @@ class PersonFacts(Strict):
     gender: Literal["", "woman", "man", "other"] = ""
     hand: Literal["", "right", "left", "both"] = ""
     avoids: Words = ""
-    """Allergies and dislikes, words separated by commas: what they are in is not planned for this person."""
+    """Allergies and dislikes, comma-separated: recipes with these are not planned for this person."""
 
 
 class TrainingItems(Strict):
-    """What is read or watched before the first session of a recipe, or with a skill: an item a line."""
+    """What to read or watch before the first session of a recipe or with a skill, an item per line."""
 
     of: Literal["recipe", "skill"]
     about: Annotated[str, Field(min_length=1, max_length=80)]
@@ -48,30 +48,30 @@ class TrainingItems(Strict):
 
 
 def state_training(tools: Tools, visitor: Asking, body: TrainingItems) -> JsonObject:
-    """State the training of a recipe or a skill; what was stated before no longer counts, none takes it away."""
+    """Set the training of a recipe or a skill, replacing what was set before; no lines remove it."""
     items = [" ".join(line.split()) for line in body.lines.splitlines() if line.strip()]
     tools.records.note(training.KIND, f"{body.of} {body.about}", {"items": items}, actor=visitor.actor)
     return {"items": items}
 
 
 def state_of_recipe(tools: Tools, visitor: Asking, recipe: str, body: RecipeFacts) -> JsonObject:
-    """State what tablets and statistics say of a recipe, all its versions; only the latest counts."""
-    found = tools.shelf.get(recipe)
+    """Set the facts of a recipe, for all its versions; only the latest facts count."""
+    shelved = tools.shelf.get(recipe)
     lists = (*stated_facts.OF_RECIPES, "ingredients")
-    said: dict[str, Any] = {key: stated_facts.words_in(getattr(body, key)) for key in lists}
-    said["minutes"] = int(body.minutes or 0)
-    tools.records.note(stated_facts.RECIPE, found.name, said, actor=visitor.actor)
-    return {"recipe": found.name, **said}
+    facts: dict[str, Any] = {key: stated_facts.words_in(getattr(body, key)) for key in lists}
+    facts["minutes"] = int(body.minutes or 0)
+    tools.records.note(stated_facts.RECIPE, shelved.name, facts, actor=visitor.actor)
+    return {"recipe": shelved.name, **facts}
 
 
 def state_of_person(tools: Tools, visitor: Asking, body: PersonFacts) -> JsonObject:
-    """State the bands that a participant wants to be counted in; empty ones take back what was stated."""
+    """Set the bands that a participant wants to be counted in; empty bands remove earlier ones."""
     if tools.records.row(tables.person, body.person) is None:
         raise NotFound("no person {name!r}; look at the list of people", name=body.person)
-    said: dict[str, Any] = {key: getattr(body, key) for key in stated_facts.BANDS}
-    said["avoids"] = stated_facts.words_in(body.avoids)
-    tools.records.note(stated_facts.PERSON, body.person, said, actor=visitor.actor)
-    return {"person": body.person, **said}
+    facts: dict[str, Any] = {key: getattr(body, key) for key in stated_facts.BANDS}
+    facts["avoids"] = stated_facts.words_in(body.avoids)
+    tools.records.note(stated_facts.PERSON, body.person, facts, actor=visitor.actor)
+    return {"person": body.person, **facts}
 
 
 ROUTES = [

@@ -1,4 +1,4 @@
-"""A recording while it is made: the page that follows it, what that page asks for, and what an operator remarks."""
+"""A running recording: its live page, the data of that page, and remarks of the operator."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ MOST_STREAMS = 64
 
 
 def live_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
-    """Follow a recording: a tile a stream, what is wrong, and what can be done."""
-    known = tools.intake.recording(recording, kitchen=None)
-    fields = {"recording": recording, "title": known["title"], "folder": known["folder"]}
-    health = health_of(tools, known["folder"])["health"]
+    """Show a running recording: a tile per stream, its problems and the actions."""
+    row = tools.intake.recording(recording, kitchen=None)
+    fields = {"recording": recording, "title": row["title"], "folder": row["folder"]}
+    health = health_of(tools, row["folder"])["health"]
     fields |= {"steerable": tools.capture is not None, "health": health, "over": OVER}
     return render(request, "desk/live.html", visitor=visitor, **fields)
 
 
 def live(tools: Tools, recording: str) -> JsonObject:
-    """Say everything that is known of the devices now; without a running recorder only its one word."""
+    """Report the state of the devices now; without a running recorder only its health."""
     folder = tools.intake.recording(recording, kitchen=None)["folder"]
     watch = tools.capture or tools.watch
-    said = watch.live(folder) if watch is not None and folder is not None else None
-    if said is None:
-        said = {"health": health_of(tools, folder)["health"], "findings": []}
+    report = watch.live(folder) if watch is not None and folder is not None else None
+    if report is None:
+        report = {"health": health_of(tools, folder)["health"], "findings": []}
     ended = {"stopping": "stopped"}
-    return said | {
-        "health": ended.get(said["health"], said["health"]),
+    return report | {
+        "health": ended.get(report["health"], report["health"]),
         "paused": _is_paused(tools, recording),
     }
 
 
 def _is_paused(tools: Collaborators, recording: str) -> bool:
-    """Return whether a pause lasts: one of the tablet's, or one that was asked of the recorder."""
+    """Return whether a pause is active, from the tablet or from the recorder."""
     pauses = tools.records.state(recording)["pauses"]
     folder = tools.intake.recording(recording, kitchen=None)["folder"]
     is_by_recorder = folder is not None and is_paused(tools.folders.data / folder)
@@ -62,9 +62,9 @@ def pictures(
     after_ms: Annotated[int, Query(ge=0)] = 0,
     wait_ms: Annotated[int, Query(ge=0, le=1000)] = 0,
 ) -> JsonObject:
-    """Give the newest pictures of streams being recorded that came after `after_ms`; none in a privacy pause.
+    """Return the newest frames of streams that arrived after `after_ms`; none during a privacy pause.
 
-    Waits so long for the first. Raises NotFound, NotNow, Withdrawn, NotPermitted.
+    Waits up to `wait_ms` for the first. Raises NotFound, NotNow, Withdrawn, NotPermitted.
     """
     folder = tools.intake.recording(recording, kitchen=None)["folder"]
     if folder is None:
@@ -82,23 +82,23 @@ def pictures(
         return {"paused": True, "until_ms": 0, "pictures": {}}
     newest = tools.pictures.newest(path, stream, after_ms=after_ms, wait_s=wait_ms / 1000)
     paused, now_ns = _is_paused(tools, recording), tools.records.now_ns()
-    given = {
+    shown = {
         name: {
-            "age_ms": max(now_ns - one.host_ns, 0) // 1_000_000,
-            "jpeg": base64.b64encode(one.jpeg).decode(),
+            "age_ms": max(now_ns - picture.host_ns, 0) // 1_000_000,
+            "jpeg": base64.b64encode(picture.jpeg).decode(),
         }
-        for name, one in newest.items()
-        if not paused and not was_paused(path, one.host_ns)
+        for name, picture in newest.items()
+        if not paused and not was_paused(path, picture.host_ns)
     }
     return {
         "paused": paused,
-        "until_ms": max((one.came_ms for one in newest.values()), default=after_ms),
-        "pictures": given,
+        "until_ms": max((picture.came_ms for picture in newest.values()), default=after_ms),
+        "pictures": shown,
     }
 
 
 def remark(tools: Tools, visitor: Asking, recording: str, body: LiveMark) -> JsonObject:
-    """Keep what an operator remarks now: it stands in the recording's events at this time."""
+    """Log an operator's remark with the current time among the recording's events."""
     folder = tools.intake.recording(recording, kitchen=None)["folder"]
     if folder is None or health_of(tools, folder)["health"] not in STEERED:
         raise NotNow("nothing is being recorded here")

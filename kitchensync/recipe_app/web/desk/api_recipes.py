@@ -1,4 +1,4 @@
-"""The desk's recipes over JSON: put on the shelf, written after a preview, ordered, given back."""
+"""The desk's recipes over JSON: import, preview and write, order of steps, wordings, pictures, export."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from kitchensync.task_graphs.text.recipe_text import in_written_order
 from kitchensync.task_graphs.text.wordings import with_wording
 
 PICTURE = RequestBody(24 << 20, ("image",), at_once=2)
-"""A photograph as telephones take them."""
+"""A photograph as a phone takes it."""
 
 
-def _shelve(tools: Collaborators, name: str, graph: Graph, *, actor: str, **said: str) -> dict[str, Any]:
-    shelve(tools.records, tools.shelf, name, graph, actor=actor, **said)
+def _shelve(tools: Collaborators, name: str, graph: Graph, *, actor: str, **origin: str) -> dict[str, Any]:
+    shelve(tools.records, tools.shelf, name, graph, actor=actor, **origin)
     return {"recipe": name, "steps": len(graph.steps), "graph_hash": graph.content_hash}
 
 
 def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> JsonObject:
-    """Put a recipe on the shelf: a task graph of any known form, or a text, in the order as written."""
+    """Put a recipe on the shelf: a task graph in any known format, or a text in written order."""
     kind = kind_of(body.file_name, body.text)
     if kind == "text":
         graph = written_graph(body.text, name=body.file_name)
@@ -56,8 +56,8 @@ def add_recipe(tools: Tools, visitor: Asking, body: NewRecipe) -> JsonObject:
 
 
 def preview(body: WrittenRecipe) -> JsonObject:
-    """Report what every filled line of a text is taken for, and the steps that it becomes; nothing is kept."""
-    found = written_lines(body.text, name=body.file_name, kinds=body.kinds)
+    """Report the kind of each non-empty line of a text and its steps; nothing is saved."""
+    lines_with_steps = written_lines(body.text, name=body.file_name, kinds=body.kinds)
     lines = [
         {
             "number": line.number,
@@ -65,19 +65,19 @@ def preview(body: WrittenRecipe) -> JsonObject:
             "text": line.text,
             "steps": [[step.node, step.text] for step in steps],
         }
-        for line, steps in found
+        for line, steps in lines_with_steps
     ]
-    return {"lines": lines, "steps": sum(len(steps) for _, steps in found)}
+    return {"lines": lines, "steps": sum(len(steps) for _, steps in lines_with_steps)}
 
 
 def write_recipe(tools: Tools, visitor: Asking, body: WrittenRecipe) -> JsonObject:
-    """Keep a recipe that was written as text: its steps in the order as written."""
+    """Save a recipe written as text, its steps in written order."""
     graph = written_graph(body.text, name=body.file_name, kinds=body.kinds)
     return _shelve(tools, body.file_name.rsplit(".", 1)[0], graph, actor=visitor.actor, kind="text")
 
 
 def check_order(request: Request, tools: Tools, recipe: str, body: OrderEdges) -> JsonObject:
-    """Report what these edges would make of a recipe, and where to draw its steps; nothing is kept."""
+    """Report a recipe's order with these edges, and where to draw its steps; nothing is saved."""
     graph = with_inner_edges(_edited(tools, recipe, body).graph, body.edges)
     facts = order_facts(graph)
     return {
@@ -90,48 +90,48 @@ def check_order(request: Request, tools: Tools, recipe: str, body: OrderEdges) -
 
 
 def keep_order(tools: Tools, visitor: Asking, recipe: str, body: OrderEdges) -> JsonObject:
-    """Keep the edges of a recipe as its newest version; the same edges are the same version."""
-    found = _edited(tools, recipe, body)
-    graph = with_inner_edges(found.graph, body.edges)
-    return _shelve(tools, found.name, graph, actor=visitor.actor, edited="order")
+    """Save the edges of a recipe as its newest version; the same edges are the same version."""
+    edited = _edited(tools, recipe, body)
+    graph = with_inner_edges(edited.graph, body.edges)
+    return _shelve(tools, edited.name, graph, actor=visitor.actor, edited="order")
 
 
 def _edited(tools: Collaborators, recipe: str, body: OrderEdges) -> Recipe:
-    """Find what is edited. Raises NotNow where it is no longer what was seen."""
-    found = tools.shelf.get(recipe)
-    if found.graph.content_hash != body.seen:
+    """Return the recipe to edit. Raises NotNow if it changed since the page was loaded."""
+    shelved = tools.shelf.get(recipe)
+    if shelved.graph.content_hash != body.seen:
         raise NotNow("this recipe was changed since the page was loaded; load it again")
-    return found
+    return shelved
 
 
 def export_recipe(tools: Tools, recipe: str) -> Response:
-    """Give a recipe as a file: a published graph in the layout in which it came, any other as `graph/1`."""
-    found = tools.shelf.get(recipe)
-    return attachment(given_back(found.graph), "application/json", f"{found.name}.json")
+    """Download a recipe: a published graph in its original layout, any other as `graph/1`."""
+    shelved = tools.shelf.get(recipe)
+    return attachment(given_back(shelved.graph), "application/json", f"{shelved.name}.json")
 
 
 def add_wording(tools: Tools, visitor: Asking, recipe: str, body: NewWording) -> JsonObject:
-    """Say the steps of a recipe in one more language: a new version of it, which tablets offer."""
-    found = tools.shelf.get(recipe)
-    graph = with_wording(found.graph, body.language, body.title, body.lines.splitlines(), own=body.own)
-    kept = _shelve(tools, found.name, graph, actor=visitor.actor, language=body.language)
-    return {"recipe": found.name, "language": body.language, "graph_hash": kept["graph_hash"]}
+    """Add the wording of a recipe in another language, as a new version that tablets offer."""
+    shelved = tools.shelf.get(recipe)
+    graph = with_wording(shelved.graph, body.language, body.title, body.lines.splitlines(), own=body.own)
+    kept = _shelve(tools, shelved.name, graph, actor=visitor.actor, language=body.language)
+    return {"recipe": shelved.name, "language": body.language, "graph_hash": kept["graph_hash"]}
 
 
 async def put_picture(request: Request, tools: Tools, visitor: Asking, recipe: str, place: str) -> JsonObject:
-    """Put a picture at a step of a recipe, or at its result: made anew, small, without what else was in the file."""
-    found = tools.shelf.get(recipe)
-    with tempfile.NamedTemporaryFile(dir=tools.folders.data, prefix=".picture-") as kept:
-        await spool(request, kept, tools.folders.data)
-        content = await run_in_threadpool(recipe_pictures.small_jpeg, Path(kept.name))
+    """Set the picture of a step or of the result: re-encoded, small, without metadata."""
+    shelved = tools.shelf.get(recipe)
+    with tempfile.NamedTemporaryFile(dir=tools.folders.data, prefix=".picture-") as upload:
+        await spool(request, upload, tools.folders.data)
+        content = await run_in_threadpool(recipe_pictures.small_jpeg, Path(upload.name))
     sha256 = await run_in_threadpool(
-        recipe_pictures.put, tools.records, found, place, content, actor=visitor.actor
+        recipe_pictures.put, tools.records, shelved, place, content, actor=visitor.actor
     )
     return {"address": recipe_pictures.address_of(sha256), "bytes": len(content)}
 
 
 def take_picture_away(tools: Tools, visitor: Asking, recipe: str, place: str) -> JsonObject:
-    """Show no picture at this place any more."""
+    """Remove the picture of a step or of the result."""
     recipe_pictures.take_away(tools.records, tools.shelf.get(recipe), place, actor=visitor.actor)
     return {"address": ""}
 

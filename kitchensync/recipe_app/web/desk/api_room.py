@@ -1,4 +1,4 @@
-"""Today: every recording that this computer makes and what can be done with each, and what has ended."""
+"""Today: the recordings that run on this computer, their actions, and those that ended today."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SHOWN = ("recording", "health", "findings", "cameras", "disk", "ledger_closed")
 
 
 def room_page(request: Request, tools: Tools, visitor: Asking) -> Response:
-    """Follow all recordings at once; until there is one, what is missing before it."""
+    """Show all running recordings; before the first recording, what is still to be set up."""
     fields = {"steerable": tools.capture is not None, "kitchens": kitchens_of(tools), "todo": _todo(tools)}
     return render(request, "desk/room.html", visitor=visitor, **fields)
 
 
 def _todo(tools: Collaborators) -> dict[str, Any]:
-    """What is missing before the first recording; nothing once there is one."""
+    """Return what is missing before the first recording; empty once there is one."""
     if tools.records.rows(tables.recording, tables.recording.c.strategy != "published", limit=1):
         return {}
     return {
@@ -45,27 +45,30 @@ def _todo(tools: Collaborators) -> dict[str, Any]:
 
 
 def room(tools: Tools) -> JsonObject:
-    """Report how every recording is that this computer makes into the app's folder; where nobody knows, `unknown`.
+    """Report the running recordings in the app's data folder, their health possibly `unknown`.
 
-    `ended` is what ended today, and what of it is to be done.
+    `ended` lists those that ended today with what is still to do.
     """
     watch = tools.capture or tools.watch
-    found = watch.room() if watch is not None else []
+    recordings = watch.room() if watch is not None else []
+    data = tools.folders.data.absolute()
     ours = [
-        one for one in found if "path" in one and Path(one["path"]).parent == tools.folders.data.absolute()
+        recording
+        for recording in recordings
+        if "path" in recording and Path(recording["path"]).parent == data
     ]
-    ended = ended_today(tools, {one["recording"] for one in ours})
-    return {"recordings": [_shown(tools, one) for one in ours], "ended": ended}
+    ended = ended_today(tools, {recording["recording"] for recording in ours})
+    return {"recordings": [_shown(tools, recording) for recording in ours], "ended": ended}
 
 
 def preflight(tools: Tools, body: Preflight) -> JsonObject:
-    """Look over this computer and a kitchen's devices; not while something is recorded, which it would disturb."""
+    """Check this computer and a kitchen's devices. Raises NotNow during a recording, which it would disturb."""
     capture = _capture(tools)
     if capture.room():
         raise NotNow("something is being recorded; its devices are not to be disturbed")
     kitchen = tools.records.row(tables.kitchen, body.kitchen)
-    found = capture.check(kitchen["name"] if kitchen else "")
-    return {"status": found["status"], "findings": found["findings"]}
+    result = capture.check(kitchen["name"] if kitchen else "")
+    return {"status": result["status"], "findings": result["findings"]}
 
 
 def _capture(tools: Collaborators) -> Station:
@@ -74,38 +77,37 @@ def _capture(tools: Collaborators) -> Station:
     return tools.capture
 
 
-def _shown(tools: Collaborators, one: dict[str, Any]) -> dict[str, Any]:
-    row, path = _row(tools, one["recording"]), Path(one["path"])
+def _shown(tools: Collaborators, recording: dict[str, Any]) -> dict[str, Any]:
+    row, path = _row_of(tools, recording["recording"]), Path(recording["path"])
     if paused := is_paused(path):
-        tools.pictures.forget(path.absolute())  # taken before the pause was known of
-    about = {"id": None, "title": one["recording"]}
+        tools.pictures.forget(path.absolute())  # frames taken before the pause was noticed
+    about = {"id": None, "title": recording["recording"]}
     if row:
         about = {key: row[key] for key in ("id", "phase", "steps", "steps_done")} | who_cooks(tools, row)
-    coming = [name for name, facts in one["streams"].items() if facts["state"] == "streaming"]
     return {
-        **{key: one[key] for key in SHOWN},
-        "streams": len(one["streams"]),
-        "streaming": len(coming),
-        "pictures": [name for name in one["streams"] if is_front_camera(name)] if row else [],
+        **{key: recording[key] for key in SHOWN},
+        "streams": len(recording["streams"]),
+        "streaming": sum(stream["state"] == "streaming" for stream in recording["streams"].values()),
+        "pictures": [name for name in recording["streams"] if is_front_camera(name)] if row else [],
         "paused": paused,
         "swapping": _is_swapping(path),
-        "seconds": tools.folders.seconds(one["recording"], tools.records.utc_ns()),
+        "seconds": tools.folders.seconds(recording["recording"], tools.records.utc_ns()),
         **about,
     }
 
 
-def _row(tools: Collaborators, folder: str) -> dict[str, Any] | None:
-    found = tools.records.rows(tables.recording, tables.recording.c.folder == folder, limit=1)
-    return found[0] if found else None
+def _row_of(tools: Collaborators, folder: str) -> dict[str, Any] | None:
+    rows = tools.records.rows(tables.recording, tables.recording.c.folder == folder, limit=1)
+    return rows[0] if rows else None
 
 
 def is_paused(recording: Path) -> bool:
-    """Return whether a privacy pause lasts; where its log cannot be read nobody knows, and it does."""
+    """Return whether a privacy pause is active; True if the event log cannot be read."""
     return any(end_ns == FOR_EVER for _, end_ns in _pauses(recording))
 
 
 def was_paused(recording: Path, host_ns: int) -> bool:
-    """Return whether a moment lies in a privacy pause; where its log cannot be read nobody knows, and it does."""
+    """Return whether a moment is in a privacy pause; True if the event log cannot be read."""
     return any(begin_ns <= host_ns <= end_ns for begin_ns, end_ns in _pauses(recording))
 
 
@@ -125,19 +127,18 @@ def _is_swapping(recording: Path) -> bool:
 
 
 def steer(tools: Tools, visitor: Asking, folder: str, body: RoomControl) -> JsonObject:
-    """Stop, abort, mark, pause or resume a recording, or let its films stay on the cards for now."""
+    """Stop, abort, mark, pause or resume a recording, or leave its videos on the cameras' cards for now."""
     capture = _capture(tools)
-    tools.folders.state(folder)  # raises NotFound: it is none of ours
-    row, action = _row(tools, folder), body.action
+    tools.folders.state(folder)  # raises NotFound for a folder that is not the app's
+    row, action = _row_of(tools, folder), body.action
     if row is not None and action in ("stop", "abort"):
         return steering.steer(tools, row["id"], action, actor=visitor.actor, reason=body.text)
     if row is not None and action in ("pause", "resume"):
-        # The pause of what a tablet cooks to is in the tablet's log, and the tablet shows it.
-        recording = row["id"]
+        # A recording with a tablet is paused in the tablet's log, so that the tablet shows the pause.
         if tools.folders.state(folder) != "recording":
             raise NotNow("nothing is being recorded here")
-        tools.records.note(body.action, recording, {}, actor=visitor.actor, op_id=body.op_id)
-        if body.action == "pause":
+        tools.records.note(action, row["id"], {}, actor=visitor.actor, op_id=body.op_id)
+        if action == "pause":
             tools.pictures.forget((tools.folders.data / folder).absolute())
         tools.intake.file()
         return {"folder": folder, "reasons": []}

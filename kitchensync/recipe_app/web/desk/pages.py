@@ -1,4 +1,4 @@
-"""The pages: one shell for everything on the tablet, and the desk's pages, made on the server."""
+"""Pages: one shell for everything on the tablet, and the desk's pages, rendered on the server."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ from kitchensync.task_graphs.errors import NotFound
 
 FOLDER = Path(__file__).resolve().parents[2]
 AUDIT_PAGE = 100
-SAID_KINDS = (*KINDS, "close_review", "recording")
-"""Kinds of operations that have words; others are shown as the log has them."""
+NAMED_KINDS = (*KINDS, "close_review", "recording")
+"""Kinds of operations with a translated name; others are shown as in the log."""
 
 templates = Jinja2Templates(directory=FOLDER / "templates")
 templates.env.finalize = shown_in_page
@@ -69,19 +69,19 @@ def render(request: Request, name: str, status: int = 200, /, **fields: Any) -> 
 
 
 def start(visitor: Asking) -> Response:
-    """Send everybody where they belong."""
+    """Redirect to the first page of a role or of a tablet."""
     if visitor.desk:
         return RedirectResponse("/desk/room" if visitor.may(Access.OPERATE) else "/desk/review", 303)
     return RedirectResponse("/t/choose" if visitor.device else "/t/welcome", 303)
 
 
 def tablet(request: Request) -> Response:
-    """The tablet's shell: the same for every recording, so that it can be kept for when there is no network."""
+    """Show the tablet's shell: the same for every recording, so that it can be cached for use offline."""
     return render(request, "tablet.html", version=shell_version())
 
 
 def service_worker(request: Request) -> Response:
-    """The script that keeps the shell on the tablet; it changes with every version of the shell."""
+    """Return the script that caches the shell on the tablet; it changes with every version of the shell."""
     fields = {"version": shell_version(), "files": shell_files()}
     answer = templates.TemplateResponse(request, "sw.js", fields, media_type="text/javascript")
     answer.headers["service-worker-allowed"] = "/"
@@ -89,7 +89,7 @@ def service_worker(request: Request) -> Response:
 
 
 def messages(language: str) -> JsonObject:
-    """Every message of a language that a script may show."""
+    """Return every message of a language that a script may show."""
     if language not in {*i18n.LANGUAGES, "xx"}:
         known = ", ".join(i18n.LANGUAGES)
         raise NotFound("no language {name!r}; there are {known}", name=language[:20], known=known)
@@ -98,7 +98,7 @@ def messages(language: str) -> JsonObject:
 
 
 def desk_sign_in(request: Request, tools: Tools, visitor: Asking) -> Response:
-    """Sign in at the desk, or accept an invite; on a tablet, hear where to do so."""
+    """Sign in at the desk, or accept an invite; a tablet shows where to do so."""
     return render(request, "desk/sign_in.html", here=tools.accounts.has_desk(visitor.device))
 
 
@@ -115,7 +115,7 @@ def who_cooks(tools: Collaborators, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
-    """One recording: how it goes, for who runs it; what was planned, done and wrong, for who may study it."""
+    """Show a recording: its state for operators; plan, steps and errors for those who may study it."""
     state, ops = tools.records.state(recording), tools.records.ops(recording)
     row = tools.records.row(tables.recording, recording)
     person = tools.records.row(tables.person, row["person"]) if row else None
@@ -123,7 +123,7 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
     steerable = tools.capture is not None
     kept = kept_cards(tools.folders.data / row["folder"]) if row and row["folder"] else {}
     devices = health["folder"] is not None or steerable
-    words, said = i18n.words_of(request), {"consent": "consent.title", "second": "checklist.second"}
+    words, point_keys = i18n.words_of(request), {"consent": "consent.title", "second": "checklist.second"}
     fields = {
         "recording": recording,
         "state": state,
@@ -132,11 +132,11 @@ def recording(request: Request, tools: Tools, visitor: Asking, recording: str) -
         "visitor": visitor,
         "names": {row["id"]: row["name"] for row in tools.records.rows(tables.device)},
         "open_points": [
-            words(said.get(name, f"check.{name}")) for name in still_open(state, devices=devices)
+            words(point_keys.get(name, f"check.{name}")) for name in still_open(state, devices=devices)
         ],
         "health": health,
         "steerable": steerable,
-        "on_shelf": row is not None and row["recipe"] in {one.name for one in tools.shelf.recipes()},
+        "on_shelf": row is not None and row["recipe"] in {shelved.name for shelved in tools.shelf.recipes()},
         "kitchen": kitchens_of(tools).get(row["kitchen"]) if row else None,
         "session": state["recording"].get("session", ""),
         "watched": health["health"] in ("starting", "recording", "problem", "unknown"),
@@ -159,11 +159,13 @@ def _beside(tools: Collaborators, row: dict[str, Any]) -> list[str | None]:
     """Return the ids of the recordings that the list has above and below this one."""
     at, name = tables.recording.c.created_utc_ns, tables.recording.c.id
     utc_ns, here = row["created_utc_ns"], row["id"]
-    newer = or_(at > utc_ns, and_(at == utc_ns, name < here))  # of one moment the list goes on by id
+    newer = or_(at > utc_ns, and_(at == utc_ns, name < here))  # the list sorts equal times by id
     older = or_(at < utc_ns, and_(at == utc_ns, name > here))
-    ways = ((newer, (at, name.desc())), (older, (at.desc(), name)))
+    sides = ((newer, (at, name.desc())), (older, (at.desc(), name)))
     with tools.records.database.reading() as connection:
-        return [connection.scalar(select(name).where(side).order_by(*order).limit(1)) for side, order in ways]
+        return [
+            connection.scalar(select(name).where(side).order_by(*order).limit(1)) for side, order in sides
+        ]
 
 
 def _studied(
@@ -174,12 +176,12 @@ def _studied(
     row: dict[str, Any] | None,
     ops: list[Op],
 ) -> dict[str, Any]:
-    """What only those see who may read every recording."""
+    """Return the fields for those who may study every recording."""
     plan = plan_of(state)
     numbers = numbered_steps(state, plan)
     words = i18n.words_of(request)
 
-    def said(field: str, value: Any) -> str:
+    def in_words(field: str, value: Any) -> str:
         if field == "categories":
             return ", ".join(words(f"category.{number}") for number in value)
         if field in ("outcome", "intent", "noticed") and value:
@@ -199,36 +201,36 @@ def _studied(
         "began_ns": began(state),
         "against": tools.judge.against(row) if row else None,
         "places": tools.folders.places(row["folder"] if row else None),
-        "said": said,
+        "in_words": in_words,
         "categories": CATEGORIES,
         "ops": ops,
-        "said_kinds": SAID_KINDS,
+        "named_kinds": NAMED_KINDS,
         "sounds": voices.arrived(tools.records, recording),
     }
 
 
 def script(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
-    """A script to print: the steps as shown, the planned errors, the certificate."""
+    """Show a script to print: the steps in their order, the planned errors, the certificate."""
     return printed(request, visitor, tools.records.state(recording))
 
 
 def printed(request: Request, visitor: Asking, state: State) -> Response:
-    """Show a script to print, of a recording's state or of a drawn one with the same ``recording`` and ``errors``."""
+    """Show a script to print, from a recording's state or from a drawn script with the same keys."""
     text = {int(node): step["text"] for node, step in state["recording"]["steps"].items()}
     plan = plan_of(state)
     return render(request, "desk/script.html", visitor=visitor, state=state, text=text, plan=plan)
 
 
 def consent(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
-    """What was agreed to, in the very words that were shown, to print; empty boxes where nobody answered yet."""
-    given = next((op for op in reversed(tools.records.ops(recording)) if op["kind"] == "consent"), None)
-    answer = given["body"] if given else {"version": checklist.CONSENT_VERSION}
+    """Show the consent in the words that were shown, to print; empty boxes before it was answered."""
+    answered = next((op for op in reversed(tools.records.ops(recording)) if op["kind"] == "consent"), None)
+    answer = answered["body"] if answered else {"version": checklist.CONSENT_VERSION}
     kept = (op["body"] for op in tools.records.ops(answer["version"]) if op["kind"] == checklist.FORM)
     words = next((body["words"] for body in kept), checklist.WORDS)
-    person = tools.records.row(tables.person, given["actor"]) if given else None
+    person = tools.records.row(tables.person, answered["actor"]) if answered else None
     reference, scopes = consent_of(recording, answer)
     fields = {
-        "given": given,
+        "given": answered,
         "version": answer["version"],
         "words": words.get(answer.get("language") or i18n.words_of(request).language, words["en"]),
         "person": person["pseudonym"] if person else "–",
@@ -239,11 +241,10 @@ def consent(request: Request, tools: Tools, visitor: Asking, recording: str) -> 
 
 
 def people(request: Request, tools: Tools, visitor: Asking) -> Response:
-    """Everybody by pseudonym, with roles."""
+    """Show everybody by pseudonym, with roles."""
     rows = tools.records.rows(tables.person, order=tables.person.c.pseudonym)
-    found = [{**row, "roles": roles_of(row)} for row in rows]
     fields = {
-        "people": found,
+        "people": [{**row, "roles": roles_of(row)} for row in rows],
         "roles": ROLES,
         "free": suggest([row["pseudonym"] for row in rows]),
         "ages": AGES,
@@ -252,20 +253,20 @@ def people(request: Request, tools: Tools, visitor: Asking) -> Response:
 
 
 def devices(request: Request, tools: Tools, visitor: Asking) -> Response:
-    """Kitchens and their tablets, and the way to pair one more."""
+    """Show kitchens and their tablets, and how to pair another."""
     rows = tools.records.rows(tables.device, order=tables.device.c.name)
     fields = {"devices": rows, "kitchens": kitchens_of(tools)}
     return render(request, "desk/devices.html", visitor=visitor, **fields)
 
 
 def attachment(content: str | bytes, media_type: str, name: str) -> Response:
-    """Give a file to save."""
+    """Return a file to download."""
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(content, media_type=media_type, headers=headers)
 
 
 def export(tools: Tools, visitor: Asking, recording: str) -> Response:
-    """Everything of a recording as one file: what was frozen, every operation, what they add up to, every sound."""
+    """Download a recording as one file: its frozen plan, every operation, its state, every sound."""
     required_release(tools, recording)
     name, content = exported(tools, recording)
     note_download(tools.records, recording, actor=visitor.actor)
@@ -286,7 +287,7 @@ def exported(tools: Collaborators, recording: str) -> tuple[str, dict[str, Any]]
 
 
 def required_release(tools: Collaborators, recording: str) -> None:
-    """Let out what may be released: as the folder says where there is one, else as was answered; published ones."""
+    """Raise NotNow unless a recording may be released, by its folder's consent or by the answers in the log."""
     state, folder = tools.records.state(recording), folder_of(tools.records.ops(recording))
     if state["withdrawn"]:
         raise NotNow("this recording is withdrawn; nothing of it is exported")
@@ -310,15 +311,15 @@ def audit(
     device: str = "",
     subject: str = "",
 ) -> Response:
-    """The log of everything, newest first; its first page says whether the chain holds, and what was destroyed."""
+    """Show the log, newest first; its first page shows whether the chain is intact, and what was destroyed."""
     chosen = {"actor": actor, "device": device, "subject": subject}
-    found: dict[str, Any] = {"is_whole": before is None and not any(chosen.values())}
+    log_state: dict[str, Any] = {"is_whole": before is None and not any(chosen.values())}
     with tools.records.database.reading() as connection:
         page = oplog.newest(connection, before=before, count=AUDIT_PAGE, **chosen)
-        if found["is_whole"]:
-            found |= {"fault": oplog.first_fault(connection), "unfit": tools.intake.unfit_anchors()}
-    if found["is_whole"]:
-        found["proofs"] = proofs(tools.folders.data / APP_FOLDER)
+        if log_state["is_whole"]:
+            log_state |= {"fault": oplog.first_fault(connection), "unfit": tools.intake.unfit_anchors()}
+    if log_state["is_whole"]:
+        log_state["proofs"] = proofs(tools.folders.data / APP_FOLDER)
     known = bool(subject and tools.records.row(tables.recording, subject))
     names = {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)}
     names |= {row["id"]: row["name"] for row in tools.records.rows(tables.device)}
@@ -330,32 +331,32 @@ def audit(
         names=names,
         chosen=chosen,
         recording=known,
-        said_kinds=SAID_KINDS,
+        named_kinds=NAMED_KINDS,
         in_words=_in_words,
-        **found,
+        **log_state,
     )
 
 
 def _in_words(value: Any) -> str:
-    """Say what an operation holds without the marks of JSON; what is empty is left out."""
+    """Return the body of an operation as plain text without JSON punctuation; empty values are left out."""
     if isinstance(value, dict):
-        said = {key.replace("_", " "): _in_words(one) for key, one in value.items()}
-        return "; ".join(f"{key}: {words}" for key, words in said.items() if words)
+        texts = {key.replace("_", " "): _in_words(item) for key, item in value.items()}
+        return "; ".join(f"{key}: {words}" for key, words in texts.items() if words)
     if isinstance(value, list):
-        return ", ".join(_in_words(one) for one in value)
+        return ", ".join(_in_words(item) for item in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else str(value)
 
 
 def doctor(request: Request, tools: Tools, visitor: Asking) -> Response:
-    """Is this browser fit: secure context, storage, wake lock, clock; and the certificate to install if not."""
+    """Show whether this browser is suitable (secure context, storage, wake lock, clock) and the certificate."""
     fields = {"has_ca": tools.ca_file is not None, "waiting": len(tools.records.waiting())}
     return render(request, "doctor.html", visitor=visitor if visitor.desk else None, **fields)
 
 
 def authority(tools: Tools) -> Response:
-    """The certificate of our own authority, for a tablet to install."""
+    """Return the certificate of the app's own authority, for a tablet to install."""
     if tools.ca_file is None:
         raise NotFound(
             "no certificate {name!r}; this app is served on this computer only, without HTTPS", name="ca.crt"
@@ -364,7 +365,7 @@ def authority(tools: Tools) -> Response:
 
 
 def refusal(request: Request, error: Exception, status: int) -> Response:
-    """Say on a page of its own why there is nothing to show."""
+    """Show a page with the reason of an error."""
     return render(request, "refusal.html", status, error=i18n.words_of(request).refusal(error))
 
 
@@ -374,7 +375,7 @@ ROUTES = [
     Route("/q", tablet, Access.PUBLIC, page=True),
     Route(
         "/q/{_}", tablet, Access.PUBLIC, page=True
-    ),  # an old card: the page says that it is not valid any more
+    ),  # an old card: the page shows that it is not valid any more
     Route("/sw.js", service_worker, Access.PUBLIC, page=True),
     Route("/locales/{language}.json", messages, Access.PUBLIC, page=True),
     Route("/doctor", doctor, Access.PUBLIC, page=True),

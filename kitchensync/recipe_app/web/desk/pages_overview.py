@@ -28,12 +28,12 @@ SORTS = {
     "errors": tables.recording.c.errors.desc(),
 }
 Cooked = Literal["normal", "impromptu", "induced"]
-"""What a session without a tablet can have been for: a wrong order has to be shown to somebody."""
+"""Strategies of a session without a tablet: a disordered script needs a tablet that shows it."""
 Word = Annotated[str, Query(max_length=80)]
 
 
 class PutIntoList(Strict):
-    """What a recording that no tablet began is of, and who cooked it where."""
+    """The recipe, cook and kitchen of a recording that no tablet started."""
 
     folder: Id
     recipe: Id
@@ -56,22 +56,28 @@ def overview(
     page: Annotated[int, Query(ge=1, le=10**6)] = 1,
     unlisted: Word = "",
 ) -> Response:
-    """The recordings, newest first."""
+    """Show the list of recordings."""
     table = tables.recording
     equal = {"strategy": strategy, "phase": phase, "person": person, "kitchen": kitchen, "recipe": recipe}
-    wanted = _conditions(q, equal)
-    asked = (
-        select(table).where(*wanted).order_by(SORTS[sort], table.c.id).limit(PAGE).offset((page - 1) * PAGE)
+    conditions = _conditions(q, equal)
+    query = (
+        select(table)
+        .where(*conditions)
+        .order_by(SORTS[sort], table.c.id)
+        .limit(PAGE)
+        .offset((page - 1) * PAGE)
     )
     with tools.records.database.reading() as connection:
-        count = int(connection.execute(select(func.count()).select_from(table).where(*wanted)).scalar() or 0)
-        found = [row._asdict() for row in connection.execute(asked)]
+        count = int(
+            connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar() or 0
+        )
+        rows = [row._asdict() for row in connection.execute(query)]
         names = [row.recipe for row in connection.execute(select(table.c.recipe).distinct())]
     chosen = {"q": q, **equal, "sort": sort}
     fields = {
-        "recordings": found,
-        "lacking": {row["id"]: tools.folders.lacking_consent(row["folder"]) for row in found},
-        "judged": {row["id"]: tools.judge.against(row) for row in found},
+        "recordings": rows,
+        "lacking": {row["id"]: tools.folders.lacking_consent(row["folder"]) for row in rows},
+        "judged": {row["id"]: tools.judge.against(row) for row in rows},
         "people": {row["id"]: row["pseudonym"] for row in tools.records.rows(tables.person)},
         "cooks": cooks(tools),
         "unlisted": unlisted_recordings(tools),
@@ -81,7 +87,7 @@ def overview(
         "recipes": {name: name.replace("_", " ") for name in sorted(names)},
         "collections": published.collections(tools.records),
         "chosen": chosen,
-        "asked": {key: value for key, value in chosen.items() if value and value != "newest"},
+        "filters": {key: value for key, value in chosen.items() if value and value != "newest"},
         "count": count,
         "page": page,
         "pages": max(1, -(-count // PAGE)),
@@ -91,19 +97,19 @@ def overview(
 
 
 def put_in(tools: Tools, visitor: Asking, body: PutIntoList) -> dict[str, str]:
-    """Put a recording that no tablet began into the list: it is marked, judged and counted as the others are."""
+    """Put a recording that no tablet started into the list, to be marked, judged and counted like others."""
     return {"recording": put_into_list(tools, **body.model_dump(), actor=visitor.actor)}
 
 
 def _conditions(words: str, equal: dict[str, str]) -> list[ColumnElement[bool]]:
-    """Every word has to be in the recipe, the folder or the person's pseudonym."""
+    """Require every word in the recipe, the folder or the person's pseudonym."""
     table, person = tables.recording, tables.person
-    found: list[ColumnElement[bool]] = [table.c[name] == value for name, value in equal.items() if value]
+    conditions: list[ColumnElement[bool]] = [table.c[name] == value for name, value in equal.items() if value]
     for word in words.replace("_", " ").split():
         people = select(person.c.id).where(person.c.pseudonym.icontains(word, autoescape=True))
         texts = (table.c[name].icontains(word, autoescape=True) for name in ("recipe", "folder"))
-        found.append(or_(*texts, table.c.person.in_(people)))
-    return found
+        conditions.append(or_(*texts, table.c.person.in_(people)))
+    return conditions
 
 
 ROUTES = [

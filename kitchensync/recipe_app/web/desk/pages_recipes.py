@@ -1,4 +1,4 @@
-"""The desk's pages of recipes: the shelf, one recipe, a script of it to print."""
+"""The desk's recipe pages: the shelf, one recipe, a script of it to print."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from kitchensync.task_graphs.text.plain_lines import LINE_KINDS
 from kitchensync.task_graphs.text.recipe_text import LONG
 
 PAGE, EVIDENCE = 100, 50
-"""Recipes of a page; recordings, the newest, that are looked through for edges they contradict."""
+"""Recipes per page; newest recordings that are checked for contradicted edges."""
 SORTS: dict[str, Callable[[Recipe], Any]] = {
-    "title": lambda one: one.title.lower(),
-    "steps": lambda one: (len(one.graph.steps), one.title),
-    "orders": lambda one: (one.total is None, one.total or 0, one.title),
+    "title": lambda recipe: recipe.title.lower(),
+    "steps": lambda recipe: (len(recipe.graph.steps), recipe.title),
+    "orders": lambda recipe: (recipe.total is None, recipe.total or 0, recipe.title),
 }
 
 
@@ -44,83 +44,83 @@ def recipes(
     sort: Literal["title", "steps", "orders"] = "title",
     page: Annotated[int, Query(ge=1, le=10**6)] = 1,
 ) -> Response:
-    """The recipes on the shelf, searched, filtered and sorted, a page at a time, and those that cannot be used."""
+    """Show the recipes on the shelf, searched, filtered, sorted and paged, and those that cannot be used."""
     everything = tools.shelf.everything()
     stated = latest(tools.records, RECIPE)
-    wanted = {"heating": heating, "skills": skills, "tools": with_tools}
+    filters = {"heating": heating, "skills": skills, "tools": with_tools}
 
-    def fits(one: Recipe) -> bool:
-        facts = stated.get(one.name, {})
-        said = " ".join([one.name, one.title, *(step.text for step in one.graph.steps)]).lower()
-        has_words = all(word in said for word in q.lower().split())
-        return has_words and all(not word or word in facts.get(fact, []) for fact, word in wanted.items())
+    def matches(recipe: Recipe) -> bool:
+        facts = stated.get(recipe.name, {})
+        text = " ".join([recipe.name, recipe.title, *(step.text for step in recipe.graph.steps)]).lower()
+        has_words = all(word in text for word in q.lower().split())
+        return has_words and all(not word or word in facts.get(fact, []) for fact, word in filters.items())
 
-    usable = [one for one in everything if not isinstance(one, UnusableRecipe)]
-    found = [one for one in usable if fits(one)]
-    found.sort(key=SORTS[sort])
-    said = {
-        fact: sorted({word for one in usable for word in stated.get(one.name, {}).get(fact, [])})
-        for fact in OF_RECIPES
-    }
-    put_in = recipe_pictures.of_all(tools.records)
-    usable = [found for found in everything if not isinstance(found, UnusableRecipe)]
+    usable = [recipe for recipe in everything if not isinstance(recipe, UnusableRecipe)]
+    matching = sorted(filter(matches, usable), key=SORTS[sort])
+    pictures = recipe_pictures.of_all(tools.records)
     fields = {
         "line_kinds": LINE_KINDS,
         "cards": {
-            found.name: recipe_pictures.of_result(found, put_in.get(found.name, {})) for found in usable
+            recipe.name: recipe_pictures.of_result(recipe, pictures.get(recipe.name, {})) for recipe in usable
         },
-        "recipes": found[(page - 1) * PAGE : page * PAGE],
-        "count": len(found),
+        "recipes": matching[(page - 1) * PAGE : page * PAGE],
+        "count": len(matching),
         "page": page,
-        "pages": max(1, -(-len(found) // PAGE)),
-        "chosen": {"q": q, **wanted, "sort": sort},
-        "facts": said,
+        "pages": max(1, -(-len(matching) // PAGE)),
+        "chosen": {"q": q, **filters, "sort": sort},
+        "facts": {
+            fact: sorted({word for recipe in usable for word in stated.get(recipe.name, {}).get(fact, [])})
+            for fact in OF_RECIPES
+        },
         "sorts": tuple(SORTS),
-        "unusable": [found for found in everything if isinstance(found, UnusableRecipe)],
+        "unusable": [recipe for recipe in everything if isinstance(recipe, UnusableRecipe)],
         "numbers": {row["graph_hash"]: row["version"] for row in tools.records.rows(tables.recipe)},
     }
     return render(request, "desk/recipes.html", visitor=visitor, **fields)
 
 
 def recipe(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Response:
-    """One recipe: its steps with what each waits for, its versions, a script to print."""
-    found = tools.shelf.get(recipe)
+    """Show one recipe: its steps with their prerequisites, its versions, a script to print."""
+    shelved = tools.shelf.get(recipe)
     table = tables.recipe
-    versions = tools.records.rows(table, table.c.name == found.name, order=table.c.version.desc())
+    versions = tools.records.rows(table, table.c.name == shelved.name, order=table.c.version.desc())
     befores: dict[int, list[int]] = {}
-    for before, after in found.graph.inner_edges:
+    for before, after in shelved.graph.inner_edges:
         befores.setdefault(after, []).append(before)
-    steps = found.graph.numbered.steps
-    fields: dict[str, Any] = {"recipe": found, "versions": versions, "befores": befores, "long": LONG}
+    steps = shelved.graph.numbered.steps
+    fields: dict[str, Any] = {"recipe": shelved, "versions": versions, "befores": befores, "long": LONG}
     fields["steps"] = steps
     fields["order"] = {
-        "recipe": found.name,
-        "hash": found.graph.content_hash,
+        "recipe": shelved.name,
+        "hash": shelved.graph.content_hash,
         "steps": [[step.node, step.text] for step in steps],
-        "edges": found.graph.inner_edges,
+        "edges": shelved.graph.inner_edges,
     }
-    fields["beside"] = json.loads(found.graph.extra or "{}").get("written", [])
-    fields["found"] = _in_the_text(found.graph, fields["beside"])
-    facts = latest(tools.records, RECIPE).get(found.name, {})
-    fields["facts"] = mise_en_place.facts_of(found, facts, found.graph.language)
-    put_in = recipe_pictures.of_all(tools.records).get(found.name, {})
+    fields["beside"] = json.loads(shelved.graph.extra or "{}").get("written", [])
+    fields["named"] = _named_in_text(shelved.graph, fields["beside"])
+    facts = latest(tools.records, RECIPE).get(shelved.name, {})
+    fields["facts"] = mise_en_place.facts_of(shelved, facts, shelved.graph.language)
+    put_in = recipe_pictures.of_all(tools.records).get(shelved.name, {})
     result = recipe_pictures.RESULT
-    fields["put_in"], fields["pictures"] = put_in, put_in | {result: recipe_pictures.of_result(found, put_in)}
+    fields["put_in"], fields["pictures"] = (
+        put_in,
+        put_in | {result: recipe_pictures.of_result(shelved, put_in)},
+    )
     places = [(str(step.node), f"{place}. {step.text}") for place, step in enumerate(steps, 1)]
     fields["places"] = [(result, ""), *places]
     stated = latest(tools.records, training.KIND)
-    about = [("recipe", found.name), *(("skill", skill) for skill in facts.get("skills", []))]
+    about = [("recipe", shelved.name), *(("skill", skill) for skill in facts.get("skills", []))]
     fields["training"] = [(of, name, stated.get(f"{of} {name}", {}).get("items", [])) for of, name in about]
     if visitor.may(Access.STUDY):
-        states = {name: tools.records.state(name) for name in cooked(tools.records, found.name, EVIDENCE)}
-        fields["contradicted"] = contradicted(found.graph, states)
+        states = {name: tools.records.state(name) for name in cooked(tools.records, shelved.name, EVIDENCE)}
+        fields["contradicted"] = contradicted(shelved.graph, states)
         fields["texts"] = {step.node: step.text for step in steps}
         fields["category_numbers"] = {category.name: category.number for category in CATEGORIES}
     return render(request, "desk/recipe.html", visitor=visitor, **fields)
 
 
-def _in_the_text(graph: Graph, beside: list[list[str]]) -> dict[str, list[str]]:
-    """What the text itself names, to be looked over and stated: nothing of it counts before."""
+def _named_in_text(graph: Graph, beside: list[list[str]]) -> dict[str, list[str]]:
+    """Return tools and ingredients that the text names; they count only once somebody states them."""
     spans = [(step, span) for step in graph.steps for span in step.spans if span.kind == "tool"]
     tools = {step.label[span.start : span.end].lower() for step, span in spans}
     named = [text.replace(",", " ") for kind, text in beside if kind == "ingredient"]
@@ -135,11 +135,11 @@ def recipe_script(
     strategy: Literal["normal", "disordered"] = "disordered",
     seed: Annotated[int, Query(ge=0, le=2**53)] = 1,
 ) -> Response:
-    """A script of a recipe to print, as a session with this seed would be given it; nothing is kept."""
+    """Show the script that a session with this seed would get, to print; nothing is saved."""
     drawn = frozen(tools.shelf.get(recipe), strategy=strategy, display="steps", seed=seed)
     errors = {
-        one["error_id"]: {**one["fields"], "text": "", "planned": True, "removed": False}
-        for one in drawn["planned"]
+        error["error_id"]: {**error["fields"], "text": "", "planned": True, "removed": False}
+        for error in drawn["planned"]
     }
     return printed(request, visitor, cast("State", {"recording": drawn, "errors": errors}))
 

@@ -1,4 +1,4 @@
-"""The desk's plan and coverage of a study: edited, planned anew, looked at, given as files."""
+"""The desk's plan and coverage of a study: edited, planned again, shown, exported."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Route, To
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
 
 PLAN = RequestBody(8 << 20, at_once=1)
-"""A plan of a study, twenty thousand sessions at most."""
+"""A plan of a study, at most 20,000 sessions."""
 MOST_LACK = 5
 Words = Annotated[list[Annotated[str, Query(max_length=80)]], Query(max_length=6)]
 Word = Annotated[str, Query(max_length=600)]
 
 
 def plan(request: Request, tools: Tools, visitor: Asking) -> Response:
-    """The study, its sessions and which were begun, what is not met and why; edited and planned anew here."""
+    """Show the study, its sessions and which were started, unmet wishes and why; edit and plan it again."""
     number, kept = next_sessions.kept_plan(tools.records)
     gone = next_sessions.taken(tools.records)
     rows = [
-        (one.entry, gone.get(one.session), one.session) for one in next_sessions.sessions_of(tools.records)
+        (planned.entry, gone.get(planned.session), planned.session)
+        for planned in next_sessions.sessions_of(tools.records)
     ]
     people = {row["pseudonym"]: row["id"] for row in tools.records.rows(tables.person, limit=1 << 20)}
     pairs = {(entry.recipe, entry.person) for entry, *_ in rows if entry.person in people}
@@ -51,13 +52,15 @@ def plan(request: Request, tools: Tools, visitor: Asking) -> Response:
 
 
 def take_plan(tools: Tools, visitor: Asking, body: StudyPlanFile) -> JsonObject:
-    """Take in a study's plan: tablets offer everybody their next session; refused as `edit_study` is."""
-    said = body.model_dump(exclude={"seen"})
-    return {"sessions": next_sessions.keep_plan(tools.records, said, seen=body.seen, actor=visitor.actor)}
+    """Import a study's plan, from which tablets offer the next session; refused as in `edit_study`."""
+    study_plan = body.model_dump(exclude={"seen"})
+    return {
+        "sessions": next_sessions.keep_plan(tools.records, study_plan, seen=body.seen, actor=visitor.actor)
+    }
 
 
 def edit_study(tools: Tools, visitor: Asking, body: EditedStudy) -> JsonObject:
-    """Keep a study and plan it anew from now; refused where somebody else changed it since it was seen."""
+    """Save a study and plan it again from now; refused if somebody else changed it since it was loaded."""
     made = study_at_desk.plan_anew(tools, body.study, locked=set(body.locked))
     kept = next_sessions.keep_plan(tools.records, made, seen=body.seen, actor=visitor.actor)
     return {"sessions": kept, "unmet": made["unmet"]}
@@ -71,7 +74,7 @@ def coverage(
     row: Word = "",
     stage: Word = "recorded",
 ) -> Response:
-    """How far the study is by some dimensions; a cell leads to its recordings, what is missing most stands first."""
+    """Show the coverage of the study by some dimensions, the largest gaps first; cells link to recordings."""
     names = _names(by)
     fields: dict[str, Any] = {
         "by": names,
@@ -80,30 +83,32 @@ def coverage(
         "row": row,
         "stage": stage,
         "problem": "",
-        "found": None,
+        "coverage": None,
     }
     try:
         if (so_far := study_at_desk.study_so_far(tools)) is not None:
-            found = progress.coverage(so_far.study, so_far.cooked, so_far.coming, names)
-            fields |= {"found": found, "left_out": so_far.left_out}
-            fields["lack"] = found.missing_most(MOST_LACK)
+            covered = progress.coverage(so_far.study, so_far.cooked, so_far.coming, names)
+            fields |= {"coverage": covered, "left_out": so_far.left_out}
+            fields["lack"] = covered.missing_most(MOST_LACK)
             fields["chosen"] = [
-                one for one in found.recordings.get(tuple(row.split("|")), []) if stage in one.stages
+                cooked
+                for cooked in covered.recordings.get(tuple(row.split("|")), [])
+                if stage in cooked.stages
             ]
             rows = tools.records.rows(tables.recording, tables.recording.c.folder.is_not(None), limit=1 << 20)
-            fields["known"] = {one["folder"]: one["id"] for one in rows}
+            fields["known"] = {recording["folder"]: recording["id"] for recording in rows}
     except BadStudy as error:
         fields["problem"] = str(error)
     return render(request, "desk/coverage.html", visitor=visitor, **fields)
 
 
 def coverage_csv(tools: Tools, by: Words = ["recipe", "strategy"]) -> Response:  # noqa: B006
-    """The same as a table."""
+    """Download the coverage as a table."""
     return attachment(progress.as_csv(_covered(tools, by).rows, _names(by)), "text/csv", "coverage.csv")
 
 
 def coverage_svg(tools: Tools, by: Words = ["recipe", "strategy"]) -> Response:  # noqa: B006
-    """The same as a picture."""
+    """Download the coverage as a picture."""
     return attachment(progress.as_picture(_covered(tools, by).rows), "image/svg+xml", "coverage.svg")
 
 
@@ -119,14 +124,14 @@ def _names(by: list[str]) -> list[str]:
 
 
 def plan_calendar(tools: Tools) -> Response:
-    """The sessions of the plan for calendars."""
-    entries = [one.entry for one in next_sessions.sessions_of(tools.records)]
+    """Download the planned sessions as a calendar."""
+    entries = [planned.entry for planned in next_sessions.sessions_of(tools.records)]
     return attachment(calendar(entries), "text/calendar", "plan.ics")
 
 
 def plan_weeks(tools: Tools) -> Response:
-    """The sessions of the plan as a page to print, a week a sheet."""
-    entries = [one.entry for one in next_sessions.sessions_of(tools.records)]
+    """Download the planned sessions as a page to print, one week per sheet."""
+    entries = [planned.entry for planned in next_sessions.sessions_of(tools.records)]
     return attachment(weeks_page(entries, study_at_desk.zone_of(tools), "Plan"), "text/html", "plan.html")
 
 

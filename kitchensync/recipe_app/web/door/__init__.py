@@ -1,1 +1,1 @@
-"""What every request has to pass: the connection, the host name, its body, who may ask."""
+"""Checks of every request: connection, host name, body, access."""

@@ -1,4 +1,4 @@
-"""One route of the app, who may use it and what it takes; a route without an access cannot be written."""
+"""Routes of the app with their access and body limits; a route cannot be defined without an access."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _ANONYMOUS = frozenset((Access.PUBLIC, Access.DEVICE))
 
 
 JsonObject = Mapping[str, object]
-"""An answer as JSON, which nothing in the app reads again."""
+"""An answer to be serialized as JSON."""
 
 
 class SignInFirst(NotAllowed):
-    """Nobody, or the wrong body, asks for what needs a person or a paired tablet."""
+    """A request without the person or paired tablet that it needs."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """A line of the table of routes."""
+    """An entry of the table of routes."""
 
     path: str
     endpoint: Callable[..., Any]
@@ -50,13 +50,13 @@ class Route:
 
     @property
     def takes(self) -> request_bodies.RequestBody:
-        """What may be sent: where nothing else is said, as little as suffices for those who may."""
+        """The accepted body; by default small, and smaller still on public routes."""
         return self.body or request_bodies.RequestBody(
             request_bodies.MAX_FORM if self.access is Access.PUBLIC else request_bodies.MAX_BODY
         )
 
     def build(self) -> APIRoute:
-        """Make the framework's route: who asks is looked at before the first byte of the body."""
+        """Make the FastAPI route, which checks the access before it reads the body."""
         return _guarded(self)(
             self.path,
             self.endpoint,
@@ -70,7 +70,7 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def _guarded(route: Route) -> type[APIRoute]:
-    """Return the framework's route with our gate before it: its own dependencies run after it has read the body."""
+    """Return a FastAPI route class with the access check first: dependencies run only after the body is read."""
     turns = request_bodies.Turns(route.takes.at_once) if route.takes.at_once else None
 
     class Guarded(APIRoute):
@@ -96,23 +96,23 @@ async def _with_body(
     bounded = Request(request.scope, request_bodies.timely(request.receive, takes.most, pace))
     if turns is None:
         return await handler(bounded)
-    parts, visitor = await tools(request), await visitor_of(request)
-    folder, most = parts.folders.data, request_bodies.stated_bytes(request) or takes.most
+    collaborators, visitor = await tools(request), await visitor_of(request)
+    folder, most = collaborators.folders.data, request_bodies.stated_bytes(request) or takes.most
     async with turns.one(visitor.device["id"] if visitor.device else visitor.actor):
-        parts.quotas.require(visitor, most)
+        collaborators.quotas.require(visitor, most)
         require_room(folder, most)
         answer = await handler(request_bodies.SpooledRequest(bounded, folder) if takes.strings else bounded)
-        parts.quotas.take(visitor, pace.taken)
+        collaborators.quotas.take(visitor, pace.taken)
         return answer
 
 
 async def tools(request: Request) -> Collaborators:
-    """Return what the app was built from."""
+    """Return the app's collaborators."""
     return cast(Collaborators, request.app.state.collaborators)
 
 
 async def visitor_of(request: Request) -> Visitor:
-    """Report who asks; looked up once a request, and in memory where that was done a moment ago."""
+    """Return the visitor of a request, looked up once per request and cached for a moment."""
     if not hasattr(request.state, "visitor"):
         visitors = (await tools(request)).visitors
         tokens, _ = tokens_of(request)
@@ -122,7 +122,7 @@ async def visitor_of(request: Request) -> Visitor:
 
 
 def tokens_of(request: HTTPConnection) -> tuple[Tokens, bool]:
-    """Return what a request shows of device and sign-in, and whether a browser sent that by itself."""
+    """Return a request's device and sign-in tokens, and whether they are cookies that a browser sends by itself."""
     scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
     login = request.headers.get(LOGIN_HEADER, "")
     if scheme.lower() == "bearer" or login:
@@ -131,7 +131,7 @@ def tokens_of(request: HTTPConnection) -> tuple[Tokens, bool]:
 
 
 async def require(request: Request, access: Access) -> None:
-    """Let in whoever holds the access, with the page's token where a browser asks. Raises NotAllowed."""
+    """Require an access, and the CSRF token if the tokens are cookies. Raises NotAllowed."""
     if access is Access.PUBLIC:
         return
     visitor = await visitor_of(request)
@@ -144,8 +144,8 @@ async def require(request: Request, access: Access) -> None:
             raise SignInFirst("your role does not allow this")
         raise SignInFirst("this needs a sign-in at the desk")
     if request.method not in _SAFE and access not in _ANONYMOUS and tokens_of(request)[1]:
-        given = request.headers.get(CSRF_HEADER, "")
-        if not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
+        token = request.headers.get(CSRF_HEADER, "")
+        if not hmac.compare_digest(token.encode(), visitor.csrf.encode()):
             raise NotAllowed("this page is too old; load it again")
 
 

@@ -1,6 +1,6 @@
-"""The connections of the app: how many one visitor may have, and how long half of a request may take.
+"""Limits on the app's connections: their number per visitor, and the time for an incomplete request.
 
-Uvicorn bounds neither; of other servers see decision 0020. Bodies have a pace of their own (`request_bodies`).
+Uvicorn limits neither; for other servers see decision 0020. Bodies have their own time limits (`request_bodies`).
 """
 
 from __future__ import annotations
@@ -18,66 +18,66 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from kitchensync.recipe_app.web.door.networks import network_of
 
 HEAD_S = 15.0
-"""From the connection, or the end of the last answer, to the end of a request's head; a TLS handshake too."""
+"""Time from the connection, or the last answer, to the end of a request's head; also for a TLS handshake, seconds."""
 REST_S = 10.0
-"""For how long what comes of a body after its answer is thrown away, so that the answer can be read."""
+"""Time in which the rest of a body is discarded after its answer, so that the client can read the answer, seconds."""
 UNREAD_S = 30.0
-"""How long an answer waits for somebody who reads nothing of it."""
+"""Time that an answer waits for a client that reads nothing, seconds."""
 MOST_HEAD = 1 << 15
-MOST_OF_ONE = 128
-"""Connections of one visitor: a browser has six, and tablets may stand behind one address."""
+MOST_PER_NETWORK = 128
+"""Connections per visitor: a browser has six, and several tablets may share an address."""
 MOST = 512
 AT_A_TIME = 128
-"""Connections that are taken before the app turns to something else."""
+"""Connections accepted in one turn of the event loop."""
 BACKLOG = 4096
-"""Connections that the kernel keeps until then: one more is tried again by its sender, a second later."""
+"""Connections that wait in the kernel; beyond it a client retries after a second."""
 
 
 class Connection(Protocol):
-    """What can be ended to make room."""
+    """A connection that can be closed to make room."""
 
     @property
     def network(self) -> str:
-        """Whose it is."""
+        """The network of the client."""
 
     @property
     def idle(self) -> bool:
-        """Return whether nothing is being answered on it."""
+        """Return whether no request is being answered."""
 
     def end(self) -> None:
-        """Close it at once."""
+        """Close it immediately."""
 
 
 class Connections:
-    """All of a server. Where there are too many, the oldest idle one of whoever has the most makes room."""
+    """All connections of a server. If there are too many, the oldest idle one of the busiest network is closed."""
 
-    def __init__(self, most: int, most_of_one: int) -> None:
-        self.most, self.most_of_one = most, most_of_one
+    def __init__(self, most: int, most_per_network: int) -> None:
+        self.most, self.most_per_network = most, most_per_network
         self._of: dict[str, dict[Connection, None]] = {}
         self._count = 0
 
-    def add(self, one: Connection) -> None:
-        """Count a new connection; end another where there are too many, or this one where none is idle."""
-        mine = self._of.setdefault(one.network, {})
-        mine[one] = None
+    def add(self, connection: Connection) -> None:
+        """Add a connection; if there are too many, close another, or this one if none is idle."""
+        mine = self._of.setdefault(connection.network, {})
+        mine[connection] = None
         self._count += 1
-        if len(mine) > self.most_of_one or self._count > self.most:
-            many = mine if len(mine) > self.most_of_one else max(self._of.values(), key=len)
-            next((one for one in many if one.idle), list(many)[-1]).end()
+        if len(mine) > self.most_per_network or self._count > self.most:
+            many = mine if len(mine) > self.most_per_network else max(self._of.values(), key=len)
+            next((connection for connection in many if connection.idle), list(many)[-1]).end()
 
-    def remove(self, one: Connection) -> None:
-        """Forget a connection that has ended; nothing happens a second time."""
-        mine = self._of.get(one.network, {})
-        if one not in mine:
+    def remove(self, connection: Connection) -> None:
+        """Remove a closed connection; removing it twice changes nothing."""
+        mine = self._of.get(connection.network, {})
+        if connection not in mine:
             return
-        del mine[one]
+        del mine[connection]
         self._count -= 1
         if not mine:
-            del self._of[one.network]
+            del self._of[connection.network]
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 in which no part of a request or of an answer takes for ever."""
+    """HTTP/1.1 with a time limit for every part of a request and of an answer."""
 
     def __init__(self, *, connections: Connections, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
@@ -89,23 +89,23 @@ class BoundedProtocol(H11Protocol):
 
     @property
     def idle(self) -> bool:
-        """Return whether nothing is being answered."""
+        """Return whether no request is being answered."""
         return self._phase != ""
 
     def end(self) -> None:
-        """Close at once, unsent bytes or not."""
+        """Close immediately, even with unsent bytes."""
         self._connections.remove(self)
         self.transport.abort()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count it; the time for the first head begins."""
+        """Count the connection and start the time for the first head."""
         super().connection_made(transport)
         self.network = network_of(self.client[0] if self.client else "")
         self._watch()
         self._connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget it."""
+        """Remove the connection and cancel its timers."""
         self._connections.remove(self)
         for timer in (self._deadline, self._unread):
             if timer is not None:
@@ -113,33 +113,33 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Look after what came where the request now stands."""
+        """Update the deadline after received data."""
         super().handle_events()
         self._watch()
 
     def on_response_complete(self) -> None:
-        """Look after an answer where the request now stands."""
+        """Update the deadline after an answer."""
         super().on_response_complete()
         self._watch()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection; what is unsent by then is not waited for without end."""
+        """Close an idle connection, with a time limit for unsent data."""
         super().timeout_keep_alive_handler()
         self._watch()
 
     def pause_writing(self) -> None:
-        """Wait for whoever reads nothing of an answer, for a while."""
+        """Start the time limit for a client that does not read."""
         super().pause_writing()
         self._unread = self.loop.call_later(UNREAD_S, self.end)
 
     def resume_writing(self) -> None:
-        """They read again."""
+        """Stop the time limit: the client reads again."""
         super().resume_writing()
         if self._unread is not None:
             self._unread.cancel()
 
     def _watch(self) -> None:
-        """Set the deadline of a new phase; within one, a byte more makes it no longer."""
+        """Set the deadline of a new phase; more bytes within a phase do not extend it."""
         phase, seconds = "", 0.0
         if self.transport.is_closing():
             phase, seconds = "closing", REST_S
@@ -156,7 +156,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class Handshake(asyncio.Protocol):
-    """A connection that is counted before its TLS handshake, and handed on after it."""
+    """A connection that is counted before its TLS handshake, and passed to the HTTP protocol after it."""
 
     def __init__(
         self, make: Callable[[], BoundedProtocol], context: ssl.SSLContext, connections: Connections
@@ -166,12 +166,12 @@ class Handshake(asyncio.Protocol):
         self.idle = True
 
     def end(self) -> None:
-        """Close at once."""
+        """Close immediately."""
         self._connections.remove(self)
         self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin the handshake."""
+        """Start the handshake."""
         assert isinstance(transport, asyncio.Transport)
         transport.pause_reading()
         self._transport = transport
@@ -206,7 +206,7 @@ class Handshake(asyncio.Protocol):
 
 
 class _Early(asyncio.Protocol):
-    """What comes between the handshake and the protocol that is to read it."""
+    """Buffer for data that arrives before the HTTP protocol takes over."""
 
     def __init__(self) -> None:
         self.content = bytearray()
@@ -220,25 +220,25 @@ class _Early(asyncio.Protocol):
 
 
 class BoundedServer(uvicorn.Server):
-    """Uvicorn with bounded connections, on sockets that listen already."""
+    """Uvicorn with limited connections, on sockets that are already listening."""
 
     async def startup(self, sockets: Any = None) -> None:
         """Serve on the sockets."""
         await self.lifespan.startup()
-        # At most half of the files that this process may have open are connections.
+        # Connections use at most half of the file descriptors of this process.
         loop, context, connections = (
             asyncio.get_running_loop(),
             self.config.ssl,
-            Connections(min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), MOST_OF_ONE),
+            Connections(min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2), MOST_PER_NETWORK),
         )
 
         def protocol() -> BoundedProtocol:
-            given = {
-                "config": self.config,
-                "server_state": self.server_state,
-                "app_state": self.lifespan.state,
-            }
-            return BoundedProtocol(connections=connections, **given)
+            return BoundedProtocol(
+                connections=connections,
+                config=self.config,
+                server_state=self.server_state,
+                app_state=self.lifespan.state,
+            )
 
         def handshake() -> Handshake:
             assert context is not None

@@ -1,4 +1,4 @@
-"""What every request has to pass: which host name, from where; and what a browser may do with us."""
+"""Checks of every request: host name and origin, limits for anonymous requests; and security headers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from kitchensync.recipe_app.web.i18n import words_of
 from kitchensync.shell.loopback import is_loopback_address
 from kitchensync.task_graphs.errors import RecipeError
 
-OF_ONE, OF_ALL = 6, 12
-"""Requests that are worked on at the same time, of one network and of all, without those of who has signed in."""
+PER_NETWORK, IN_TOTAL = 6, 12
+"""Concurrent anonymous requests, from one network and in total."""
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self' blob:; "
     "connect-src 'self'; manifest-src 'self'; worker-src 'self'; font-src 'self'; base-uri 'none'; "
@@ -38,14 +38,14 @@ _UNSAFE = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 
 
 class Guard:
-    """ASGI middleware: known host names only, same origin for whatever changes something, headers."""
+    """ASGI middleware: known host names only, same origin for requests that change data, security headers."""
 
     def __init__(self, app: ASGIApp, *, hosts: Collection[str], visitors: Visitors) -> None:
         self.app, self.hosts, self.visitors = app, frozenset(hosts), visitors
-        self.lanes = Lanes(OF_ONE, OF_ALL)
+        self.lanes = Lanes(PER_NETWORK, IN_TOTAL)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or answer it here in one line."""
+        """Pass a request on, or answer it with an error."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -70,7 +70,7 @@ class Guard:
             place.end()
 
     def _refusal(self, scope: Scope, headers: Headers) -> RecipeError | None:
-        # A web page elsewhere must not reach us through its own DNS.
+        # Against DNS rebinding: another site must not reach the app through its own host name.
         host_header = headers.get("host", "")
         host, colon, port = host_header.rpartition(":")
         if not colon or not port.isdecimal():
@@ -88,7 +88,7 @@ def _same_origin(scope: Scope, headers: Headers) -> bool:
         return False
     origin = headers.get("origin")
     if origin is None:
-        return True  # not a browser: it has no cookies of ours
+        return True  # not a browser, so it sends no cookies by itself
     parts = urlsplit(origin)
     return (parts.scheme, parts.netloc) == (scope["scheme"], headers.get("host", ""))
 

@@ -1,4 +1,4 @@
-"""Who asks, before anybody has signed in: the network address, as far as one visitor has only one of them."""
+"""Anonymous visitors by network, and fair limits on their concurrent requests."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ TURN_S = 10.0
 
 
 def network_of(address: str) -> str:
-    """Return an IPv4 address as it is, of an IPv6 address the network: a visitor has all that is below it."""
+    """Return an IPv4 address unchanged, the /64 network of an IPv6 address: a visitor controls all of it."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(found, ipaddress.IPv4Address):
-        return str(found)
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.ip_network((found, IPV6_PREFIX), strict=False))
+    if isinstance(ip, ipaddress.IPv4Address):
+        return str(ip)
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return str(ipaddress.ip_network((ip, IPV6_PREFIX), strict=False))
 
 
 class Lanes:
-    """At most so many requests of one network at the same time, and of all together; the networks take turns.
+    """Limits concurrent requests per network and in total; networks take turns.
 
-    Whoever comes anew waits for one request of each network that waits already, however many those have sent.
+    A new network waits for at most one request of each waiting network, however many those have sent.
     """
 
-    def __init__(self, of_one: int, of_all: int = sys.maxsize) -> None:
-        self._of_one, self._of_all = of_one, of_all
+    def __init__(self, per_network: int, in_total: int = sys.maxsize) -> None:
+        self._per_network, self._in_total = per_network, in_total
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self._inside: Counter[str] = Counter()
 
     async def enter(self, network: str) -> None:
-        """Wait for a place, not for long. Raises TooOften."""
+        """Wait up to `TURN_S` for a place. Raises TooOften."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(network, deque()).append(place)
         self._give()
@@ -51,21 +51,21 @@ class Lanes:
             if place.done() and not place.cancelled():
                 self.leave(network)
             else:
-                place.cancel()  # it is passed over when its turn comes
+                place.cancel()  # skipped when its turn comes
                 self._give()
             if isinstance(error, TimeoutError):
                 raise TooOften(int(TURN_S)) from error
             raise
 
     def leave(self, network: str) -> None:
-        """Give the place to the next one."""
+        """Free a place for the next request."""
         self._inside -= Counter([network])
         self._give()
 
     def _give(self) -> None:
-        """Hand out the places that are free, one to each network in turn."""
-        while self._inside.total() < self._of_all:
-            network = next((one for one in self._waiting if self._inside[one] < self._of_one), None)
+        """Assign free places, one to each network in turn."""
+        while self._inside.total() < self._in_total:
+            network = next((name for name in self._waiting if self._inside[name] < self._per_network), None)
             if network is None:
                 return
             mine = self._waiting.pop(network)
@@ -78,31 +78,31 @@ class Lanes:
 
 
 class LanePlace:
-    """A request's place in the lanes: held while we work on it, not while we wait for what its sender does."""
+    """A request's place in the lanes: held while the app works on it, not while it waits for the client."""
 
     def __init__(self, lanes: Lanes, network: str) -> None:
         self._lanes, self._network = lanes, network
         self._is_held = self._is_over = False
 
     async def take(self) -> None:
-        """Wait for it. Raises TooOften."""
+        """Wait for the place. Raises TooOften."""
         if not self._is_held and not self._is_over:
             await self._lanes.enter(self._network)
             self._is_held = True
 
     def give_back(self) -> None:
-        """Let others work."""
+        """Free the place for now."""
         if self._is_held:
             self._is_held = False
             self._lanes.leave(self._network)
 
     def end(self) -> None:
-        """Give it back for good."""
+        """Free the place for good."""
         self._is_over = True
         self.give_back()
 
     def receiving(self, receive: Receive) -> Receive:
-        """Return the request's body, for which nobody else has to wait."""
+        """Wrap `receive`, freeing the place while the body arrives."""
 
         async def received() -> Message:
             self.give_back()
@@ -113,7 +113,7 @@ class LanePlace:
         return received
 
     def sending(self, send: Send) -> Send:
-        """Return the way of the answer: what is being sent is made already."""
+        """Wrap `send`, freeing the place once the body of the answer is sent."""
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.body":

@@ -1,4 +1,4 @@
-"""The body of a request: of a kind and size that its route takes, in time, and a large one on the disk first."""
+"""Request bodies: checked for type, size and speed; large ones are spooled to disk."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ from kitchensync.storage.disk.free_space import require_room
 from kitchensync.task_graphs.errors import RecipeError
 
 MAX_FORM = 1 << 12
-"""What anybody may send: a sign-in, a code."""
+"""Limit for anonymous requests, bytes: a sign-in, a code."""
 MAX_BODY = 1 << 18
-"""A batch of operations, a recipe."""
+"""Default limit, bytes: a batch of operations, a recipe."""
 WINDOW_NS = 20_000_000_000
 LEAST_IN_WINDOW = 1 << 15
-"""A body brings as much in every 20 s until it is whole: half a body ends within 40 s, a slow one goes on."""
+"""Bytes a body must bring in every window of 20 s: a stalled body ends within 40 s, a slow one continues."""
 TURN_S = 60.0
-"""How long a large body waits for those before it."""
+"""Time a large body waits for those before it, seconds."""
 
 
 class WrongKind(RecipeError):
-    """A body of a kind that the route does not take."""
+    """A body of a media type that the route does not accept."""
 
 
 class TooLarge(RecipeError):
-    """A body of more bytes than the route takes."""
+    """A body larger than the route accepts."""
 
 
 @dataclass(frozen=True)
 class RequestBody:
-    """What a route takes: at most so many bytes, JSON or media of these kinds, so many at once, on the disk first."""
+    """The body that a route accepts: its size limit, media types besides JSON, and concurrency."""
 
     most: int = MAX_BODY
     media: tuple[str, ...] = ()
     at_once: int | None = None
-    "Not more than these are read at the same time; the others wait. None for small ones."
+    "Number of bodies read concurrently; others wait. None for small bodies, without a limit."
     strings: bool = False
-    "JSON of strings alone, so large that it is kept on the disk and parsed in a process of its own."
+    "Large JSON of strings only, which is spooled to disk and parsed in a separate process."
 
     def check(self, request: Request) -> None:
-        """Refuse by the headers alone. Raises WrongKind, TooLarge, BadOperation."""
+        """Check the headers. Raises WrongKind, TooLarge, BadOperation."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json" and kind.partition("/")[0] not in self.media:
             raise WrongKind("send application/json")
@@ -64,13 +64,13 @@ class RequestBody:
 
 
 def stated_bytes(request: Request) -> int:
-    """Return how much the headers announce; 0 where they do not say."""
+    """Return the content length of the headers; 0 without one."""
     return int(request.headers.get("content-length", "0"))
 
 
 @dataclass
 class Turns:
-    """Whose turn it is where bodies are large: a route's own, of one app; one turn at a time for each who sends."""
+    """Turns of large bodies on a route; each sender has one turn at a time."""
 
     at_once: int
     free: asyncio.Semaphore = field(init=False)
@@ -100,9 +100,9 @@ class Turns:
 
 
 def timely(receive: Receive, most: int, pace: Pace | None = None) -> Receive:
-    """Give the parts of a body as they come: not more than `most` bytes, and not slower than a network is.
+    """Wrap `receive` with a limit of `most` bytes and a minimum speed, counted in `pace`.
 
-    `pace` counts them. The reading raises fastapi.HTTPException 413 and 408.
+    Receiving raises fastapi.HTTPException 413 and 408.
     """
     pace = pace or Pace()
 
@@ -112,7 +112,7 @@ def timely(receive: Receive, most: int, pace: Pace | None = None) -> Receive:
                 async with asyncio.timeout(pace.left_s()):
                     message = await receive()
             except TimeoutError:
-                continue  # left_s() says whether there is one more window
+                continue  # left_s() starts another window or raises
             pace.taken += len(message.get("body", b""))
             if pace.taken > most:
                 raise HTTPException(413, f"a request has at most {most} bytes")
@@ -123,24 +123,24 @@ def timely(receive: Receive, most: int, pace: Pace | None = None) -> Receive:
 
 @dataclass
 class Pace:
-    """How much came, and how much of it before this window."""
+    """Received bytes in total and before this window."""
 
     taken: int = 0
     before: int = 0
     until_ns: int = field(default_factory=lambda: host_ns() + WINDOW_NS)
 
     def left_s(self) -> float:
-        """Return how long the window lasts; begin another when one brought enough. Raises fastapi.HTTPException."""
+        """Return the remaining seconds; start another window after one with enough bytes. Raises HTTPException."""
         if (left_ns := self.until_ns - host_ns()) > 0:
             return left_ns / 1e9
         if self.taken - self.before < LEAST_IN_WINDOW:
-            raise HTTPException(408, "the request did not come to its end; send it again")
+            raise HTTPException(408, "the request was incomplete; send it again")
         self.before, self.until_ns = self.taken, host_ns() + WINDOW_NS
         return WINDOW_NS / 1e9
 
 
 class SpooledRequest(Request):
-    """A request whose JSON goes to a file and is parsed in a process of its own: the app stays free meanwhile."""
+    """A request whose JSON is spooled to a file and parsed in a separate process, without blocking the app."""
 
     def __init__(self, request: Request, folder: Path) -> None:
         super().__init__(request.scope, request.receive)
@@ -148,23 +148,23 @@ class SpooledRequest(Request):
         self._parsed: Any = None
 
     async def body(self) -> bytes:
-        """Take the body in; what is returned only says that there is one."""
-        with tempfile.NamedTemporaryFile(dir=self._folder, prefix=".upload-") as kept:
-            await spool(self, kept, self._folder)
+        """Spool and parse the body; the returned bytes only mark that there is one."""
+        with tempfile.NamedTemporaryFile(dir=self._folder, prefix=".upload-") as upload:
+            await spool(self, upload, self._folder)
             try:
-                self._parsed = await run_in_threadpool(strings_in, Path(kept.name))
+                self._parsed = await run_in_threadpool(strings_in, Path(upload.name))
             except NotStrings as error:
                 raise BadOperation("the request is not JSON of texts, or takes too much memory") from error
         return b"on the disk"
 
     async def json(self) -> Any:
-        """Return what was parsed."""
+        """Return the parsed JSON."""
         return self._parsed
 
 
-async def spool(request: Request, kept: Any, folder: Path) -> None:
-    """Write the parts of a body to a file while there is room. Raises OSError."""
+async def spool(request: Request, file: Any, folder: Path) -> None:
+    """Write a body to a file while the disk has room. Raises OSError."""
     async for part in request.stream():
         require_room(folder, len(part))
-        kept.write(part)
-    kept.flush()
+        file.write(part)
+    file.flush()

@@ -1,4 +1,4 @@
-"""Parse large JSON of strings in a process apart: the app need not parse what somebody else made up."""
+"""Parse large JSON of strings in a separate process, so that hostile input cannot harm the app."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from kitchensync.shell import process_apart
 BOUNDS = process_apart.Bounds(30.0, 1 << 30)
 MOST_STRINGS = 500
 MOST_NAMES = 1 << 17
-"""Of all names together, as JSON, in bytes."""
+"""Limit for all names together as JSON, bytes."""
 REFUSED = "no strings, or too much of them"
 
 
 class NotStrings(ValueError):
-    """No JSON, not an object of strings and of objects of strings, or too much of it."""
+    """Not JSON, not an object of strings or of objects of strings, or too large."""
 
 
 def strings_in(path: Path) -> dict[str, Any]:
-    """Return `{name: text or {name: text}}` of a JSON file. Raises NotStrings; OSError where it cannot be read."""
+    """Return `{name: text or {name: text}}` of a JSON file. Raises NotStrings; OSError if it cannot be read."""
     try:
-        told = process_apart.ask_once(f"{__name__}:tell_strings", BOUNDS, str(path.absolute()))
+        answer = process_apart.ask_once(f"{__name__}:tell_strings", BOUNDS, str(path.absolute()))
     except (process_apart.OutOfMemory, process_apart.OutOfTime) as error:
         raise NotStrings(REFUSED) from error
     except process_apart.ReaderFailed as error:
         raise OSError(f"the upload cannot be read: {error}") from error
-    if told.said is None:
+    if answer.value is None:
         raise NotStrings(REFUSED)
-    found: dict[str, Any] = {}
-    texts = iter(told.blobs)
-    for group, name in told.said:
+    strings: dict[str, Any] = {}
+    texts = iter(answer.blobs)
+    for group, name in answer.value:
         if name is None:
-            found[group] = {}
+            strings[group] = {}
             continue
-        place = found if group is None else found[group]
+        place = strings if group is None else strings[group]
         place[name] = next(texts).decode("utf-8", "surrogatepass")
-    return found
+    return strings
 
 
 def tell_strings(path: str) -> process_apart.ChildAnswer:
-    """Return the names as `[group, name]` and the texts as blobs, or nothing for what is not taken."""
+    """Return the names as `[group, name]` and the texts as blobs, or None if the file is refused."""
     content = Path(path).read_bytes()
     rows: list[tuple[str | None, str | None, str]] = []
     try:
         for name, value in json.loads(content).items():
             if isinstance(value, dict):
                 rows.append((name, None, ""))
-                rows += [(name, one, text) for one, text in value.items()]
+                rows += [(name, key, text) for key, text in value.items()]
             else:
                 rows.append((None, name, value))
     except (ValueError, AttributeError, RecursionError):

@@ -1,8 +1,8 @@
-"""HTTPS without anybody else: an authority of our own, which may only vouch for this computer's names, and a leaf.
+"""HTTPS with an own certificate authority, which is limited to this computer's names, and a leaf certificate.
 
 A browser gives wake lock, microphone and service worker to secure pages only. The authority's certificate is
-installed once on a tablet; its key never leaves this computer (0600) and its name constraints make it worthless for
-any other site. The leaf is renewed at each start that finds it older than a third of its life or the names changed.
+installed once on a tablet; its key never leaves this computer (0600) and its name constraints make it useless for
+any other site. At each start the leaf is renewed if it is older than `RENEW_DAYS` or the names have changed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.shell.files_on_disk import write_with_rights
 
 LEAF_DAYS = 397
-"""The longest that browsers accept."""
+"""The longest lifetime that browsers accept."""
 AUTHORITY_DAYS = 3650
 RENEW_DAYS = 265
 
 _CONTAINERS = ipaddress.ip_network("172.16.0.0/12")
-"""Where programs for containers make networks inside this computer."""
+"""Networks of container programs inside this computer."""
 
 Key = ec.EllipticCurvePrivateKey
 _IpName = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -38,9 +38,9 @@ _IpName = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 @dataclass(frozen=True)
 class Credentials:
-    """The files that the server needs, and the certificate that tablets install.
+    """The server's certificate files, and the authority's certificate for tablets.
 
-    `left_out` are addresses that this certificate, made before they were there, cannot vouch for.
+    `left_out` are newer addresses that the authority's certificate does not cover.
     """
 
     certificate: Path
@@ -50,7 +50,7 @@ class Credentials:
 
 
 def own_names(host: str) -> list[str]:
-    """Return the names and addresses by which the lab network reaches this computer."""
+    """Return this computer's names and addresses in the lab network."""
     name = socket.gethostname().partition(".")[0]
     names = ["localhost", "127.0.0.1", "::1", *([name, f"{name}.local"] if name else [])]
     names += own_addresses() if is_every_address(host) else [host]
@@ -58,29 +58,27 @@ def own_names(host: str) -> list[str]:
 
 
 def is_every_address(host: str) -> bool:
-    """Return whether a host to listen on is every address of this computer."""
+    """Return whether a host to listen on stands for every address of this computer."""
     return host in ("0.0.0.0", "::")  # noqa: S104
 
 
 def own_addresses() -> list[str]:
-    """Return this computer's addresses in its networks, first the one that tablets are told.
+    """Return this computer's addresses in its networks, the one for tablets first.
 
-    That is the one of the default route; a kitchen's own network has none, and then it is the first private one.
+    That is the address of the default route; in a kitchen's own network without one, the first private address.
     """
     return [*routed_address(), *spare_addresses()]
 
 
 def spare_addresses() -> list[str]:
-    """Return the addresses that the default route does not use."""
-    found = {ipaddress.IPv4Address(one) for one in _of_interfaces()} - {
-        ipaddress.IPv4Address(one) for one in routed_address()
-    }
-    told = sorted(found, key=lambda one: (one.is_link_local, not one.is_private, one in _CONTAINERS, one))
-    return [str(one) for one in told if not one.is_loopback]
+    """Return this computer's IPv4 addresses besides that of the default route."""
+    addresses = map(ipaddress.IPv4Address, set(_local_addresses()) - set(routed_address()))
+    ordered = sorted(addresses, key=lambda it: (it.is_link_local, not it.is_private, it in _CONTAINERS, it))
+    return [str(address) for address in ordered if not address.is_loopback]
 
 
-def _of_interfaces() -> list[str]:
-    """Read what the kernel takes for its own; nothing where there is no Linux."""
+def _local_addresses() -> list[str]:
+    """Return the kernel's local IPv4 addresses; none if this is not Linux."""
     try:
         table = Path("/proc/net/fib_trie").read_text(encoding="ascii")
     except OSError:
@@ -92,7 +90,7 @@ def routed_address() -> list[str]:
     """Return the address of the default route, or none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # nothing is sent: it only asks which interface would be used
+            probe.connect(("192.0.2.1", 9))  # UDP: sends nothing, only chooses the interface
         except OSError:
             return []
         return [str(probe.getsockname()[0])]
@@ -101,47 +99,47 @@ def routed_address() -> list[str]:
 def credentials(
     folder: Path, names: Sequence[str], *, now: datetime.datetime, spare: Collection[str] = ()
 ) -> Credentials:
-    """Return a certificate for these names, made or renewed where needed. Raises BadSetup.
+    """Return a certificate for these names, made or renewed if needed. Raises BadSetup.
 
-    Tablets have installed the authority: it is not replaced because a `spare` address came, if it allows another one.
+    The authority is installed on tablets, so it is not replaced for a new `spare` address if it covers another one.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         authority, key = _authority(folder, names, spare, now)
         left_out = tuple(name for name in names if not _allows(authority, [name]))
-        found = Credentials(folder / "leaf.crt", folder / "leaf.key", folder / "ca.crt", left_out)
+        files = Credentials(folder / "leaf.crt", folder / "leaf.key", folder / "ca.crt", left_out)
         names = [name for name in names if name not in left_out]
-        if not _is_good(found.certificate, authority, names, now):
+        if not _is_good(files.certificate, authority, names, now):
             leaf_key = ec.generate_private_key(ec.SECP256R1())
-            write_with_rights(found.key, _private(leaf_key))
-            write_with_rights(found.certificate, _pem(_leaf(leaf_key, authority, key, names, now)), 0o644)
+            write_with_rights(files.key, _private(leaf_key))
+            write_with_rights(files.certificate, _pem(_leaf(leaf_key, authority, key, names, now)), 0o644)
     except (OSError, ValueError) as error:
         raise BadSetup(f"{folder}: the certificates cannot be made or read ({error})") from error
-    return found
+    return files
 
 
 def _authority(
     folder: Path, names: Sequence[str], spare: Collection[str], now: datetime.datetime
 ) -> tuple[x509.Certificate, Key]:
-    """Read the authority, or make one; one whose constraints do not allow what is needed of the names is replaced."""
+    """Read the authority, or make a new one if it is missing or does not cover the required names."""
     certificate, key_file = folder / "ca.crt", folder / "ca.key"
     if certificate.exists() and key_file.exists():
-        read = x509.load_pem_x509_certificate(certificate.read_bytes())
+        authority = x509.load_pem_x509_certificate(certificate.read_bytes())
         key = serialization.load_pem_private_key(key_file.read_bytes(), password=None)
         if (
             isinstance(key, ec.EllipticCurvePrivateKey)
-            and _allows(read, [name for name in names if name not in spare])
+            and _allows(authority, [name for name in names if name not in spare])
             and (
                 not spare
                 or any(
-                    _allows(read, [name])
+                    _allows(authority, [name])
                     for name in names
                     if (address := _address(name)) is not None and not address.is_loopback
                 )
             )
-            and now < read.not_valid_after_utc
+            and now < authority.not_valid_after_utc
         ):
-            return read, key
+            return authority, key
     key = ec.generate_private_key(ec.SECP256R1())
     made = _self_signed(key, names, now)
     write_with_rights(key_file, _private(key))
@@ -165,7 +163,7 @@ def _builder(
 def _self_signed(key: Key, names: Sequence[str], now: datetime.datetime) -> x509.Certificate:
     subject = _name(f"KitchenSync on {socket.gethostname()}")
     public = key.public_key()
-    # These names alone; of addresses, also the private network of each, where leases change.
+    # Only these names; for private addresses their /24 network, since DHCP leases change.
     permitted: list[x509.GeneralName] = []
     for name in names:
         address = _address(name)
@@ -236,8 +234,12 @@ def _allows(authority: x509.Certificate, names: Sequence[str]) -> bool:
     permitted = (
         authority.extensions.get_extension_for_class(x509.NameConstraints).value.permitted_subtrees or []
     )
-    domains = {found.value for found in permitted if isinstance(found, x509.DNSName)}
-    networks = [found.value for found in permitted if isinstance(found, x509.IPAddress)]
+    domains = {
+        permitted_name.value for permitted_name in permitted if isinstance(permitted_name, x509.DNSName)
+    }
+    networks = [
+        permitted_name.value for permitted_name in permitted if isinstance(permitted_name, x509.IPAddress)
+    ]
     for name in names:
         address = _address(name)
         if address is None and name not in domains:
@@ -254,8 +256,8 @@ def _is_good(path: Path, authority: x509.Certificate, names: Sequence[str], now:
     if not path.exists():
         return False
     leaf = x509.load_pem_x509_certificate(path.read_bytes())
-    found = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    same_names = set(found) == {_general(name) for name in names}
+    alternatives = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    same_names = set(alternatives) == {_general(name) for name in names}
     young = now < leaf.not_valid_before_utc + datetime.timedelta(days=RENEW_DAYS)
     try:
         leaf.verify_directly_issued_by(authority)

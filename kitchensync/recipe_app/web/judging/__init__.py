@@ -1,1 +1,1 @@
-"""What people mark, judge and tell of films and graphs, each alone, over HTTP."""
+"""Review over HTTP: people mark, judge and narrate videos and graphs independently."""

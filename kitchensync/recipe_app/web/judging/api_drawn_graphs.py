@@ -1,4 +1,4 @@
-"""Graphs of a recipe that people draw alone at the desk; what differs is ruled on, the outcome is a new version."""
+"""Graphs of a recipe that people draw independently; differences are ruled on, the outcome is a new version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kitchensync.recipe_app.review.drawn_graphs import (
     holding,
     rulings,
 )
-from kitchensync.recipe_app.review.recorded_evidence import contradicted, cooked, evidence_of, told
+from kitchensync.recipe_app.review.recorded_evidence import contradicted, cooked, edge_row, evidence_of
 from kitchensync.recipe_app.review.rounds import round_of
 from kitchensync.recipe_app.store.shelf import Recipe, shelve
 from kitchensync.recipe_app.web.bodies import EmptyBody, OrderEdges
@@ -40,54 +40,54 @@ from kitchensync.task_graphs.order.drawing import draw
 
 
 class DrawnGraph(OrderEdges):
-    """All edges that somebody drew, and the steps that fasten with a screw."""
+    """All edges of a person's graph, and the steps that fasten with a screw."""
 
     fastened: Annotated[tuple[int, ...], Field(max_length=20_000)] = ()
 
 
 class RuledFastening(Strict):
-    """Whether a step fastens with a screw on which people differ."""
+    """A ruling on whether a step fastens with a screw."""
 
     step: int
     holds: bool
 
 
 class RuledEdge(Strict):
-    """Whether an edge holds on which people differ."""
+    """A ruling on whether an edge holds."""
 
     edge: tuple[int, int]
     holds: bool
 
 
 def graphs_page(request: Request, tools: Tools, visitor: Asking, recipe: str) -> Response:
-    """The order of a recipe's steps, drawn by several people alone."""
-    found = tools.shelf.get(recipe)
+    """Show the order of a recipe's steps, to be drawn by several people independently."""
+    shelved = tools.shelf.get(recipe)
     may = who_may(tools, Access.STUDY)
-    return render(request, "desk/graphs.html", visitor=visitor, recipe=found, may=may)
+    return render(request, "desk/graphs.html", visitor=visitor, recipe=shelved, may=may)
 
 
 def graphs(tools: Tools, visitor: Asking, recipe: str) -> JsonObject:
-    """Say the steps and what one drew; when all have submitted, what differs and how they agree."""
-    found, work = _begin(tools, visitor, recipe)
-    graph, mine = found.graph, drawn(work.ops, visitor.actor)
+    """Return the steps and the visitor's graph; when all have submitted, the differences and the agreement."""
+    shelved, work = _begin(tools, visitor, recipe)
+    graph, mine = shelved.graph, drawn(work.ops, visitor.actor)
     rows = cooked(tools.records, recipe)
     states = {name: tools.records.state(name) for name in rows}
-    said = {
+    answer = {
         "hash": work.subject,
         "steps": [[step.node, step.text] for step in graph.numbered.steps],
         "mine": sorted(mine),
         "fastened": sorted(fastened(work.ops, visitor.actor)),
         **draw(graph_with(graph, mine)).as_json(),
-        "evidence": [told(one) for one in evidence_of(graph_with(graph, mine), states)],
+        "evidence": [edge_row(edges) for edges in evidence_of(graph_with(graph, mine), states)],
         "contradicted": contradicted(graph, states),
         "films": [[name, row["created_utc_ns"]] for name, row in rows.items() if row["folder"]],
-        **work.here.told(visitor.actor),
+        **work.round.for_page(visitor.actor),
     }
-    if not work.here.is_complete:
-        return said
+    if not work.round.is_complete:
+        return answer
     (people, screws), ruled = _drawn(work), rulings(work.ops)
-    return said | {
-        "drawn": [sorted(one) for one in people],
+    return answer | {
+        "drawn": [sorted(edges) for edges in people],
         "differing": [{"edge": edge, "holds": ruled.get(edge)} for edge in differing(people)],
         "differing_fastening": [{"step": step, "holds": ruled.get(step)} for step in differing(screws)],
         **_agreement(graph, work),
@@ -95,35 +95,35 @@ def graphs(tools: Tools, visitor: Asking, recipe: str) -> JsonObject:
 
 
 def draw_graph(tools: Tools, visitor: Asking, recipe: str, body: DrawnGraph) -> JsonObject:
-    """Keep all edges that somebody drew so far, and the steps that fasten."""
-    found, work = _begin(tools, visitor, recipe)
+    """Save the edges that somebody has drawn so far, and the steps that fasten."""
+    shelved, work = _begin(tools, visitor, recipe)
     if work.subject != body.seen:
         raise NotNow("this recipe was changed since the page was loaded; load it again")
-    work.here.require_open(visitor.actor)
+    work.round.require_open(visitor.actor)
     edges = sorted({(u, v) for u, v in body.edges})
-    graph_with(found.graph, edges, body.fastened)
+    graph_with(shelved.graph, edges, body.fastened)
     work.keep(GRAPHS.edited, {"edges": edges, "fastened": sorted({*body.fastened})})
     return {"edges": len(edges)}
 
 
 def submit_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> JsonObject:
-    """Say that one's graph is drawn; none of its steps need wait for another."""
+    """Submit a graph; it may have no edges."""
     _, work = _begin(tools, visitor, recipe)
-    work.here.require_open(visitor.actor)
+    work.round.require_open(visitor.actor)
     work.keep(GRAPHS.submitted, {})
     return {"edges": len(drawn(work.ops, visitor.actor))}
 
 
 def assign_graphs(tools: Tools, visitor: Asking, recipe: str, body: Asked) -> JsonObject:
-    """Ask people to draw this version of a recipe; from then on only they may."""
+    """Assign people to draw this version of a recipe; from then on only they may."""
     _, work = _begin(tools, visitor, recipe)
     return ask_people(work, body, Access.STUDY)
 
 
 def rule_edge(tools: Tools, visitor: Asking, recipe: str, body: RuledEdge) -> JsonObject:
-    """Keep whether an edge holds that some drew and others did not; not by one of those who drew."""
+    """Save the ruling on an edge that some drew and others did not; those who drew may not rule."""
     _, work = _begin(tools, visitor, recipe)
-    work.here.require_ruler(visitor.actor)
+    work.round.require_ruler(visitor.actor)
     if body.edge not in differing(_drawn(work)[0]):
         raise BadOperation("this was not asked; load the page again")
     work.keep(RULED, body.model_dump())
@@ -131,9 +131,9 @@ def rule_edge(tools: Tools, visitor: Asking, recipe: str, body: RuledEdge) -> Js
 
 
 def rule_fastening(tools: Tools, visitor: Asking, recipe: str, body: RuledFastening) -> JsonObject:
-    """Keep whether a step fastens that some marked and others did not; not by one of those who drew."""
+    """Save the ruling on a step that some marked as fastening; those who drew may not rule."""
     _, work = _begin(tools, visitor, recipe)
-    work.here.require_ruler(visitor.actor)
+    work.round.require_ruler(visitor.actor)
     if body.step not in differing(_drawn(work)[1]):
         raise BadOperation("this was not asked; load the page again")
     work.keep(RULED_FASTENING, body.model_dump())
@@ -141,27 +141,27 @@ def rule_fastening(tools: Tools, visitor: Asking, recipe: str, body: RuledFasten
 
 
 def accept_graph(tools: Tools, visitor: Asking, recipe: str, body: EmptyBody) -> JsonObject:
-    """Make the answers that all gave or that were ruled to hold the newest version of the recipe."""
-    found, work = _begin(tools, visitor, recipe)
-    work.here.require_ruler(visitor.actor)
+    """Make the agreed and ruled edges the newest version of the recipe."""
+    shelved, work = _begin(tools, visitor, recipe)
+    work.round.require_ruler(visitor.actor)
     (people, screws), ruled = _drawn(work), rulings(work.ops)
-    graph = graph_with(found.graph, holding(people, ruled), holding(screws, ruled))
-    shelve(tools.records, tools.shelf, found.name, graph, actor=visitor.actor, edited="review")
-    said = {"became": graph.content_hash, **_agreement(found.graph, work)}
-    work.keep(ACCEPTED, said)
-    return said
+    graph = graph_with(shelved.graph, holding(people, ruled), holding(screws, ruled))
+    shelve(tools.records, tools.shelf, shelved.name, graph, actor=visitor.actor, edited="review")
+    outcome = {"became": graph.content_hash, **_agreement(shelved.graph, work)}
+    work.keep(ACCEPTED, outcome)
+    return outcome
 
 
 def _begin(tools: Collaborators, visitor: Visitor, recipe: str) -> tuple[Recipe, ReviewWork]:
-    found = tools.shelf.get(recipe)
-    ops = tools.records.ops(found.graph.content_hash)
-    return found, ReviewWork(tools, visitor, found.graph.content_hash, GRAPHS, ops, round_of(ops, GRAPHS))
+    shelved = tools.shelf.get(recipe)
+    ops = tools.records.ops(shelved.graph.content_hash)
+    return shelved, ReviewWork(tools, visitor, shelved.graph.content_hash, GRAPHS, ops, round_of(ops, GRAPHS))
 
 
 def _drawn(work: ReviewWork) -> tuple[list[Edges], list[frozenset[int]]]:
     """Return the edges and the fastening steps of each person."""
-    people = work.here.people
-    return [drawn(work.ops, one) for one in people], [fastened(work.ops, one) for one in people]
+    people = work.round.people
+    return [drawn(work.ops, person) for person in people], [fastened(work.ops, person) for person in people]
 
 
 def _agreement(graph: Graph, work: ReviewWork) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Errors of a recording, judged and marked on the video by people alone, compared, ruled on, and kept."""
+"""Errors of a recording: judged and marked on the video independently, compared, ruled on, saved."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from kitchensync.recipe_app.review.judged_answers import (
     GivenAnswer,
     agreement_of_answers,
     answers_of,
-    open_of,
-    require_none_left,
+    count_unanswered,
+    require_all_answered,
     settled,
 )
 from kitchensync.recipe_app.review.marks import STEPS
@@ -48,12 +48,12 @@ class JudgedError(Strict):
 
 
 def _items(work: RecordingWork) -> Items:
-    """Return the errors by id; not for somebody who still marks the steps. Raises NotNow."""
-    if round_of(work.ops, STEPS).is_asked_still(work.actor):
+    """Return the errors by id. Raises NotNow for somebody who still marks the steps."""
+    if round_of(work.ops, STEPS).is_still_working(work.actor):
         raise NotNow("mark the steps of this recording first: who knows its errors looks for them")
     state = reduce_log(work.ops)
     words = state["recording"]["steps"]
-    # The bound of a touch in the video is that of the tablet's clock and of the alignment, seconds.
+    # A touch's time bound in the video is the sum of the tablet clock's bound and the alignment's, in seconds.
     uncertain_s = {op["host_ns"]: op["uncertainty_ns"] / 1e9 for op in work.ops}
     facts = _film(work) or {"touches": []}
     doubts_s = ((touch["ended_ns"], touch["doubt"] / Fraction(*facts["fps"])) for touch in facts["touches"])
@@ -73,23 +73,23 @@ def _film(work: RecordingWork) -> dict[str, Any] | None:
 
 
 def _left(work: RecordingWork, items: Items) -> int:
-    """Count what is not answered or marked yet; without the small film there is nothing to mark."""
+    """Count the open questions and moments; without the small video no moment can be marked."""
     answers, marked = work.mine(answers_of), work.mine(moments_of)
-    left = open_of(answers, items, ERRORS)
+    remaining = count_unanswered(answers, items, ERRORS)
     if _film(work):
         happened = [item for item in items if answers.get(item, {}).get("verdict") == "happened"]
-        left += sum(moment not in marked.get(item, {}) for item in happened for moment in REQUIRED)
-    return left
+        remaining += sum(moment not in marked.get(item, {}) for item in happened for moment in REQUIRED)
+    return remaining
 
 
-def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
+def _page_state(work: RecordingWork, items: Items) -> dict[str, Any]:
     return {
         "errors": list(items.values()),
         "questions": ERRORS.questions,
         "mine": work.mine(answers_of),
         "moments": work.mine(moments_of),
         "left": _left(work, items),
-        "people": {person: done.is_submitted for person, done in work.here.people.items()},
+        "people": {person: done.is_submitted for person, done in work.round.people.items()},
     }
 
 
@@ -119,20 +119,20 @@ def _marked(work: RecordingWork) -> tuple[list[Moments], Moments, Fraction]:
 
 
 def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
-    found = _compared(work, items)
-    if found["disputed"]:
-        raise NotNow("{count} answers differ and were not ruled on yet", count=len(found["disputed"]))
-    errors = [item | _accepted_error(work, name, found) for name, item in items.items()]
-    content = {"source": "reviewer", "errors": errors, "answers": found["answers"]}
-    if found["final_moments"]:
+    comparison = _compared(work, items)
+    if comparison["disputed"]:
+        raise NotNow("{count} answers differ and were not ruled on yet", count=len(comparison["disputed"]))
+    errors = [item | _accepted_error(work, name, comparison) for name, item in items.items()]
+    content = {"source": "reviewer", "errors": errors, "answers": comparison["answers"]}
+    if comparison["final_moments"]:
         facts = work.facts()
         content |= {"fps": str(Fraction(*facts["fps"])), "frames": facts["frames"]}
     return content
 
 
-def _accepted_error(work: RecordingWork, item: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Return what holds of an error, its frames counted from 1, and the names of what was ruled."""
-    judged, moments = found["final"][item], found["final_moments"].get(item, {})
+def _accepted_error(work: RecordingWork, item: str, comparison: dict[str, Any]) -> dict[str, Any]:
+    """Return the final answers and moments of an error, frames counted from 1, and which were ruled."""
+    judged, moments = comparison["final"][item], comparison["final_moments"].get(item, {})
     by_ruling: Iterable[Answers | Moments] = (
         answers_of(work.ops, ERRORS.ruled),
         moments_of(work.ops, ERRORS.ruled),
@@ -140,33 +140,33 @@ def _accepted_error(work: RecordingWork, item: str, found: dict[str, Any]) -> di
     return {
         "judged": judged,
         "moments": {moment: None if frame is None else frame + 1 for moment, frame in moments.items()},
-        "ruled": [name for one in by_ruling for name in one.get(item, {}) if name in judged | moments],
+        "ruled": [name for ruled in by_ruling for name in ruled.get(item, {}) if name in judged | moments],
     }
 
 
 def judge(work: Begun, body: JudgedError) -> JsonObject:
-    """Keep one answer or one moment."""
+    """Save one answer or one moment."""
     items = _items(work)
-    work.here.require_open(work.actor)
+    work.round.require_open(work.actor)
     return _keep(work, body, ERRORS.review.edited, items, work.mine(moments_of))
 
 
 def rule_error(work: Begun, body: JudgedError) -> JsonObject:
-    """Keep the answer or the moment that holds where people differ; not by one of those who judged."""
+    """Save the ruling on an answer or a moment on which people differ; those who judged may not rule."""
     items = _items(work)
-    work.here.require_ruler(work.actor)
+    work.round.require_ruler(work.actor)
     marked, ruled, fps = _marked(work)
     return _keep(work, body, ERRORS.ruled, items, settled_moments(marked, ruled, {}, items, fps)[0])
 
 
 def _keep(work: RecordingWork, body: JudgedError, kind: str, items: Items, marked: Moments) -> dict[str, Any]:
-    given = body.answer
-    if isinstance(given, GivenMoment):
-        check_moment(given, items, marked, work.facts()["frames"])
+    answer = body.answer
+    if isinstance(answer, GivenMoment):
+        check_moment(answer, items, marked, work.facts()["frames"])
     else:
-        ERRORS.check(given.question, given.answer, given.item, items)
-    work.keep(kind, given.model_dump(), body.op_id)
-    return {"item": given.item}
+        ERRORS.check(answer.question, answer.answer, answer.item, items)
+    work.keep(kind, answer.model_dump(), body.op_id)
+    return {"item": answer.item}
 
 
 ROUTES = routes(
@@ -175,9 +175,9 @@ ROUTES = routes(
     BEGIN,
     counted="errors",
     items=_items,
-    told=_told,
+    page_state=_page_state,
     compared=_compared,
-    require_done=lambda work, items: require_none_left(_left(work, items)),
+    require_done=lambda work, items: require_all_answered(_left(work, items)),
     accepted=_accepted,
     judge=judge,
     rule=rule_error,

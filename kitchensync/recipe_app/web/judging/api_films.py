@@ -1,4 +1,4 @@
-"""The small films of recordings in the browser: made when somebody asks, served by addresses that expire."""
+"""Small videos of recordings for the browser: made on demand, served at addresses that expire."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kitchensync.recipe_app.errors import NotAllowed
 from kitchensync.recipe_app.film_jobs import HEIGHTS, FilmState
 from kitchensync.recipe_app.people.accounts import Visitor
 from kitchensync.recipe_app.people.roles import Access
-from kitchensync.recipe_app.review.marks import given_marks, touched_marks
+from kitchensync.recipe_app.review.marks import initial_marks, touched_marks
 from kitchensync.recipe_app.review.recorded_evidence import LOOKED_BACK
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.web.bodies import EmptyBody
@@ -30,16 +30,16 @@ from kitchensync.storage.life import why_aborted
 from kitchensync.task_graphs.errors import NotFound
 
 ADDRESS_NS = 3600 * 10**9
-"""How long the address of a film holds."""
+"""Lifetime of a video's address, nanoseconds."""
 FRONT = 0
-"""Stands for the film of the headset's front camera where a height stands otherwise."""
+"""Value in place of a height, for the video of the headset's front camera."""
 OWN_FACTS = ("fps", "frames", "width", "height", "hidden", "taken_ns")
-"""What a tablet is told of a film."""
+"""Facts of a video that a tablet gets."""
 Height = Annotated[int, Query()]
 
 
 def film_folder(tools: Collaborators, recording: str, purpose: Purpose = Purpose.ANNOTATE) -> Path:
-    """Return the folder of a recording that may be used so. Raises NotFound, Withdrawn, NotPermitted."""
+    """Return the folder of a recording whose consent covers a purpose. Raises NotFound, Withdrawn, NotPermitted."""
     row = tools.records.row(tables.recording, recording)
     if row is None or not row["folder"]:
         raise NotFound("no film of {name!r}: it has no folder of recorded data", name=recording[:40])
@@ -51,7 +51,7 @@ def film_folder(tools: Collaborators, recording: str, purpose: Purpose = Purpose
 
 
 def own_folder(tools: Collaborators, recording: str, visitor: Visitor) -> Path:
-    """Return the folder of what somebody cooked, for that person to look at. Raises NotFound, NotNow, Withdrawn."""
+    """Return the folder of the visitor's own recording. Raises NotFound, NotNow, Withdrawn."""
     row = tools.records.row(tables.recording, recording)
     if row is None or row["person"] != visitor.actor:
         raise NotFound("no film of {name!r}: somebody else cooked it", name=recording[:40])
@@ -61,7 +61,7 @@ def own_folder(tools: Collaborators, recording: str, visitor: Visitor) -> Path:
 
 
 def film_facts(tools: Collaborators, folder: Path) -> dict[str, Any]:
-    """Return what is known of the small film of a recording. Raises NotNow."""
+    """Return the facts of a recording's small video. Raises NotNow if it is not made yet."""
     state = tools.films.state(folder, HEIGHTS[0])
     if state["state"] != "ready":
         raise NotNow("the film is not made yet; open the page of its steps first")
@@ -70,15 +70,15 @@ def film_facts(tools: Collaborators, folder: Path) -> dict[str, Any]:
 
 
 def film(tools: Tools, visitor: Asking, recording: str, height: Height = HEIGHTS[0]) -> JsonObject:
-    """Report how the film of a recording is, with an address of it that holds for an hour when it is ready.
+    """Report the state of a recording's video, with an address valid for an hour when it is ready.
 
-    Of the touches what is left open to who marks is told to nobody.
+    Boundaries that are left open for the annotators are removed from the touches.
     """
     state = film_state(tools, film_folder(tools, recording), _height(height))
     if state["state"] == "ready":
         facts = state["facts"]
         touched = touched_marks(recording, facts["touches"], tools.records.ops(recording))
-        state |= {"facts": facts | {"touches": given_marks(recording, touched)}}
+        state |= {"facts": facts | {"touches": initial_marks(recording, touched)}}
     return _addressed(tools, visitor, recording, state, height)
 
 
@@ -93,13 +93,13 @@ def _addressed(
 ) -> JsonObject:
     if state["state"] != "ready":
         return state
-    wanted = {"address": height} | ({"front": FRONT} if state["facts"]["front"] else {})
-    told: dict[str, object] = {**state}
-    for name, which in wanted.items():
-        said = json.dumps([recording, which, own, tools.records.utc_ns() + ADDRESS_NS]).encode()
-        token = base64.urlsafe_b64encode(_seal(tools, said, visitor.actor) + said).decode().rstrip("=")
-        told[name] = f"/api/v1/films/{token}.mp4"
-    return told
+    heights = {"address": height} | ({"front": FRONT} if state["facts"]["front"] else {})
+    answer: dict[str, object] = {**state}
+    for name, which in heights.items():
+        payload = json.dumps([recording, which, own, tools.records.utc_ns() + ADDRESS_NS]).encode()
+        token = base64.urlsafe_b64encode(_seal(tools, payload, visitor.actor) + payload).decode().rstrip("=")
+        answer[name] = f"/api/v1/films/{token}.mp4"
+    return answer
 
 
 def own_film(tools: Tools, visitor: Asking, recording: str) -> JsonObject:
@@ -109,8 +109,10 @@ def own_film(tools: Tools, visitor: Asking, recording: str) -> JsonObject:
     except NotFound:
         return {"state": "absent"}
     state = film_state(tools, folder, HEIGHTS[0])
-    told = _addressed(tools, visitor, recording, state, HEIGHTS[0], own=True)
-    return {**told, "facts": {key: state["facts"][key] for key in OWN_FACTS}} if "facts" in state else told
+    answer = _addressed(tools, visitor, recording, state, HEIGHTS[0], own=True)
+    return (
+        {**answer, "facts": {key: state["facts"][key] for key in OWN_FACTS}} if "facts" in state else answer
+    )
 
 
 def make_own_film(tools: Tools, visitor: Asking, recording: str, body: EmptyBody) -> JsonObject:
@@ -128,7 +130,7 @@ def make_film(tools: Tools, recording: str, body: EmptyBody, height: Height = HE
 
 
 def film_file(tools: Tools, visitor: Asking, token: str) -> Response:
-    """Give a film, or a part of it; to whom the address was given, and while it holds."""
+    """Return a video, or a part of it, to the visitor who got the address, while it is valid."""
     try:
         content = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         if not hmac.compare_digest(content[:32], _seal(tools, content[32:], visitor.actor)):
@@ -153,8 +155,8 @@ def _height(height: int) -> int:
     return height
 
 
-def _seal(tools: Collaborators, said: bytes, actor: str) -> bytes:
-    return hmac.digest(tools.film_key, said + b"\0" + actor.encode(), hashlib.sha256)
+def _seal(tools: Collaborators, payload: bytes, actor: str) -> bytes:
+    return hmac.digest(tools.film_key, payload + b"\0" + actor.encode(), hashlib.sha256)
 
 
 FILM, OWN_FILM = "/api/v1/desk/recordings/{recording}/film", "/api/v1/recordings/{recording}/film"

@@ -1,4 +1,4 @@
-"""Steps that people mark on films, each for themselves; what they agree on, and who rules on the rest."""
+"""Steps that people mark on videos independently; what they agree on, and rulings on the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kitchensync.recipe_app.review.marks import (
     StepEdit,
     StepMark,
     annotation_of,
-    given_marks,
+    initial_marks,
     marks_of,
     regions_of,
     require_finished,
@@ -41,134 +41,140 @@ Begun = Annotated[review_routes.RecordingWork, review_routes.on_recording(STEPS)
 
 
 class Edits(Strict):
-    """What one action changed."""
+    """The changes of one action."""
 
     op_id: OpId
     edits: Annotated[list[StepEdit], Field(min_length=1, max_length=20)]
 
 
 def steps_page(request: Request, work: Begun) -> Response:
-    """The steps of a recording on its film; errors only for who does not mark them for others to compare."""
-    asked = work.here.is_asked_still(work.actor)
-    errors = work.visitor.may(Access.STUDY) and "annotator" not in work.visitor.roles and not asked
-    said = {"visitor": work.visitor, "recording": work.subject, "work": "marks", "errors": errors}
-    return render(request, "desk/steps.html", **said)
+    """Show the steps of a recording on its video; no errors for annotators, whose marks must stay independent."""
+    is_marking = work.round.is_still_working(work.actor)
+    errors = work.visitor.may(Access.STUDY) and "annotator" not in work.visitor.roles and not is_marking
+    fields = {"visitor": work.visitor, "recording": work.subject, "work": "marks", "errors": errors}
+    return render(request, "desk/steps.html", **fields)
 
 
 def ruling_page(request: Request, work: Begun) -> Response:
-    """The steps of a recording on its film, where people did not agree about them."""
-    said = {"visitor": work.visitor, "recording": work.subject, "work": "ruling", "errors": True}
-    return render(request, "desk/steps.html", **said)
+    """Show the steps of a recording on its video, to rule where people differ."""
+    fields = {"visitor": work.visitor, "recording": work.subject, "work": "ruling", "errors": True}
+    return render(request, "desk/steps.html", **fields)
 
 
 def round_page(request: Request, work: Begun) -> Response:
-    """Who marks a recording, how far they are, and how well they agree when all are done."""
+    """Show who marks a recording, their progress and, when all have submitted, their agreement."""
     people = work.tools.records.rows(tables.person, order=tables.person.c.pseudonym)
     names, may = {row["id"]: row for row in people}, review_routes.who_may(work.tools, Access.ANNOTATE)
     try:
-        told = review(work)
+        report = review(work)
     except NotNow:
-        told = _people(work)  # its film is not made yet
-    for one in told["people"]:
-        one["name"] = names[one["person"]]["pseudonym"] if one["person"] in names else one["person"]
-    said = {"visitor": work.visitor, "recording": work.subject, "review": told, "may": may, "names": names}
-    return render(request, "desk/round.html", **said)
+        report = _people(work)  # the small video is not made yet
+    for row in report["people"]:
+        row["name"] = names[row["person"]]["pseudonym"] if row["person"] in names else row["person"]
+    fields = {
+        "visitor": work.visitor,
+        "recording": work.subject,
+        "review": report,
+        "may": may,
+        "names": names,
+    }
+    return render(request, "desk/round.html", **fields)
 
 
 def review(work: Begun) -> dict[str, Any]:
-    """Report who marks a recording and how far they are; when all have submitted, how well they agree."""
-    facts, said = work.facts(), _people(work)
+    """Report who marks a recording and their progress; when all have submitted, their agreement."""
+    facts, report = work.facts(), _people(work)
     touched, fps = touched_marks(work.subject, facts["touches"], work.ops), Fraction(*facts["fps"])
-    given = given_marks(work.subject, touched)
-    marked = {person: marks_of(work.ops, person, given) for person in work.here.people}
-    for one in said["people"]:
-        one["boundaries_left"] = _open(marked[one["person"]])
-        one["work_s_per_film_s"] = round(one["work_s"] / float(facts["frames"] / fps), 3)
-    if not work.here.is_complete:
-        return said
+    initial = initial_marks(work.subject, touched)
+    marked = {person: marks_of(work.ops, person, initial) for person in work.round.people}
+    for row in report["people"]:
+        row["boundaries_left"] = _open(marked[row["person"]])
+        row["work_s_per_film_s"] = round(row["work_s"] / float(facts["frames"] / fps), 3)
+    if not work.round.is_complete:
+        return report
     labels = {step["node"]: step["label"] for step in facts["steps"]}
-    return said | {
+    return report | {
         "agreement": pairs_of_people(marked, labels, fps, facts["frames"]),
-        "pull": pull_s(marked, touched, given, fps),
+        "pull": pull_s(marked, touched, initial, fps),
         "to_rule": _open(merged(work.subject, marked, fps)),
     }
 
 
 def _people(work: review_routes.RecordingWork) -> dict[str, Any]:
-    """Report who marks a recording: what can be said without its film."""
+    """Report who marks a recording, without the figures that need its video."""
     people = [
         {"person": person, "submitted": done.is_submitted, "work_s": round(done.work_ns / 1e9, 1)}
-        for person, done in work.here.people.items()
+        for person, done in work.round.people.items()
     ]
     return {
         "recording": work.subject,
         "people": people,
-        "assigned": work.here.is_assigned,
-        "complete": work.here.is_complete,
+        "assigned": work.round.is_assigned,
+        "complete": work.round.is_complete,
     }
 
 
 def assign(work: Begun, body: review_routes.Asked) -> JsonObject:
-    """Ask people to mark a recording; from then on only they may."""
+    """Assign people to mark a recording; from then on only they may."""
     return review_routes.ask_people(work, body, Access.ANNOTATE)
 
 
 def marks(work: Begun) -> JsonObject:
-    """Report what somebody marked so far; nobody sees the marks of others here."""
-    given = _given(work)
-    work.here.require_member(work.actor)
-    submitted = work.here.is_submitted(work.actor)
-    mine = marks_of(work.ops, work.actor, given)
-    return {"marks": mine, "submitted": submitted, "complete": work.here.is_complete}
+    """Report the visitor's own marks so far."""
+    initial = _initial_marks(work)
+    work.round.require_member(work.actor)
+    submitted = work.round.is_submitted(work.actor)
+    mine = marks_of(work.ops, work.actor, initial)
+    return {"marks": mine, "submitted": submitted, "complete": work.round.is_complete}
 
 
 def marks_of_person(work: Begun, person: str) -> JsonObject:
-    """Report what somebody else marked, when everybody of the round has submitted."""
-    given = _given(work)
-    work.here.require_complete()
+    """Report the marks of somebody else, once everybody of the round has submitted."""
+    initial = _initial_marks(work)
+    work.round.require_complete()
     if "annotator" in work.visitor.roles:
-        work.here.require_member(work.actor)
-    if person not in work.here.people:
+        work.round.require_member(work.actor)
+    if person not in work.round.people:
         raise NotFound("nobody {name!r} marked this recording", name=person[:40])
-    return {"marks": marks_of(work.ops, person, given)}
+    return {"marks": marks_of(work.ops, person, initial)}
 
 
 def edit(work: Begun, body: Edits) -> JsonObject:
-    """Keep what one action changed."""
+    """Save the changes of one action."""
     facts = work.facts()
-    work.here.require_open(work.actor)
+    work.round.require_open(work.actor)
     return _keep(work, body, STEPS.edited, facts)
 
 
 def submit(work: Begun, body: EmptyBody) -> JsonObject:
-    """Take what somebody marked as a version of the recording's steps."""
-    given = _given(work)
-    work.here.require_open(work.actor)
-    version = _version(work, marks_of(work.ops, work.actor, given), annotation_of(work.actor))
+    """Save the visitor's marks as a version of the recording's steps."""
+    initial = _initial_marks(work)
+    work.round.require_open(work.actor)
+    version = _version(work, marks_of(work.ops, work.actor, initial), annotation_of(work.actor))
     work.keep(STEPS.submitted, {"version": version})
     return {"version": version, "annotation": annotation_of(work.actor)}
 
 
 def accept_marks(work: Begun, body: EmptyBody) -> JsonObject:
-    """Make what one submitted the step times of the recording, which releases use."""
+    """Make the visitor's submitted marks the step times of the recording, which releases use."""
     return _accept(work, annotation_of(work.actor))
 
 
 def ruling(work: Begun) -> JsonObject:
-    """Report what people agree on, and what each gave where they do not; with what was ruled so far."""
-    given, mine = _ruled(work)
-    return {"marks": mine, "submitted": False, "choices": {mark["mark"]: mark["choices"] for mark in given}}
+    """Report the marks people agree on, the choices where they differ, and the rulings so far."""
+    initial, mine = _ruled(work)
+    return {"marks": mine, "submitted": False, "choices": {mark["mark"]: mark["choices"] for mark in initial}}
 
 
 def rule(work: Begun, body: Edits) -> JsonObject:
-    """Keep what one action of who rules changed."""
-    work.here.require_ruler(work.actor)
+    """Save the changes of one action of the ruler."""
+    work.round.require_ruler(work.actor)
     return _keep(work, body, RULED, work.facts())
 
 
 def submit_ruling(work: Begun, body: EmptyBody) -> JsonObject:
-    """Make what was ruled a version of the steps, and the recording's step times."""
-    work.here.require_ruler(work.actor)
+    """Save the ruling as a version of the steps, and make it the recording's step times."""
+    work.round.require_ruler(work.actor)
     _, mine = _ruled(work)
     annotation = annotation_of(f"{work.actor} {RULED}")
     _version(work, mine, annotation)
@@ -176,17 +182,17 @@ def submit_ruling(work: Begun, body: EmptyBody) -> JsonObject:
 
 
 def _ruled(work: review_routes.RecordingWork) -> tuple[list[StepMark], list[StepMark]]:
-    """Return the marks of all people, brought together, and as ruled so far. Raises NotNow before all submitted."""
-    given = _given(work)
-    work.here.require_complete()
-    marked = {person: marks_of(work.ops, person, given) for person in work.here.people}
-    brought = merged(work.subject, marked, Fraction(*work.facts()["fps"]))
-    bare = [{key: value for key, value in mark.items() if key != "choices"} for mark in brought]
-    return brought, marks_of(work.ops, work.actor, cast("list[StepMark]", bare), RULED)
+    """Return the merged marks of all people, and the marks as ruled so far. Raises NotNow before all submitted."""
+    initial = _initial_marks(work)
+    work.round.require_complete()
+    marked = {person: marks_of(work.ops, person, initial) for person in work.round.people}
+    marks = merged(work.subject, marked, Fraction(*work.facts()["fps"]))
+    bare = [{key: value for key, value in mark.items() if key != "choices"} for mark in marks]
+    return marks, marks_of(work.ops, work.actor, cast("list[StepMark]", bare), RULED)
 
 
-def _given(work: review_routes.RecordingWork) -> list[StepMark]:
-    return given_marks(work.subject, touched_marks(work.subject, work.facts()["touches"], work.ops))
+def _initial_marks(work: review_routes.RecordingWork) -> list[StepMark]:
+    return initial_marks(work.subject, touched_marks(work.subject, work.facts()["touches"], work.ops))
 
 
 def _open(marks: list[StepMark]) -> int:
@@ -195,16 +201,16 @@ def _open(marks: list[StepMark]) -> int:
 
 def _keep(work: review_routes.RecordingWork, body: Edits, kind: str, facts: dict[str, Any]) -> dict[str, Any]:
     nodes = {step["node"] for step in facts["steps"]}
-    for one in body.edits:
-        if one.node not in nodes:
-            raise BadOperation("step {node} is not in this recording", node=str(one.node))
-    work.keep(kind, {"edits": [one.model_dump() for one in body.edits]}, body.op_id)
+    for step in body.edits:
+        if step.node not in nodes:
+            raise BadOperation("step {node} is not in this recording", node=str(step.node))
+    work.keep(kind, {"edits": [step.model_dump() for step in body.edits]}, body.op_id)
     work.tools.intake.file()
     return {"kept": len(body.edits)}
 
 
 def _version(work: review_routes.RecordingWork, marks: list[StepMark], annotation: int) -> int:
-    """Keep finished marks as a version of the recording's steps; the same again makes no new one. Raises NotNow."""
+    """Save finished marks as a version of the recording's steps, unless it exists. Raises NotNow."""
     facts = work.facts()
     require_finished(marks, facts["frames"])
     labels = {step["node"]: step["label"] for step in facts["steps"]}

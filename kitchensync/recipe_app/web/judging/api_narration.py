@@ -1,4 +1,4 @@
-"""Narrations of a film: begun, sent while they are spoken, recognized, corrected, submitted."""
+"""Narrations of a video: uploaded while spoken, recognized, corrected, submitted."""
 
 from __future__ import annotations
 
@@ -40,41 +40,43 @@ PART = RequestBody(1 << 20, ("audio",))
 
 
 class NarrationAction(Strict):
-    """What one action said of a narration."""
+    """A change of a narration."""
 
     op_id: OpId
     change: NarrationChange
 
 
 def narration_page(request: Request, tools: Tools, visitor: Asking, recording: str) -> Response:
-    """The film of a recording, to be told."""
+    """Show the video of a recording, to narrate it."""
     tools.records.state(recording)
     return render(request, "desk/narrate.html", visitor=visitor, recording=recording)
 
 
 def narrations(tools: Tools, visitor: Asking, recording: str) -> JsonObject:
-    """Report what somebody told of a film so far, with verb and noun; nobody sees what others told here."""
+    """Report the visitor's own narrations of a video, each with verb and noun."""
     folder, steps = film_folder(tools, recording), _steps(tools, recording)
     ops = tools.records.ops(recording)
     mine = narrations_of(ops, visitor.actor)
-    last = [op["kind"] for op in ops if op["actor"] == visitor.actor and op["kind"] in (NARRATED, SUBMITTED)][
-        -1:
-    ]
-    told = {"narrations": [_parsed(one, steps) for one in mine], "submitted": last == [SUBMITTED]}
-    return told | {"server": _server(), "asks_server": _asks_server(folder)}
+    kinds = [op["kind"] for op in ops if op["actor"] == visitor.actor and op["kind"] in (NARRATED, SUBMITTED)]
+    return {
+        "narrations": [_parsed(narration, steps) for narration in mine],
+        "submitted": kinds[-1:] == [SUBMITTED],
+        "server": _server(),
+        "asks_server": _asks_server(folder),
+    }
 
 
 def _server() -> dict[str, str] | None:
-    """Report which server is named to recognize speech, if one is."""
+    """Return the configured speech recognition server, if any."""
     try:
         server = speech_server()
     except (OSError, ValueError):
-        return None  # why is told when it is to be asked
+        return None  # the reason is reported when a sound is to be recognized
     return None if server is None else {"host": server.host, "model": server.model}
 
 
 def _asks_server(folder: Path) -> bool:
-    """Return whether sounds about a recording may go to a server: one is named, and the participant agreed."""
+    """Return whether sounds may be sent to a server: one is configured and the participant agreed."""
     if _server() is None:
         return False
     try:
@@ -85,10 +87,10 @@ def _asks_server(folder: Path) -> bool:
 
 
 def tell(tools: Tools, visitor: Asking, recording: str, body: NarrationAction) -> JsonObject:
-    """Keep what one action says of a narration: that it begins at a picture, its text, its end, that it goes."""
+    """Save a change of a narration: its start frame, its text, its end, or its removal."""
     folder = film_folder(tools, recording)
-    said = body.change.model_dump(exclude={"sha256", "ending"})
-    tools.records.note(NARRATED, recording, said, actor=visitor.actor, op_id=body.op_id)
+    change = body.change.model_dump(exclude={"sha256", "ending"})
+    tools.records.note(NARRATED, recording, change, actor=visitor.actor, op_id=body.op_id)
     if body.change.removed:
         sounds.destroy_sound(folder, _name(visitor.actor, body.change.narration))
     return _parsed(_mine(tools, visitor.actor, recording, body.change.narration), _steps(tools, recording))
@@ -97,7 +99,7 @@ def tell(tools: Tools, visitor: Asking, recording: str, body: NarrationAction) -
 async def add_sound(
     request: Request, tools: Tools, visitor: Asking, recording: str, narration: Name, at: int
 ) -> JsonObject:
-    """Keep what was spoken since the last part; `at` is where it begins in the sound, bytes."""
+    """Save the next part of a sound; `at` is its offset in bytes."""
     content, media_type = await request.body(), request.headers.get("content-type", "")[:60]
     return await run_in_threadpool(_add, tools, visitor.actor, recording, narration, media_type, at, content)
 
@@ -107,58 +109,56 @@ def _add(
 ) -> dict[str, Any]:
     folder = film_folder(tools, recording)
     _mine(tools, actor, recording, narration)
-    there = sounds.add_part(
-        folder, sounds.sound_file(folder, _name(actor, narration), sounds.ending_of(media_type)), at, content
-    )
-    return {"bytes": there}
+    file = sounds.sound_file(folder, _name(actor, narration), sounds.ending_of(media_type))
+    return {"bytes": sounds.add_part(folder, file, at, content)}
 
 
 def end_sound(tools: Tools, visitor: Asking, recording: str, narration: Name, body: EmptyBody) -> JsonObject:
-    """Finish a sound, whether the browser said so or was closed, and say what was understood."""
+    """Finish a sound and return what was recognized."""
     folder = film_folder(tools, recording)
-    one = _mine(tools, visitor.actor, recording, narration)
+    kept = _mine(tools, visitor.actor, recording, narration)
     steps = _steps(tools, recording)
-    if "sha256" in one:
-        return _parsed(one, steps)
+    if "sha256" in kept:
+        return _parsed(kept, steps)
     file = sounds.sound_begun(folder, _name(visitor.actor, narration))
     sha256, _ = sounds.finish(folder, file)
-    heard = hear(file, steps, asks_server=_asks_server(folder))
-    said = {"narration": narration, "sha256": sha256, "ending": file.suffix}
-    if not one.get("text"):
-        said |= {"text": heard["text"], "source": heard.get("engine", "typed")}
-    tools.records.note(NARRATED, recording, said, actor=visitor.actor)
-    return {**_parsed(_mine(tools, visitor.actor, recording, narration), steps), "why": heard["why"]}
+    recognized = hear(file, steps, asks_server=_asks_server(folder))
+    change = {"narration": narration, "sha256": sha256, "ending": file.suffix}
+    if not kept.get("text"):
+        change |= {"text": recognized["text"], "source": recognized.get("engine", "typed")}
+    tools.records.note(NARRATED, recording, change, actor=visitor.actor)
+    return {**_parsed(_mine(tools, visitor.actor, recording, narration), steps), "why": recognized["why"]}
 
 
 def sound(tools: Tools, visitor: Asking, recording: str, narration: Name) -> Response:
-    """Give the sound of a narration to whom it is of."""
+    """Return the sound of the visitor's own narration."""
     folder = film_folder(tools, recording)
-    one = _mine(tools, visitor.actor, recording, narration)
-    file = sounds.sound_file(folder, _name(visitor.actor, narration), one.get("ending", ".webm"))
+    kept = _mine(tools, visitor.actor, recording, narration)
+    file = sounds.sound_file(folder, _name(visitor.actor, narration), kept.get("ending", ".webm"))
     if not file.exists():
         raise NotFound("nothing of the narration {name!r} has arrived", name=narration)
     return FileResponse(file, media_type="audio/mp4" if file.suffix == ".m4a" else f"audio/{file.suffix[1:]}")
 
 
 def submit_narrations(tools: Tools, visitor: Asking, recording: str, body: EmptyBody) -> JsonObject:
-    """Keep what somebody told as a version in the recording's folder, which releases use."""
+    """Save the visitor's narrations as a version in the recording's folder, which releases use."""
     folder = film_folder(tools, recording)
     facts = film_facts(tools, folder)
     mine = narrations_of(tools.records.ops(recording), visitor.actor)
     film: NarratedVideo = {"fps": facts["fps"], "frames": facts["frames"], "sha256": facts["sha256"]}
     kept: list[Narration] = []
-    for one in mine:
-        name = _name(visitor.actor, one["narration"])
-        kept.append({**one, "sound": sounds.sound_file(folder, name, one.get("ending", "")).name})
+    for narration in mine:
+        name = _name(visitor.actor, narration["narration"])
+        kept.append({**narration, "sound": sounds.sound_file(folder, name, narration.get("ending", "")).name})
     version = keep_narrations(folder, visitor.pseudonym, film, kept)
     tools.records.note(SUBMITTED, recording, {"version": version}, actor=visitor.actor)
     return {"version": version, "narrations": len(kept)}
 
 
 def _mine(tools: Collaborators, actor: str, recording: str, narration: str) -> Narration:
-    for one in narrations_of(tools.records.ops(recording), actor):
-        if one["narration"] == narration:
-            return one
+    for kept in narrations_of(tools.records.ops(recording), actor):
+        if kept["narration"] == narration:
+            return kept
     raise NotFound("no narration {name!r} of yours; load the page again", name=narration)
 
 
@@ -170,9 +170,9 @@ def _name(actor: str, narration: str) -> str:
     return f"{annotation_of(actor):012x}-{narration}"
 
 
-def _parsed(one: Narration, steps: list[str]) -> JsonObject:
-    said = parse(one.get("text", ""), steps)
-    return {**one, "verb": said.verb, "noun": said.noun}
+def _parsed(narration: Narration, steps: list[str]) -> JsonObject:
+    phrase = parse(narration.get("text", ""), steps)
+    return {**narration, "verb": phrase.verb, "noun": phrase.noun}
 
 
 NARRATIONS = "/api/v1/desk/recordings/{recording}/narrations"

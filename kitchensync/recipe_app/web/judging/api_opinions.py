@@ -1,4 +1,4 @@
-"""Opinions about a recording: three people decide, five rate, each alone; kept with the recording."""
+"""Opinions about a recording: three people decide, five rate, independently; saved with the recording."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from kitchensync.dataset.tables.coherence_examples import all_examples
 from kitchensync.operations.errors import BadOperation
 from kitchensync.operations.operation_kinds import Strict
 from kitchensync.recipe_app.review import opinions
-from kitchensync.recipe_app.review.judged_answers import AnswerForm, answers_of, open_of, require_none_left
+from kitchensync.recipe_app.review.judged_answers import (
+    AnswerForm,
+    answers_of,
+    count_unanswered,
+    require_all_answered,
+)
 from kitchensync.recipe_app.web.door.access import Asking, JsonObject, Tools
 from kitchensync.recipe_app.web.judging.review_routes import Judged, RecordingWork, routes, work_on
 from kitchensync.storage.consent import Purpose
@@ -25,7 +30,7 @@ Which = Literal["decisions", "ratings"]
 
 
 class OpinionsToAsk(Strict):
-    """Questions that are to be rated; decisions need none."""
+    """Questions to rate; decisions need none."""
 
     questions: Annotated[list[opinions.QuestionAnswer], Field(max_length=1000)] = Field(default_factory=list)
 
@@ -43,18 +48,18 @@ def _form(work: RecordingWork) -> AnswerForm:
 
 
 def _items(work: RecordingWork) -> Items:
-    return {item["item"]: item for item in work.asked(opinions.ASKED, work.review.what)["items"]}
+    return {item["item"]: item for item in work.choice(opinions.ASKED, work.review.what)["items"]}
 
 
-def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
-    hidden, mine = () if work.here.is_complete else ("hidden",), work.mine(answers_of)
+def _page_state(work: RecordingWork, items: Items) -> dict[str, Any]:
+    hidden, mine = () if work.round.is_complete else ("hidden",), work.mine(answers_of)
     return {
         "items": [
             {key: value for key, value in item.items() if key not in hidden} for item in items.values()
         ],
         "questions": _form(work).questions,
         "mine": mine,
-        "left": open_of(mine, items, _form(work)),
+        "left": count_unanswered(mine, items, _form(work)),
     }
 
 
@@ -68,7 +73,7 @@ def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
 
 
 def ask_opinions(work: Begun, body: OpinionsToAsk) -> JsonObject:
-    """Ask about every step whose success a picture can show, or the questions given; once, the same of everybody."""
+    """Choose the items, once for everybody: steps whose success a frame can show, or the submitted questions."""
     if items := _items(work):
         return {"items": len(items)}
     with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
@@ -76,24 +81,24 @@ def ask_opinions(work: Begun, body: OpinionsToAsk) -> JsonObject:
         own.check_placed()
         numbering = Numbering()
         examples, _ = all_examples([numbered(read_cooked(own, numbering), numbering).annotated])
-    asked = opinions.steps_to_decide(examples)
+    chosen = opinions.steps_to_decide(examples)
     if work.review.what == "ratings":
         try:
-            asked = opinions.questions_to_rate(asked, body.questions)
+            chosen = opinions.questions_to_rate(chosen, body.questions)
         except KeyError as error:
             raise BadOperation("a question is about another example than this recording has") from error
-    work.keep(opinions.ASKED, {"what": work.review.what, "items": asked})
-    return {"items": len(asked)}
+    work.keep(opinions.ASKED, {"what": work.review.what, "items": chosen})
+    return {"items": len(chosen)}
 
 
 def think(work: Begun, body: Judged) -> JsonObject:
-    """Keep one answer."""
+    """Save one answer."""
     items = _items(work)
-    work.here.require_open(work.actor)
-    said = body.answer
-    _form(work).check(said.question, said.answer, said.item, items)
-    work.keep(work.review.edited, said.model_dump(), body.op_id)
-    return {"item": said.item}
+    work.round.require_open(work.actor)
+    answer = body.answer
+    _form(work).check(answer.question, answer.answer, answer.item, items)
+    work.keep(work.review.edited, answer.model_dump(), body.op_id)
+    return {"item": answer.item}
 
 
 ROUTES = routes(
@@ -102,9 +107,11 @@ ROUTES = routes(
     BEGIN,
     counted="items",
     items=_items,
-    told=_told,
+    page_state=_page_state,
     compared=_compared,
-    require_done=lambda work, items: require_none_left(open_of(work.mine(answers_of), items, _form(work))),
+    require_done=lambda work, items: require_all_answered(
+        count_unanswered(work.mine(answers_of), items, _form(work))
+    ),
     accepted=_accepted,
     judge=think,
     ask=ask_opinions,

@@ -1,4 +1,4 @@
-"""Questions about a recording's stopped film: asked, judged by people alone, ruled on, kept with the recording."""
+"""Questions about a recording's stopped video: judged independently, ruled on, saved with the recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kitchensync.dataset.promqa.questions import KeptJudgement
 from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.operations.errors import BadOperation, NotNow
 from kitchensync.operations.operation_kinds import OpId, Strict
-from kitchensync.recipe_app.review.judged_answers import require_none_left
+from kitchensync.recipe_app.review.judged_answers import require_all_answered
 from kitchensync.recipe_app.review.question_rounds import (
     ASKED,
     QUESTIONS,
@@ -32,81 +32,82 @@ from kitchensync.recipe_app.web.judging.review_routes import RecordingWork, on_r
 from kitchensync.storage.consent import Purpose
 
 Items = dict[str, Item]
-Said = tuple[Item, list[QuestionVerdict], QuestionVerdict | None]
-"""A question, what each judge said of it, and what the adjudicator said."""
+JudgedItem = tuple[Item, list[QuestionVerdict], QuestionVerdict | None]
+"""A question, the verdict of each judge, and that of the adjudicator."""
 BEGIN = on_recording(QUESTIONS)
 Begun = Annotated[RecordingWork, BEGIN]
 WRITTEN = RequestBody(4 << 20, at_once=2)
-"""What was written about many recordings, and what models were told."""
+"""Questions about many recordings, and the prompts of models."""
 HIDDEN = ("example", "sources")
-"""What judges are not told of a question."""
+"""Fields of a question that judges do not get."""
 
 
 class JudgedQuestion(Strict):
-    """What one person says of one question."""
+    """One person's verdict on one question."""
 
     op_id: OpId
     verdict: QuestionVerdict
 
 
 class QuestionsToAsk(Strict):
-    """Questions that were written; without: what can be asked is asked in fixed words; `form`: as which data set."""
+    """Written questions, or None for those with a fixed wording; `form` names the data set to follow."""
 
     questions: Annotated[list[Written], Field(max_length=10_000)] | None = None
     form: QuestionForm = "cooking"
 
 
 def _items(work: RecordingWork) -> Items:
-    return {item["item"]: item for item in work.asked(ASKED)["items"]}
+    return {item["item"]: item for item in work.choice(ASKED)["items"]}
 
 
-def _told(work: RecordingWork, items: Items) -> dict[str, Any]:
-    asked, mine = work.asked(ASKED), work.mine(verdicts_of)
+def _page_state(work: RecordingWork, items: Items) -> dict[str, Any]:
+    choice, mine = work.choice(ASKED), work.mine(verdicts_of)
     return {
-        "graph": asked.get("graph"),
-        "form": asked.get("form", "cooking"),
+        "graph": choice.get("graph"),
+        "form": choice.get("form", "cooking"),
         "items": [
             {key: value for key, value in item.items() if key not in HIDDEN} for item in items.values()
         ],
-        "mine": {name: one.model_dump() for name, one in mine.items()},
+        "mine": {name: verdict.model_dump() for name, verdict in mine.items()},
         "left": len(items.keys() - mine.keys()),
     }
 
 
-def _said(work: RecordingWork, items: Items) -> list[Said]:
+def _judged(work: RecordingWork, items: Items) -> list[JudgedItem]:
     judged, ruled = work.of_everybody(verdicts_of).values(), verdicts_of(work.ops, RULED)
-    return [(item, [one[name] for one in judged], ruled.get(name)) for name, item in items.items()]
+    return [(item, [verdicts[name] for verdicts in judged], ruled.get(name)) for name, item in items.items()]
 
 
 def _compared(work: RecordingWork, items: Items) -> dict[str, Any]:
-    form, found = work.asked(ASKED).get("form", "cooking"), _said(work, items)
+    form, judged = work.choice(ASKED).get("form", "cooking"), _judged(work, items)
     standing = {}
-    for item, words, ruling in found:
-        decided = decide(item, words, ruling)
+    for item, verdicts, ruling in judged:
+        decided = decide(item, verdicts, ruling)
         standing[item["item"]] = {
             "state": decided.state,
             "answers": decided.answers,
-            "candidates": [text for text, _ in candidates(item, words)],
-            "valid": [one.valid for one in words],
+            "candidates": [text for text, _ in candidates(item, verdicts)],
+            "valid": [verdict.valid for verdict in verdicts],
         }
     return {
         "standing": standing,
-        "to_rule": sum(one["state"] == "to_rule" for one in standing.values()),
+        "to_rule": sum(verdict["state"] == "to_rule" for verdict in standing.values()),
         "agreement": agreement_of_judges(
-            (item["type"], [cast(KeptJudgement, one.told(form)) for one in words]) for item, words, _ in found
+            (item["type"], [cast(KeptJudgement, verdict.as_kept(form)) for verdict in verdicts])
+            for item, verdicts, _ in judged
         ),
     }
 
 
 def _accepted(work: RecordingWork, items: Items) -> dict[str, Any]:
-    form, found = work.asked(ASKED).get("form", "cooking"), _said(work, items)
-    if left := sum(decide(*one).state == "to_rule" for one in found):
-        raise NotNow("{count} answers differ and were not ruled on yet", count=left)
-    return {"questions": [record_of(*one, form) for one in found]}
+    form, judged = work.choice(ASKED).get("form", "cooking"), _judged(work, items)
+    if remaining := sum(decide(*question).state == "to_rule" for question in judged):
+        raise NotNow("{count} answers differ and were not ruled on yet", count=remaining)
+    return {"questions": [record_of(*question, form) for question in judged]}
 
 
 def ask_questions(work: Begun, body: QuestionsToAsk) -> JsonObject:
-    """Ask what can be asked about the film, or what a model wrote; asked once, so that everybody judges the same."""
+    """Choose the questions about the video, once, so that everybody judges the same ones."""
     if items := _items(work):
         return {"questions": len(items)}
     if body.questions == []:
@@ -114,26 +115,26 @@ def ask_questions(work: Begun, body: QuestionsToAsk) -> JsonObject:
     with OwnRecording.open(work.folder, purpose=Purpose.ANNOTATE) as own:
         own.check_filmed()
         own.check_placed()
-        asked = questions_of(own, body.questions or ()) | {"form": body.form}
-    work.keep(ASKED, asked)
-    return {"questions": len(asked["items"])}
+        choice = questions_of(own, body.questions or ()) | {"form": body.form}
+    work.keep(ASKED, choice)
+    return {"questions": len(choice["items"])}
 
 
 def judge_question(work: Begun, body: JudgedQuestion) -> JsonObject:
-    """Keep what somebody says of a question."""
+    """Save the visitor's verdict on a question."""
     item = _items(work).get(body.verdict.item)
-    work.here.require_open(work.actor)
+    work.round.require_open(work.actor)
     check_verdict(body.verdict, item, len(item["answers"]) if item else 0)
     work.keep(QUESTIONS.edited, body.verdict.model_dump(), body.op_id)
     return {"item": body.verdict.item}
 
 
 def rule_question(work: Begun, body: JudgedQuestion) -> JsonObject:
-    """Keep what the adjudicator says of a question on which judges differ; not one of the judges."""
+    """Save the adjudicator's verdict on a question on which judges differ; a judge may not rule."""
     item = _items(work).get(body.verdict.item)
-    work.here.require_ruler(work.actor)
-    words = [one[item["item"]] for one in work.of_everybody(verdicts_of).values()] if item else []
-    check_verdict(body.verdict, item, len(candidates(item, words)) if item else 0)
+    work.round.require_ruler(work.actor)
+    verdicts = [answers[item["item"]] for answers in work.of_everybody(verdicts_of).values()] if item else []
+    check_verdict(body.verdict, item, len(candidates(item, verdicts)) if item else 0)
     work.keep(RULED, body.verdict.model_dump(), body.op_id)
     return {"item": body.verdict.item}
 
@@ -144,9 +145,9 @@ ROUTES = routes(
     BEGIN,
     counted="questions",
     items=_items,
-    told=_told,
+    page_state=_page_state,
     compared=_compared,
-    require_done=lambda work, items: require_none_left(len(items.keys() - work.mine(verdicts_of).keys())),
+    require_done=lambda work, items: require_all_answered(len(items.keys() - work.mine(verdicts_of).keys())),
     accepted=_accepted,
     judge=judge_question,
     ask=ask_questions,

@@ -1,6 +1,6 @@
-"""What every kind of review has in common over HTTP: people are asked, answer alone, see all, keep what holds.
+"""Routes that every kind of review shares: assign people, answer independently, compare, accept.
 
-A kind says what its items are, what its page is told of them, how answers compare, and what is kept.
+A kind of review provides its items, the state of its page, the comparison of answers, and what is accepted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Endpoint = Callable[..., JsonObject]
 
 
 class Asked(Strict):
-    """Who is to answer."""
+    """The people who are to answer."""
 
     people: Annotated[list[Annotated[str, Field(max_length=40)]], Field(max_length=MOST_PEOPLE)] = Field(
         default_factory=list
@@ -61,57 +61,57 @@ class Judged(Strict):
 
 @dataclass(frozen=True, slots=True)
 class ReviewWork:
-    """What somebody asks about one subject of the log that people review."""
+    """A visitor's request about one reviewed subject of the log."""
 
     tools: Collaborators
     visitor: Visitor
     subject: str
     review: Review
     ops: Ops
-    here: Round
+    round: Round
 
     @property
     def actor(self) -> str:
-        """The id of who asks."""
+        """The id of the visitor."""
         return self.visitor.actor
 
     def mine(self, answers: Callable[[Ops, str, str], T]) -> T:
-        """Return what who asks answered, as `answers` reads it from the operations of a kind and a person."""
+        """Return the visitor's answers; `answers` reads them from the operations of a kind and a person."""
         return answers(self.ops, self.review.edited, self.actor)
 
     def of_everybody(self, answers: Callable[[Ops, str, str], T]) -> dict[str, T]:
-        """Return what each person of the round answered."""
-        return {person: answers(self.ops, self.review.edited, person) for person in self.here.people}
+        """Return the answers of each person of the round."""
+        return {person: answers(self.ops, self.review.edited, person) for person in self.round.people}
 
-    def asked(self, kind: str, what: str | None = None) -> dict[str, Any]:
-        """Return what was asked last by operations of a kind; no items where nothing was."""
-        said = (op["body"] for op in reversed(self.ops) if op["kind"] == kind)
-        return next((one for one in said if what in (None, one.get("what"))), {"items": []})
+    def choice(self, kind: str, what: str | None = None) -> dict[str, Any]:
+        """Return the newest operation of a kind that chose items; no items if there is none."""
+        bodies = (op["body"] for op in reversed(self.ops) if op["kind"] == kind)
+        return next((body for body in bodies if what in (None, body.get("what"))), {"items": []})
 
-    def keep(self, kind: str, said: dict[str, Any], op_id: str = "") -> None:
-        """Append an operation of who asks."""
-        self.tools.records.note(kind, self.subject, said, actor=self.actor, op_id=op_id)
+    def keep(self, kind: str, body: dict[str, Any], op_id: str = "") -> None:
+        """Append an operation of the visitor to the log."""
+        self.tools.records.note(kind, self.subject, body, actor=self.actor, op_id=op_id)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingWork(ReviewWork):
-    """The same about a recording that may be used, in its folder."""
+    """Review work on a recording that may be annotated, with its folder."""
 
     folder: Path
 
     def facts(self) -> dict[str, Any]:
-        """Return what is known of the recording's small film. Raises NotNow."""
+        """Return the facts of the recording's small video. Raises NotNow if it is not made yet."""
         return film_facts(self.tools, self.folder)
 
 
 def work_on(tools: Collaborators, visitor: Visitor, recording: str, review: Review) -> RecordingWork:
-    """Load the log, round and folder of a recording to review. Raises NotFound, Withdrawn, NotPermitted."""
+    """Return the work on a recording to review. Raises NotFound, Withdrawn, NotPermitted."""
     ops, folder = tools.records.begun(recording), film_folder(tools, recording)
     return RecordingWork(tools, visitor, recording, review, ops, round_of(ops, review), folder)
 
 
 def on_recording(review: Review) -> Any:
-    """Return what loads the work on the recording that the path names, for the framework."""
+    """Return a FastAPI dependency that loads the work on the recording in the path."""
 
     def work(tools: Tools, visitor: Asking, recording: str) -> RecordingWork:
         return work_on(tools, visitor, recording, review)
@@ -120,25 +120,25 @@ def on_recording(review: Review) -> Any:
 
 
 def who_may(tools: Collaborators, access: Access) -> dict[str, str]:
-    """Return the people who hold an access, id -> pseudonym, by pseudonym."""
+    """Return the people who have an access, id -> pseudonym, sorted by pseudonym."""
     rows = tools.records.rows(tables.person, order=tables.person.c.pseudonym)
     return {row["id"]: row["pseudonym"] for row in rows if _holds(row, access)}
 
 
-def ask_people(work: ReviewWork, asked: Asked, access: Access) -> JsonObject:
-    """Ask people to answer; from then on only they may. Raises BadOperation, NotFound, NotNow."""
+def ask_people(work: ReviewWork, request: Asked, access: Access) -> JsonObject:
+    """Assign people to answer; from then on only they may. Raises BadOperation, NotFound, NotNow."""
     least = work.review.least
-    if work.review.asks == "exactly" and len(asked.each) != least:
+    if work.review.asks == "exactly" and len(request.each) != least:
         raise BadOperation("ask {count} people, no more and no less", count=least)
-    if work.review.asks == "at_least" and len(asked.each) < least:
+    if work.review.asks == "at_least" and len(request.each) < least:
         raise BadOperation("ask {count} people or more", count=least)
-    work.here.require_hidden()
-    rows = [work.tools.records.row(tables.person, one) for one in asked.people]
+    work.round.require_hidden()
+    rows = [work.tools.records.row(tables.person, person) for person in request.people]
     if not all(row is not None and _holds(row, access) for row in rows):
         raise NotFound("somebody who was asked may not do this; look at the list of people")
-    said = {"what": work.review.what, "people": asked.each}
-    work.keep(ASSIGNED, said)
-    return said
+    assignment = {"what": work.review.what, "people": request.each}
+    work.keep(ASSIGNED, assignment)
+    return assignment
 
 
 def _holds(row: Any, access: Access) -> bool:
@@ -152,7 +152,7 @@ def routes(
     *,
     counted: str,
     items: Callable[[RecordingWork], Any],
-    told: Callable[[RecordingWork, Any], dict[str, object]],
+    page_state: Callable[[RecordingWork, Any], dict[str, object]],
     compared: Callable[[RecordingWork, Any], dict[str, object]],
     require_done: Callable[[RecordingWork, Any], None],
     accepted: Callable[[RecordingWork, Any], dict[str, object]],
@@ -162,47 +162,47 @@ def routes(
     ask_body: RequestBody | None = None,
     needs_film: bool = False,
 ) -> list[Route]:
-    """Return the routes of a kind of review of recordings; `judge`, `ask` and `rule` have bodies of their own.
+    """Return the routes of a kind of review of recordings; `judge`, `ask` and `rule` are endpoints with own bodies.
 
-    `told` is what the page always shows, `compared` what it shows besides when all have submitted; `require_done`
-    raises NotNow for who has not answered everything, `accepted` returns what is kept in the recording's folder.
-    `needs_film`: only with its small film, which says the film's rate and length, somebody submits or accepts.
+    `page_state` is always shown, `compared` only when all have submitted; `require_done` raises NotNow while
+    answers are missing; `accepted` returns what is saved in the recording's folder.
+    `needs_film`: submitting and accepting need the small video, for its frame rate and length.
     """
 
     def review_page(request: Request, work: RecordingWork = begin) -> Response:
         row = work.tools.records.row(tables.recording, work.subject)
         name = Path(row["folder"] or "").name if row else ""
-        said = {"visitor": work.visitor, "may": who_may(work.tools, Access.STUDY), "name": name}
-        return render(request, page, **said, **request.path_params)
+        fields = {"visitor": work.visitor, "may": who_may(work.tools, Access.STUDY), "name": name}
+        return render(request, page, **fields, **request.path_params)
 
     def review(work: RecordingWork = begin) -> JsonObject:
-        """Report what is asked, what one answered, who answers and, when all have submitted, how they compare."""
-        asked = items(work)
-        said = {**work.here.told(work.actor), **told(work, asked)}
-        return said | compared(work, asked) if work.here.is_complete else said
+        """Report the items, the visitor's answers, who answers and, when all have submitted, the comparison."""
+        chosen = items(work)
+        answer = {**work.round.for_page(work.actor), **page_state(work, chosen)}
+        return answer | compared(work, chosen) if work.round.is_complete else answer
 
     def assign(body: Asked, work: RecordingWork = begin) -> JsonObject:
-        """Ask people to answer; from then on only they may."""
+        """Assign people to answer; from then on only they may."""
         return ask_people(work, body, Access.STUDY)
 
     def submit(body: EmptyBody, work: RecordingWork = begin) -> JsonObject:
-        """Say that one has answered everything."""
-        asked = items(work)
+        """Submit the visitor's answers."""
+        chosen = items(work)
         if needs_film:
             work.facts()
-        work.here.require_open(work.actor)
-        require_done(work, asked)
+        work.round.require_open(work.actor)
+        require_done(work, chosen)
         work.keep(work.review.submitted, {})
-        return {counted: len(asked)}
+        return {counted: len(chosen)}
 
     def accept(body: EmptyBody, work: RecordingWork = begin) -> JsonObject:
-        """Keep what was agreed and ruled as a version in the recording's folder."""
-        asked = items(work)
+        """Save the agreed and ruled answers as a version in the recording's folder."""
+        chosen = items(work)
         if needs_film:
             work.facts()
-        work.here.require_complete()
-        content = {"author": work.visitor.pseudonym, "kept_utc_ns": time.time_ns(), **accepted(work, asked)}
-        return {"version": add_judged(work.folder, work.review.what, content), counted: len(asked)}
+        work.round.require_complete()
+        content = {"author": work.visitor.pseudonym, "kept_utc_ns": time.time_ns(), **accepted(work, chosen)}
+        return {"version": add_judged(work.folder, work.review.what, content), counted: len(chosen)}
 
     path = f"/api/v1/desk/recordings/{{recording}}/{of}"
     posts = {"": judge, "/ask": ask, "/submit": submit, "/assign": assign, "/rule": rule, "/accept": accept}

@@ -1,4 +1,4 @@
-"""The queue of what people mark and judge: who was asked, how far they are, and asking them for many at once."""
+"""The queue of recordings to mark and judge: assignments, progress, and assigning many recordings."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from kitchensync.storage.errors import StorageError
 from kitchensync.task_graphs.errors import RecipeError
 
 WHAT = {"steps": (STEPS, Access.ANNOTATE), "errors": (ERRORS.review, Access.STUDY)}
-"""What many recordings can be given to people for, and who may do it."""
+"""Kinds of work that can be assigned for many recordings, and the access they need."""
 SHOWN = ("to_do", "mine", "unasked", "open", "ruling", "done", "all")
 Shown = Literal["to_do", "mine", "unasked", "open", "ruling", "done", "all"]
 
 
 class AssignedWork(Asked):
-    """Who is to do what with which recordings."""
+    """The people, the kind of work and the recordings of an assignment."""
 
     what: Literal["steps", "errors"] = "steps"
     people: Annotated[list[Annotated[str, Field(max_length=40)]], Field(min_length=1, max_length=MOST_PEOPLE)]
@@ -52,7 +52,7 @@ class QueuedRecording:
 
     @property
     def state(self) -> str:
-        """Return how far the marking of its steps is: `unasked`, `open`, `ruling` or `done`."""
+        """Return the state of its step marking: `unasked`, `open`, `ruling` or `done`."""
         if self.is_accepted:
             return "done"
         if self.steps.is_complete:
@@ -60,20 +60,22 @@ class QueuedRecording:
         return "open" if self.steps.people else "unasked"
 
     def is_for(self, actor: str) -> bool:
-        """Return whether somebody may mark its steps: asked to, at it, or nobody was asked."""
+        """Return whether somebody may mark its steps: assigned, already marking, or nobody is assigned."""
         return actor in self.steps.people or not self.steps.is_assigned
 
     def is_left(self, actor: str) -> bool:
         """Return whether somebody still has its steps to mark."""
-        wanted = actor in self.steps.people or len(self.steps.people) < self.steps.least
-        return self.is_for(actor) and wanted and not self.steps.is_submitted(actor) and not self.is_accepted
+        is_needed = actor in self.steps.people or len(self.steps.people) < self.steps.least
+        return (
+            self.is_for(actor) and is_needed and not self.steps.is_submitted(actor) and not self.is_accepted
+        )
 
 
 def _queue(tools: Collaborators) -> list[QueuedRecording]:
-    """Return the recordings that were cooked to their end and may be annotated, the newest first."""
+    """Return the finished recordings that may be annotated, the newest first."""
     table = tables.recording
     rows = tools.records.rows(table, table.c.folder.is_not(None), order=table.c.created_utc_ns.desc())
-    found = []
+    queue = []
     for row in rows:
         lacking = tools.folders.lacking_consent(row["folder"])
         why_aborted = tools.folders.why_aborted(row["folder"])
@@ -81,8 +83,8 @@ def _queue(tools: Collaborators) -> list[QueuedRecording]:
             ops = tools.records.ops(row["id"])
             accepted = any(op["kind"] == ACCEPTED for op in ops)
             steps, errors = round_of(ops, STEPS), round_of(ops, ERRORS.review)
-            found.append(QueuedRecording(row, steps, errors, accepted, lacking))
-    return found
+            queue.append(QueuedRecording(row, steps, errors, accepted, lacking))
+    return queue
 
 
 def _is_shown(work: QueuedRecording, show: str, actor: str) -> bool:
@@ -93,7 +95,7 @@ def _is_shown(work: QueuedRecording, show: str, actor: str) -> bool:
 
 
 def work_page(request: Request, tools: Tools, visitor: Asking, show: Shown | None = None) -> Response:
-    """The queue of what is to be marked and judged; annotators see what is for them, and nothing of errors."""
+    """Show the queue of recordings; annotators see only their own work, and no errors."""
     studies = visitor.may(Access.STUDY)
     everything = _queue(tools)
     queue = [work for work in everything if studies or work.is_for(visitor.actor)]
@@ -112,23 +114,23 @@ def work_page(request: Request, tools: Tools, visitor: Asking, show: Shown | Non
 
 
 def next_to_mark(tools: Tools, visitor: Asking, after: str = "") -> Response:
-    """Lead to the recording that somebody has to mark after one of the queue; to the queue where none is left."""
+    """Redirect to the next recording the visitor has to mark after one of the queue, else to the queue."""
     queue = [work for work in _queue(tools) if work.is_left(visitor.actor) or work.row["id"] == after]
     ids = [work.row["id"] for work in queue]
     at = ids.index(after) + 1 if after in ids else 0
-    left = [one for one in ids[at:] + ids[:at] if one != after]
-    return RedirectResponse(f"/desk/recordings/{left[0]}/steps" if left else "/desk/review", 303)
+    remaining = [recording for recording in ids[at:] + ids[:at] if recording != after]
+    return RedirectResponse(f"/desk/recordings/{remaining[0]}/steps" if remaining else "/desk/review", 303)
 
 
 def assign_many(request: Request, tools: Tools, visitor: Asking, body: AssignedWork) -> JsonObject:
-    """Ask people about many recordings, besides those who are at it; what is refused is named with its reason."""
+    """Assign people to many recordings, in addition to those already there; report what is refused and why."""
     review, access = WHAT[body.what]
     refused = []
     for recording in dict.fromkeys(body.recordings):
         try:
             work = work_on(tools, visitor, recording, review)
-            besides = Asked(people=[*work.here.people, *body.each])  # nobody's work is dropped
-            ask_people(work, besides, access)
+            # Those who already work on it stay assigned: an assignment replaces the one before.
+            ask_people(work, Asked(people=[*work.round.people, *body.each]), access)
         except (RecipeError, StorageError) as error:
             refused.append({"recording": recording, "why": words_of(request).refusal(error)})
     return {"asked": len({*body.recordings}) - len(refused), "refused": refused}

@@ -1,1 +1,1 @@
-"""What the tablet asks for over HTTP: the way in, recordings, operations, files to keep."""
+"""The tablet's routes: sign-in, recordings, operations, cached files."""

@@ -1,4 +1,4 @@
-"""The way in over HTTP: pairing, signing in and out, and the clock."""
+"""Sign-in over HTTP: pairing, signing in and out, and the clock."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ YEAR_S = 31_536_000
 
 
 async def time(tools: Tools) -> JSONResponse:
-    """Tell the capture clock, when the question came and when the answer went, signed."""
+    """Return the capture clock when the request arrived and when the answer left, signed."""
     received_ns = tools.records.now_ns()
     return JSONResponse({"received_host_ns": received_ns, **tools.intake.answer_clock()})
 
 
 def me(tools: Tools, visitor: Asking) -> JsonObject:
-    """Report who this browser is: its tablet, its person, and the token that changing things needs."""
+    """Report the tablet and person of this browser, and the CSRF token for requests that change data."""
     device, person = visitor.device, visitor.person
     kitchen = tools.records.row(tables.kitchen, device["kitchen"]) if device else None
     return {
@@ -66,7 +66,7 @@ def me(tools: Tools, visitor: Asking) -> JsonObject:
 
 
 def _paired(tools: Collaborators, device: dict[str, Any]) -> dict[str, Any]:
-    """A tablet, with the last sequence number that it used: a browser may lose its memory and keep its cookie."""
+    """Return a tablet with its last sequence number: a browser may lose its storage but keep its cookie."""
     with tools.records.database.reading() as connection:
         return {
             "id": device["id"],
@@ -77,7 +77,7 @@ def _paired(tools: Collaborators, device: dict[str, Any]) -> dict[str, Any]:
 
 
 def forgotten(tools: Tools, device: Device, body: RecordingsOfTablet) -> JsonObject:
-    """Note what this tablet took out of its own memory, since it was destroyed here."""
+    """Log which destroyed recordings this tablet deleted from its own storage."""
     gone = sorted(set(body.recordings) & set(to_forget(tools.records, device["id"])))
     if gone:
         tools.records.note(FORGOTTEN, device["id"], {"recordings": gone}, actor="")
@@ -85,14 +85,14 @@ def forgotten(tools: Tools, device: Device, body: RecordingsOfTablet) -> JsonObj
 
 
 def dumped(tools: Tools, device: Device, body: RecordingsOfTablet) -> JsonObject:
-    """Note of which recordings this tablet kept a dump, which a withdrawal cannot reach."""
+    """Log which recordings this tablet saved as a dump, which a withdrawal cannot reach."""
     note_dump(tools.records, device["id"], body.recordings)
     return {"recordings": body.recordings}
 
 
 def pair(request: Request, tools: Tools, visitor: Asking, body: PairRequest) -> JSONResponse:
-    """Pair this tablet with a kitchen by the code that the desk made."""
-    with _a_try(request, tools, visitor):
+    """Pair this tablet with a kitchen by the desk's code."""
+    with _rate_limited(request, tools, visitor):
         device, token = tools.accounts.pair(body.code, body.name, secure=body.secure)
     return _with_token(request, {"device": device}, DEVICE_COOKIE, token, body.program, YEAR_S)
 
@@ -100,13 +100,13 @@ def pair(request: Request, tools: Tools, visitor: Asking, body: PairRequest) -> 
 def people(tools: Tools, device: Device) -> JsonObject:
     """List the people who may sign in on a tablet, by pseudonym."""
     rows = tools.records.rows(tables.person, tables.person.c.active, order=tables.person.c.pseudonym)
-    found = [row for row in rows if "participant" in roles_of(row) or "operator" in roles_of(row)]
-    return {"people": [{"id": row["id"], "pseudonym": row["pseudonym"]} for row in found]}
+    allowed = [row for row in rows if "participant" in roles_of(row) or "operator" in roles_of(row)]
+    return {"people": [{"id": row["id"], "pseudonym": row["pseudonym"]} for row in allowed]}
 
 
 def sign_in(request: Request, tools: Tools, visitor: Asking, device: Device, body: SignIn) -> JSONResponse:
     """Sign in with a PIN on a paired tablet."""
-    with _a_try(request, tools, visitor, body.person) as origin:
+    with _rate_limited(request, tools, visitor, body.person) as origin:
         token = tools.accounts.sign_in(
             body.person, "pin", body.pin, device=device["id"], desk=False, origin=origin
         )
@@ -117,13 +117,13 @@ def sign_in_by_card(
     request: Request, tools: Tools, visitor: Asking, device: Device, body: CardSignIn
 ) -> JSONResponse:
     """Sign in with a QR card on a paired tablet."""
-    with _a_try(request, tools, visitor):
+    with _rate_limited(request, tools, visitor):
         token = tools.accounts.sign_in_by_card(body.card, device=device["id"])
     return _with_token(request, {}, LOGIN_COOKIE, token, body.program)
 
 
 def sign_in_at_the_desk(request: Request, tools: Tools, visitor: Asking, body: DeskSignIn) -> JSONResponse:
-    """Sign in with name and password at the desk."""
+    """Sign in at the desk with name and password."""
     if not tools.accounts.has_desk(visitor.device):
         raise NotAllowed(
             "this browser is paired as a tablet, and the desk is never opened on one: use another browser "
@@ -132,14 +132,14 @@ def sign_in_at_the_desk(request: Request, tools: Tools, visitor: Asking, body: D
     name = " ".join(body.pseudonym.split())
     rows = tools.records.rows(tables.person, tables.person.c.pseudonym == name)
     person = rows[0]["id"] if rows else f"nobody called {name}"[:60]
-    with _a_try(request, tools, visitor, person) as origin:
+    with _rate_limited(request, tools, visitor, person) as origin:
         token = tools.accounts.sign_in(person, "password", body.password, device="", desk=True, origin=origin)
     return _with_token(request, {"person": person}, LOGIN_COOKIE, token, body.program)
 
 
 def accept_invite(request: Request, tools: Tools, visitor: Asking, body: AcceptInvite) -> JsonObject:
-    """Set a password with the token of an invite; then sign in with it."""
-    with _a_try(request, tools, visitor):
+    """Set a password with the token of an invite."""
+    with _rate_limited(request, tools, visitor):
         person = tools.records.row(tables.person, tools.accounts.accept_invite(body.code, body.password))
     if person is None:
         raise BadOperation("the invited person is not there any more")
@@ -155,7 +155,7 @@ def sign_out(request: Request, tools: Tools) -> JSONResponse:
 
 
 def sign_out_everywhere(tools: Tools, visitor: Asking) -> JSONResponse:
-    """End every session of the person who asks, this one too."""
+    """End every session of the visitor, including this one."""
     tools.accounts.sign_out_everywhere(visitor.actor)
     return _signed_out()
 
@@ -167,19 +167,19 @@ def _signed_out() -> JSONResponse:
 
 
 @contextlib.contextmanager
-def _a_try(
+def _rate_limited(
     request: Request, tools: Collaborators, visitor: Visitor, person: str | None = None
 ) -> Iterator[str]:
-    """Count a try where it comes from and hold it there; yield that. Raises TooOften."""
+    """Count an attempt by its origin, limit concurrent ones, and yield the origin. Raises TooOften."""
     origin = origin_of(request, visitor, person)
-    with tools.bucket.one(origin, waits=visitor.device is not None or visitor.person is not None):
+    with tools.bucket.attempt(origin, waits=visitor.device is not None or visitor.person is not None):
         yield origin
 
 
 def origin_of(request: Request, visitor: Visitor, person: str | None) -> str:
-    """Report where a try comes from: the session of this very person, the tablet, or else the network.
+    """Return the origin of an attempt: the session of this person, the tablet, or else the network.
 
-    Whoever is signed in shares no count with others at the same address, and can be locked out by none of them.
+    Somebody who is signed in shares no count with others at the same address and cannot be locked out by them.
     """
     if visitor.person and person in (None, visitor.actor):
         return f"session {visitor.csrf}"

@@ -1,4 +1,4 @@
-"""What the tablet asks for: recipes, a recording with all that it needs offline, operations in, receipts out."""
+"""The tablet's recipes and recordings: a recording's data for offline use, its operations and their receipts."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from kitchensync.recipe_app.people.roles import Access
 from kitchensync.recipe_app.store import tables
 from kitchensync.recipe_app.store.shelf import Recipe, UnusableRecipe, keep_version
 from kitchensync.recipe_app.study import next_sessions
+from kitchensync.recipe_app.study.plan_file import LATE
 from kitchensync.recipe_app.web.bodies import Choose, Control, OperationBatch
 from kitchensync.recipe_app.web.door.access import Asking, Device, JsonObject, Route, Tools, require
 from kitchensync.recipe_app.web.door.request_bodies import RequestBody
@@ -38,7 +39,7 @@ from kitchensync.task_graphs.errors import NotFound
 from kitchensync.task_graphs.formats.graph_json import parse_graph_json
 
 FRESH_NS = 3_000_000_000
-"""Health older than this is no health: the tablet shows `unknown`."""
+"""Maximum age of a health report, nanoseconds: the tablet shows an older one as `unknown`."""
 SOUND = RequestBody(8 << 20, ("audio",), at_once=4)
 """A voice note."""
 
@@ -48,58 +49,58 @@ Sha256 = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 
 
 def recipes(request: Request, tools: Tools) -> JsonObject:
-    """List the recipes with what is said of them in the page's language, and the files that are none."""
+    """List the recipes with their facts in the page's language, and the files that cannot be used."""
     everything = tools.shelf.everything()
     facts, pictures = latest(tools.records, RECIPE), recipe_pictures.of_all(tools.records)
     language = words_of(request).language
     return {
         "recipes": [
             {
-                "recipe": found.name,
-                "title": found.title,
-                "titles": found.titles,
-                "steps": len(found.graph.steps),
-                "orders": found.total,
-                **mise_en_place.facts_of(found, facts.get(found.name, {}), language),
-                "picture": recipe_pictures.of_result(found, pictures.get(found.name, {})),
-                "graph_hash": found.graph.content_hash,
+                "recipe": recipe.name,
+                "title": recipe.title,
+                "titles": recipe.titles,
+                "steps": len(recipe.graph.steps),
+                "orders": recipe.total,
+                **mise_en_place.facts_of(recipe, facts.get(recipe.name, {}), language),
+                "picture": recipe_pictures.of_result(recipe, pictures.get(recipe.name, {})),
+                "graph_hash": recipe.graph.content_hash,
             }
-            for found in everything
-            if isinstance(found, Recipe)
+            for recipe in everything
+            if isinstance(recipe, Recipe)
         ],
-        "unusable": [asdict(found) for found in everything if isinstance(found, UnusableRecipe)],
+        "unusable": [asdict(unusable) for unusable in everything if isinstance(unusable, UnusableRecipe)],
     }
 
 
 def order(tools: Tools, recipe: str, seed: Seed | None = None, language: Language = "") -> JsonObject:
-    """Show the order that a seed draws, a new one where none is sent, in a language of the recipe; keep nothing."""
-    found = tools.shelf.get(recipe)
-    drawn = frozen(found, strategy="normal", display="steps", seed=seed, language=language)
-    return drawn | {"titles": found.titles} | _beside(tools, found, language)
+    """Return the order drawn with a seed, random if none is sent, in a language of the recipe; save nothing."""
+    shelved = tools.shelf.get(recipe)
+    drawn = frozen(shelved, strategy="normal", display="steps", seed=seed, language=language)
+    return drawn | {"titles": shelved.titles} | _beside(tools, shelved, language)
 
 
 def _beside(tools: Collaborators, recipe: Recipe, language: str) -> dict[str, Any]:
-    """Return what stands beside the steps of a recipe: pictures by place, and what is to be fetched."""
-    put_in = recipe_pictures.of_all(tools.records).get(recipe.name, {})
-    result = recipe_pictures.of_result(recipe, put_in)
+    """Return what is shown beside the steps of a recipe: pictures by place, and what to fetch."""
+    pictures = recipe_pictures.of_all(tools.records).get(recipe.name, {})
+    result = recipe_pictures.of_result(recipe, pictures)
     stated = latest(tools.records, RECIPE).get(recipe.name, {})
     return {
-        "pictures": put_in | ({recipe_pictures.RESULT: result} if result else {}),
+        "pictures": pictures | ({recipe_pictures.RESULT: result} if result else {}),
         "fetch": mise_en_place.to_fetch(recipe, stated, language or recipe.graph.language),
     }
 
 
 def recipe_picture(tools: Tools, sha256: Sha256) -> Response:
-    """Give a picture of a recipe; what stands under a hash never changes."""
-    found = recipe_pictures.content(tools.records, sha256)
-    kept = {"cache-control": "private, max-age=31536000, immutable"}
-    return Response(found, media_type="image/jpeg", headers=kept)
+    """Return a picture of a recipe; the content of a hash never changes."""
+    content = recipe_pictures.content(tools.records, sha256)
+    headers = {"cache-control": "private, max-age=31536000, immutable"}
+    return Response(content, media_type="image/jpeg", headers=headers)
 
 
 def running(tools: Tools, visitor: Asking) -> JsonObject:
-    """List the recordings that are made now, which of them nobody cooks in yet, and those filmed elsewhere.
+    """List the running recordings, which of them are free for a session, and those filmed elsewhere.
 
-    On a tablet without those of another kitchen's tablets.
+    A tablet does not see recordings with a session in another kitchen.
     """
     names = tools.folders.running()
     if visitor.device is not None:
@@ -120,23 +121,23 @@ def running(tools: Tools, visitor: Asking) -> JsonObject:
 
 
 def _is_put_in(tools: Collaborators, folder: str) -> bool:
-    """Return whether the desk has put a film from elsewhere into the list: it is nobody's to join any more."""
+    """Return whether the desk has put a video from elsewhere into the list: it can no longer be joined."""
     rows = tools.records.rows(tables.recording, tables.recording.c.folder == folder)
     return any("began_utc_ns" in (tools.records.frozen(row["id"]) or {}) for row in rows)
 
 
 def _live_in(tools: Collaborators, folders: list[str], *where: ColumnElement[bool]) -> set[str]:
-    """Folders that are being recorded and belong to a recording of this kind."""
+    """Return the folders that are recording and belong to a session with these conditions."""
     table, live = tables.recording, [name for name in folders if tools.folders.state(name) == "recording"]
     return {row["folder"] for row in tools.records.rows(table, table.c.folder.in_(live), *where)}
 
 
 COOKED_IN = tables.recording.c.phase.in_(("follow", "review"))
-"""A session is past its checklist."""
+"""Condition: the session is past its checklist."""
 
 
 def recordings(tools: Tools, visitor: Asking) -> JsonObject:
-    """List this person's recordings in this kitchen, newest first."""
+    """List the visitor's recordings in this kitchen, newest first."""
     table = tables.recording
     conditions = [table.c.person == visitor.actor]
     if visitor.device:
@@ -150,9 +151,9 @@ def recordings(tools: Tools, visitor: Asking) -> JsonObject:
 
 
 def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> JsonObject:
-    """Begin a recording: freeze what was chosen; the same operation asked again finds the same recording."""
-    known = [op for op in tools.records.ops(body.op_id) if op["kind"] == "recording"]
-    if not known:
+    """Begin a recording with the chosen recipe frozen; repeating the same operation returns the same recording."""
+    begun_before = [op for op in tools.records.ops(body.op_id) if op["kind"] == "recording"]
+    if not begun_before:
         planned = None
         if body.session:
             planned = next_sessions.session_named(tools.records, body.session, visitor.pseudonym)
@@ -172,14 +173,11 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> JsonO
         if planned:
             content |= {"session": body.session, "category": planned.category}
         else:
-            # Which planned session somebody chose something else for is counted.
+            # The study counts which planned session somebody replaced by their own choice.
             now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
             due = next_sessions.next_of(tools.records, visitor.pseudonym, now)
-            content |= (
-                {"instead_of": due[0].session}
-                if due and due[0].entry.start < now + next_sessions.LATE
-                else {}
-            )
+            if due and due[0].entry.start < now + LATE:
+                content["instead_of"] = due[0].session
         with tools.records.changing() as connection:
             if planned:
                 next_sessions.take(connection, tools.records, body.session, body.op_id, actor=visitor.actor)
@@ -191,10 +189,14 @@ def choose(tools: Tools, visitor: Asking, device: Device, body: Choose) -> JsonO
 
 
 def next_for(tools: Tools, visitor: Asking) -> JsonObject:
-    """List this person's next sessions of the study's plan, the nearest first."""
+    """List the visitor's next sessions in the study's plan, the nearest first."""
     now = datetime.fromtimestamp(tools.records.utc_ns() / 1e9, UTC)
-    found = next_sessions.next_of(tools.records, visitor.pseudonym, now)
-    return {"sessions": [{"session": one.session, **one.entry.model_dump(mode="json")} for one in found]}
+    coming = next_sessions.next_of(tools.records, visitor.pseudonym, now)
+    return {
+        "sessions": [
+            {"session": planned.session, **planned.entry.model_dump(mode="json")} for planned in coming
+        ]
+    }
 
 
 def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | None:
@@ -215,7 +217,7 @@ def _folder(tools: Collaborators, folder: str | None, kitchen: str) -> str | Non
 
 
 def bundle(tools: Tools, device: Device, recording: str) -> JsonObject:
-    """Give everything that a recording needs without network: what is shown, hints, timers, lists, all operations."""
+    """Return everything a recording needs offline: steps, hints, timers, lists, all operations."""
     body = tools.intake.recording(recording, kitchen=device["kitchen"])
     version = tools.records.row(tables.recipe, body["graph_hash"])
     if version is None:
@@ -254,7 +256,7 @@ def _shown(ops: list[Op]) -> list[dict[str, Any]]:
 def ops_since(
     tools: Tools, device: Device, recording: str, after: Annotated[int, Query(ge=0, le=2**53)] = 0
 ) -> JsonObject:
-    """Give the operations of a recording after a number of the log: what other devices did."""
+    """Return the operations of a recording after a number of the log, to see what other devices did."""
     tools.intake.recording(recording, kitchen=device["kitchen"])
     return {"ops": [op for op in _shown(tools.records.ops(recording)) if op["n"] > after]}
 
@@ -267,7 +269,7 @@ def post_ops(
     body: OperationBatch,
     later: BackgroundTasks,
 ) -> JSONResponse:
-    """Log operations; each gets its receipt, the same for every repetition, or a refusal in words."""
+    """Log operations; each gets a receipt, the same for every repetition, or a refusal in words."""
     sender = Sender(device, visitor.actor)
     receipts = tools.intake.accept(body.operations, sender=sender, say=words_of(request).refusal)
     if any(getattr(operation, "kind", "") == "withdraw" for operation in body.operations):
@@ -276,16 +278,16 @@ def post_ops(
 
 
 def health(tools: Tools, device: Device, recording: str) -> JsonObject:
-    """Report how the devices are: one word and reasons; `standalone` where none belong to the recording."""
+    """Report the health of the devices and the reasons; `standalone` if the recording has no devices."""
     return health_of(tools, tools.intake.recording(recording, kitchen=device["kitchen"])["folder"])
 
 
 def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
-    """Report how a folder's devices are, and since when; what is older than three seconds is not known."""
+    """Report the health of a folder's devices; `unknown` if the report is older than three seconds."""
     if folder is None:
         return {"health": "standalone", "reasons": [], "alarm": "", "folder": None}
     watch = tools.capture or tools.watch
-    if watch is None:  # a manifest cannot tell whether somebody still records
+    if watch is None:  # the manifest alone does not show whether the recorder still runs
         live = tools.folders.state(folder) == "recording"
         health = "unknown" if live else tools.folders.state(folder)
         return {"health": health, "reasons": [], "alarm": "", "folder": folder}
@@ -307,46 +309,46 @@ def health_of(tools: Collaborators, folder: str | None) -> dict[str, Any]:
 async def steer(
     request: Request, tools: Tools, visitor: Asking, device: Device, recording: str, body: Control
 ) -> JsonObject:
-    """Start, stop or abort the devices; `reasons` say why not, nothing means that it is done.
+    """Start, stop or abort the devices; `reasons` is empty on success.
 
-    To start, somebody must be signed in; an expired sign-in never keeps a recording from ending.
+    Only starting needs a sign-in: an expired one must not keep a recording from ending.
     """
     if body.action == "start":
         await require(request, Access.COOK)
     await run_in_threadpool(tools.intake.require_own, recording, Sender(device, visitor.actor))
-    reason = "" if body.action == "start" else body.reason  # nobody but the desk begins without a stream
+    reason = "" if body.action == "start" else body.reason  # only the desk may start without a stream
     steer_devices = partial(steering.steer, actor=visitor.actor, reason=reason)
     return await run_in_threadpool(steer_devices, tools, recording, body.action)
 
 
 def slate(tools: Tools, visitor: Asking, device: Device, recording: str) -> Response:
-    """Give the acoustic slate of what the devices record; kept by the browser, for an end without network."""
+    """Return the acoustic slate of the recording; the browser caches it, to end a recording offline."""
     tools.intake.require_own(recording, Sender(device, visitor.actor))
     folder = folder_of(tools.records.ops(recording))
     if folder is None:
         raise NotFound("nothing is being recorded here")
-    kept = {"cache-control": "private, max-age=86400"}
-    return Response(slate_file(folder), media_type="audio/wav", headers=kept)
+    headers = {"cache-control": "private, max-age=86400"}
+    return Response(slate_file(folder), media_type="audio/wav", headers=headers)
 
 
 def voice(tools: Tools, visitor: Asking, device: Device, recording: str, sha256: Sha256) -> Response:
-    """Give the sound of a voice note back to who cooks."""
+    """Return the sound of a voice note to the cook."""
     tools.intake.require_own(recording, Sender(device, visitor.actor))
     return sound_answer(tools, recording, sha256)
 
 
 def sound_answer(tools: Collaborators, recording: str, sha256: str) -> Response:
-    """Answer with a sound, as a type that a browser plays and nothing else, under a name of ours."""
+    """Return a sound with an audio media type and a file name that the app chose."""
     media_type, ending, content = voices.sound(tools.records, recording, sha256)
-    named = f'attachment; filename="voice-{recording[-12:]}-{sha256[:12]}.{ending}"'
-    headers = {"content-disposition": named, "x-content-type-options": "nosniff"}
+    disposition = f'attachment; filename="voice-{recording[-12:]}-{sha256[:12]}.{ending}"'
+    headers = {"content-disposition": disposition, "x-content-type-options": "nosniff"}
     return Response(content, media_type=media_type, headers=headers)
 
 
 async def put_voice(
     request: Request, tools: Tools, visitor: Asking, device: Device, recording: str, sha256: Sha256
 ) -> JsonObject:
-    """Keep the sound of a voice note under the hash of its bytes."""
+    """Save the sound of a voice note under the hash of its bytes."""
     content = await request.body()
     media_type = request.headers.get("content-type", "")[:60]
     await run_in_threadpool(tools.intake.require_own, recording, Sender(device, visitor.actor))

@@ -1,4 +1,4 @@
-"""The files that a tablet keeps, and their version: a hash over all of them, so that a change is never missed."""
+"""The files that a tablet caches, and their version: a hash over all of them, so that no change is missed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ STATIC = FOLDER / "static"
 
 @cache
 def shell_files() -> list[str]:
-    """Return the addresses of everything that the tablet's pages load, the desk's own files left out."""
+    """Return the addresses of all files that the tablet's pages load, without those of the desk."""
     paths = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())
-    wanted = [path for path in paths if not path.startswith("desk/") and not path.endswith(".txt")]
-    return [*(f"/static/{path}" for path in wanted), *(f"/locales/{name}.json" for name in LANGUAGES)]
+    of_tablet = [path for path in paths if not path.startswith("desk/") and not path.endswith(".txt")]
+    return [*(f"/static/{path}" for path in of_tablet), *(f"/locales/{name}.json" for name in LANGUAGES)]
 
 
 @cache

@@ -1,1 +1,1 @@
-"""The films that the virtual GoPro makes."""
+"""Video files of the virtual GoPro."""

@@ -1,7 +1,7 @@
-"""The board show as the camera films it: one encoded group of pictures a place, made before anything is recorded.
+"""The camera's video of the board show: one encoded group of pictures per place, made before the recording.
 
-A place is closed by itself, so its group is made once and written as often as the place comes by: a film of known
-optics then costs no more than its bytes, and keeps up with the world beside everything else that runs.
+A group does not depend on other groups, so it is encoded once and written each time its place is shown. Recording
+then costs only the writing and keeps up with the world.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class BoardRoll:
     """All groups of a show."""
 
     def __init__(self, show: BoardShow) -> None:
-        """Nothing is encoded before it is asked for, or `warm_up`."""
+        """Encode nothing yet: `warm_up` or the first use of a group does."""
         self.show = show
         self.width, self.height = show.camera.optics.width, show.camera.optics.height
         self._groups: dict[tuple[int, int], list[Sample]] = {}
@@ -41,7 +41,7 @@ class BoardRoll:
         return {(place, 0): list(self._encoded(pictures, place, 0)) for place in places}
 
     def samples(self, place: int, first: int) -> list[Sample]:
-        """Return the samples (data, is a key frame) of a place from a frame within it on; the first is a key."""
+        """Return the samples (data, is a key frame) of a place from one of its frames on, beginning with a key."""
         if (place, first) not in self._groups:
             pictures = BoardPictures(self.show, self.show.camera)
             self._groups[place, first] = list(self._encoded(pictures, place, first))
@@ -59,12 +59,12 @@ class BoardRoll:
 
 @lru_cache(maxsize=1)
 def roll_of(show: BoardShow) -> BoardRoll:
-    """Return the groups of a show; every film of it takes the same ones."""
+    """Return the groups of a show, shared by all its videos."""
     return BoardRoll(show)
 
 
 def film(roll: BoardRoll, world_s: float) -> Iterator[Sample]:
-    """Yield the samples of a clip that begins at a world time, for ever."""
+    """Yield the samples of a clip that begins at a world time, without end."""
     place, first = roll.show.moment(world_s)
     while True:
         yield from roll.samples(place, first)

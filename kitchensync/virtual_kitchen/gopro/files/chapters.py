@@ -1,4 +1,4 @@
-"""Write encoded samples into the chapters of one recording, as a camera does: same start, same counters, new file."""
+"""Write encoded samples into the chapters of one recording: all files share start time and counters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class WallTimes:
 
 @dataclass(frozen=True)
 class PictureFormat:
-    """How the pictures are coded: hvc1 or avc1, their size, and the decoder configuration record."""
+    """Video encoding: hvc1 or avc1, frame size, decoder configuration record."""
 
     codec: bytes
     width: int
@@ -41,7 +41,7 @@ class PictureFormat:
 
 @dataclass(frozen=True)
 class ChapterRule:
-    """When a new chapter begins, always after a whole payload; hole_bytes lie unused (and sparse) before the data."""
+    """When a new chapter begins, always after a whole payload; `hole_bytes` unused, sparse bytes precede the data."""
 
     frames: int | None = None
     bytes: int | None = None
@@ -60,7 +60,7 @@ class Chapter:
 
 
 class ChapterWriter:
-    """Put samples into the file of their chapter. Sound is cut where the pictures are, to a block."""
+    """Writes samples to the file of their chapter. Sound is split with the video, to one block."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ChapterWriter:
         rule: ChapterRule,
         on_chapter: Callable[[Chapter], None] | None = None,
     ) -> None:
-        """Start the first file; on_chapter hears of each one that is finished and followed by another."""
+        """Start the first file; `on_chapter` is called for each finished file that is followed by another."""
         self._path_of, self._pictures, self._sound = path_of, pictures, sound_configuration
         self._ids, self._wall, self._rule, self._on_chapter = ids, wall, rule, on_chapter
         self._ends_at: int | None = None
@@ -85,7 +85,7 @@ class ChapterWriter:
 
     @property
     def path(self) -> Path:
-        """The file that grows now."""
+        """The file being written."""
         return self._path
 
     def video(self, data: bytes, *, is_key: bool) -> None:
@@ -102,7 +102,7 @@ class ChapterWriter:
         self._writer.write_sample(self._audio, data, AAC_SAMPLES)
 
     def metadata(self, payload: bytes, frames: int) -> None:
-        """Append the payload of the next frames; after it a chapter may end."""
+        """Append the payload of the next frames; a chapter may end after it."""
         self._metadata_frames += frames
         duration_ms = round(frames * FRAME_TICKS * 1000 / VIDEO_TIMESCALE)
         self._writer.write_sample(self._metadata, payload, duration_ms)
@@ -114,7 +114,7 @@ class ChapterWriter:
         return self._close(is_last=True)
 
     def abandon(self) -> None:
-        """Close the file without its moov box, as a camera that loses its power leaves it."""
+        """Close the file without its moov box, as after a power loss."""
         self._writer.abandon()
 
     def _is_full(self) -> bool:
@@ -136,35 +136,19 @@ class ChapterWriter:
             VIDEO_TIMESCALE, FRAME_TICKS, 30, is_drop_frame=self._ids.model.drop_frame
         )
         self._video = add(
-            TrackWriter(1, b"vide", name, VIDEO_TIMESCALE, entry, mp4_writer.video_header(), *shape,
+            TrackWriter(1, b"vide", name, VIDEO_TIMESCALE, entry, mp4_writer.VIDEO_HEADER, *shape,
                   has_edit=True, timecode_track=3, sync=[])
         )  # fmt: skip
+        header = mp4_writer.SOUND_HEADER
         self._audio = add(
-            TrackWriter(
-                2,
-                b"soun",
-                "GoPro AAC",
-                AUDIO_HZ,
-                sound,
-                mp4_writer.sound_header(),
-                volume=0x100,
-                timecode_track=3,
-            )
+            TrackWriter(2, b"soun", "GoPro AAC", AUDIO_HZ, sound, header, volume=0x100, timecode_track=3)
         )
+        header = mp4_writer.timecode_header()
         self._code = add(
-            TrackWriter(
-                3,
-                b"tmcd",
-                "GoPro TCD",
-                VIDEO_TIMESCALE,
-                code,
-                mp4_writer.timecode_header(),
-                pictures.width,
-                16,
-            )
+            TrackWriter(3, b"tmcd", "GoPro TCD", VIDEO_TIMESCALE, code, header, pictures.width, 16)
         )
         self._metadata = add(
-            TrackWriter(4, b"meta", "GoPro MET", 1000, mp4_writer.gpmf_entry(), mp4_writer.metadata_header())
+            TrackWriter(4, b"meta", "GoPro MET", 1000, mp4_writer.GPMF_ENTRY, mp4_writer.METADATA_HEADER)
         )
         count = self._wall.timecode_frames + self._first_frame
         self._writer.write_sample(self._code, count.to_bytes(4, "big"), 0)

@@ -1,4 +1,4 @@
-"""Encode the virtual GoPro's pictures and sound into samples for an MP4.
+"""Encode the virtual GoPro's video and sound into samples for an MP4.
 
 H.265 at 640x360: a HERO12's 4K is H.265, and its files are named GX. Rendering and encoding this size takes about
 6 ms a frame on one thread of a small machine, 768x432 nearly 9, 1280x720 more than 20: a live kitchen has a quarter
@@ -21,7 +21,7 @@ AUDIO_HZ = 48000
 AAC_SAMPLES = 1024
 AAC_BITS_PER_S = 128000
 FIRST_BLOCK = -1
-# One thread and a fixed group of pictures: the same pictures give the same bytes. No B-frames, as in cameras.
+# One thread and a fixed group of pictures: the same frames give the same bytes. No B-frames, as in cameras.
 X265 = (
     "bframes=0:keyint=30:min-keyint=30:scenecut=0:no-open-gop=1:rc-lookahead=0:frame-threads=1:pools=none:no-wpp=1:"
     "ctu=16:min-cu-size=16:ref=1:rd=1:me=dia:subme=0:max-merge=1:no-sao=1:aq-mode=0:info=0:repeat-headers=0:log-level=error"
@@ -30,10 +30,10 @@ VPS, SPS, PPS, ACCESS_UNIT_DELIMITER = 32, 33, 34, 35
 
 
 class VideoEncoder:
-    """Encode pictures; each thirtieth, a payload's first, is a key frame."""
+    """Encodes frames; every 30th, the first of a payload, is a key frame."""
 
     def __init__(self, width: int = WIDTH, height: int = HEIGHT, crf: int = 30) -> None:
-        """Open the encoder; a lower `crf` is a better picture."""
+        """Open the encoder; a lower `crf` is a better quality."""
         context = av.CodecContext.create("libx265", "w")
         assert isinstance(context, av.VideoCodecContext)
         context.width, context.height, context.pix_fmt = width, height, "yuv420p"
@@ -57,7 +57,7 @@ class VideoEncoder:
         yield from self._samples(picture)
 
     def flush(self) -> Iterator[tuple[bytes, bool]]:
-        """Yield the samples still inside."""
+        """Yield the remaining samples."""
         yield from self._samples(None)
 
     def _samples(self, picture: av.VideoFrame | None) -> Iterator[tuple[bytes, bool]]:
@@ -73,9 +73,9 @@ class VideoEncoder:
 class AudioEncoder:
     """Encode stereo sound as AAC blocks of 1024 samples.
 
-    The encoder delays by one block. Cameras write no edit list, so the sound is fed from one block before media
-    time 0 on (FIRST_BLOCK) and the first two coded blocks are left out: coded block n then decodes to media
-    samples 1024 n and following.
+    The encoder delays by one block. Cameras write no edit list, so the sound starts one block before media time 0
+    (FIRST_BLOCK) and the first two coded blocks are dropped: coded block n then decodes to media samples 1024 n and
+    following.
     """
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class AudioEncoder:
 def annex_b_units(data: bytes) -> list[bytes]:
     """Return the NAL units of a byte stream with start codes."""
     parts = data.split(b"\0\0\1")
-    # A unit never ends in a zero byte, so zeros before a start code belong to the code.
+    # A unit never ends in a zero byte, so zeros before a start code belong to the start code.
     return [part.rstrip(b"\0") for part in parts[1:]]
 
 
@@ -129,7 +129,7 @@ def hevc_configuration(extradata: bytes) -> bytes:
     """Return hvcC (ISO/IEC 14496-15, 8.3.3.1) of the parameter sets in Annex B form: 4:2:0, 8 bits, one layer."""
     units = annex_b_units(extradata)
     sps = next(unit for unit in units if unit_type(unit) == SPS)
-    # After the unit header (2) and four small fields (1) stand the twelve bytes of the general profile and level.
+    # The 12 bytes of the general profile and level follow the unit header (2 bytes) and four small fields (1 byte).
     profile = sps[2:].replace(b"\0\0\3", b"\0\0")[1:13]
     record = b"\1" + profile + struct.pack(">HBBBBHB", 0xF000, 0xFC, 0xFD, 0xF8, 0xF8, 0, 0x0F) + b"\3"
     for kind in (VPS, SPS, PPS):

@@ -1,4 +1,4 @@
-"""What a camera on a turning head films, on a grid of world times: its pictures can be encoded beforehand."""
+"""Camera video on a fixed grid of world times, so that its frames can be encoded in advance."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
 GROUP = 30
 Sample = tuple[bytes, bool]
-"""Encoded picture, and whether it is a key frame."""
+"""Encoded frame, and whether it is a key frame."""
 
 
 class FilmGrid:
-    """The pictures of one camera: number j shows the world j frames of the camera's crystal after its begin.
+    """The frames of one camera: frame j shows the world j frame periods of the camera's crystal after its start.
 
-    A clip begins at a picture of the grid. Every 30th picture is a key frame of an encoder of its own.
+    A clip begins at a frame of the grid. Every 30th frame is the key frame of a new encoder.
     """
 
     def __init__(self, kitchen: Kitchen, mount: CameraMount, crystal: CameraCrystal) -> None:
         self.kitchen, self._mount, self._crystal = kitchen, mount, crystal
         self.prepared: dict[int, Sample] = {}
-        "Encoded pictures of whole groups, by number."
+        "Encoded frames of whole groups, by number."
 
     def world_s(self, number: int) -> float:
-        """Return the world time of a picture."""
+        """Return the world time of a frame."""
         return float(self._crystal.world_s_at(frame_media_s(number), 0.0))
 
     def first_at(self, world_s: float) -> int:
-        """Return the number of the first picture at a world time or after it."""
+        """Return the number of the first frame at or after a world time."""
         return ceil(world_s / self.world_s(1) - 1e-6)
 
     def picture(self, number: int) -> npt.NDArray[np.uint8]:
-        """Render a picture, planar 4:2:0."""
+        """Render a frame, planar 4:2:0."""
         kitchen, (width, height) = self.kitchen, self.kitchen.gopro_size
         head = kitchen.motion.orientation(np.array([self.world_s(number)]))
         view = self._mount.camera_orientation(head)[0]
         return kitchen.scene.render_i420(view, width, height, self._mount.focal_per_width * width)
 
     def prepare(self, end_s: float) -> None:
-        """Encode the pictures until a world time, in whole groups."""
+        """Encode the frames until a world time, in whole groups."""
         self.prepared |= encode_groups(self._group, range(0, self.first_at(end_s), GROUP))
 
     def _group(self, first: int) -> dict[int, Sample]:
@@ -56,7 +56,7 @@ class FilmGrid:
 
 
 class GridView:
-    """One clip's pictures, from picture `first` of the grid on: those that are prepared, else encoded now."""
+    """The frames of one clip, from frame `first` of the grid on: prepared ones, or encoded now."""
 
     def __init__(self, grid: FilmGrid, first: int) -> None:
         self.size = grid.kitchen.gopro_size
@@ -65,7 +65,7 @@ class GridView:
         self.configuration = self._encoder.configuration
 
     def frame(self, number: int, _world_s: np.ndarray) -> Iterator[Sample]:
-        """Yield what frame `number` of the clip adds."""
+        """Yield the samples that frame `number` of the clip completes."""
         place = self._first + number
         if number == 0 or place % GROUP == 0:
             if number:
@@ -81,6 +81,6 @@ class GridView:
         yield from self._encoder.encode(place % GROUP, picture)
 
     def flush(self) -> Iterator[Sample]:
-        """Yield what is still inside of the encoder."""
+        """Yield the samples still in the encoder."""
         if self._encoder is not None:
             yield from self._encoder.flush()

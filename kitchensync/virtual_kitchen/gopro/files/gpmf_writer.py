@@ -1,7 +1,7 @@
-"""Write GPMF, the key-length-value form in which a GoPro keeps its sensor data.
+"""Write GPMF, the key-length-value format of GoPro sensor data.
 
 An entry is a FourCC, a type character, the bytes of one element (u8), the number of elements (u16, big-endian) and
-the data, padded to four bytes. Type 0 nests. Facts: the public gpmf-parser description of the format.
+the data, padded to four bytes. Type 0 nests. Source: the public gpmf-parser description of the format.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def entry(key: str, kind: str, element_bytes: int, count: int, data: bytes) -> b
 
 
 def nest(key: str, entries: Iterable[bytes]) -> bytes:
-    """Return entries inside one of type 0; above 65535 bytes the element grows so that the count still fits."""
+    """Return entries nested in one of type 0; above 65535 bytes the element grows so that the count still fits."""
     data = b"".join(entries)
     element_bytes = 1 if len(data) < 65536 else 4
     head = struct.pack(">4sBBH", key.encode("latin-1"), 0, element_bytes, len(data) // element_bytes)
@@ -33,14 +33,14 @@ def nest(key: str, entries: Iterable[bytes]) -> bytes:
 
 
 def numbers(key: str, kind: str, values: Sequence[float] | np.ndarray) -> bytes:
-    """Return numbers of one kind: one element a row, one row a value when the array has one axis."""
+    """Return numbers of one kind: one element per row; an array with one axis has one value per row."""
     array = np.asarray(values).astype(BIG_ENDIAN[kind])
     rows = array.reshape(array.shape[0], -1) if array.ndim else array.reshape(1, 1)
     return entry(key, kind, rows.shape[1] * array.dtype.itemsize, rows.shape[0], rows.tobytes())
 
 
 def text(key: str, value: str, *, element_is_text: bool = True) -> bytes:
-    """Return Latin-1 text, as one element of its length or as that many elements of one byte."""
+    """Return Latin-1 text, as one element of its length or as single-byte elements."""
     data = value.encode("latin-1")
     if element_is_text:
         return entry(key, "c", len(data), 1, data)
@@ -49,10 +49,10 @@ def text(key: str, value: str, *, element_is_text: bool = True) -> bytes:
 
 @dataclass(frozen=True)
 class SensorBlock:
-    """One stream's samples of one payload.
+    """The samples of one stream in one payload.
 
-    first_us is the camera clock at the first sample, total the samples since the recording began, these included.
-    A kind of several letters makes samples of mixed fields: values then holds one column a letter.
+    `first_us` is the camera clock at the first sample, `total` the samples since the start, including these.
+    A kind of several letters makes samples of mixed fields: `values` then has one column per letter.
     """
 
     key: str
@@ -69,7 +69,7 @@ class SensorBlock:
 
 
 def mixed(key: str, kinds: str, values: np.ndarray) -> bytes:
-    """Return samples of mixed fields, (n, one column a letter of kinds); their TYPE is an entry of its own."""
+    """Return samples of mixed fields, (n, one column per letter of `kinds`); their TYPE is a separate entry."""
     layout = np.dtype([(f"f{i}", BIG_ENDIAN[kind]) for i, kind in enumerate(kinds)])
     table = np.zeros(len(values), layout)
     for i in range(len(kinds)):
@@ -102,7 +102,7 @@ def stream(block: SensorBlock) -> bytes:
 
 
 def payload(device: str, blocks: Iterable[SensorBlock]) -> bytes:
-    """Return the DEVC of one payload, about one second of every stream; a slow one may have no sample in the last."""
+    """Return the DEVC of one payload, about a second of every stream; the last may lack samples of slow streams."""
     head = [numbers("DVID", "L", [1]), text("DVNM", device)]
     return nest("DEVC", head + [stream(block) for block in blocks if len(block.values)])
 

@@ -1,4 +1,4 @@
-"""The cameras that the virtual GoPro can be, and the ids in their files."""
+"""Models of the virtual GoPro and the ids in their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kitchensync.virtual_kitchen.gopro.files.sensors import READ_OUT_MS
 
 @dataclass(frozen=True)
 class GoProModel:
-    """What one camera says of itself."""
+    """Facts that a model reports."""
 
     number: int
     name: str
@@ -25,7 +25,7 @@ class GoProModel:
     drop_frame: bool = True
 
     def serial(self, seed: int) -> str:
-        """Return a serial number; its last three digits give the camera's USB address."""
+        """Return a serial number; its last three digits determine the camera's USB address."""
         return f"{self.serial_prefix}{seed % 1_000_000:06d}"
 
 
@@ -43,7 +43,7 @@ def chapter_path(first: Path, chapter: int) -> Path:
 
 @dataclass(frozen=True)
 class FileIds:
-    """What tells one recording of one camera from all others; `seed` is the camera's own."""
+    """Ids of one recording of one camera; `seed` is the camera's own."""
 
     model: GoProModel
     seed: int

@@ -1,6 +1,6 @@
 """Write an MP4 as a GoPro lays it out: ftyp, a growing mdat, and moov at the end.
 
-Samples go to the disk as they come; only their sizes and places stay in memory. Box contents follow a HERO-class
+Samples are written as they come; only their sizes and offsets stay in memory. Box contents follow a HERO-class
 file: brand mp41, time scale 90000, QuickTime handlers with counted names, tracks video, sound, timecode, metadata.
 """
 
@@ -17,7 +17,7 @@ U32_LIMIT = 1 << 32
 
 @dataclass
 class TrackWriter:
-    """One track's description and what was written of it so far."""
+    """The description of one track and its samples so far."""
 
     track_id: int
     handler: bytes
@@ -44,7 +44,7 @@ class TrackWriter:
 def sample_tables(
     entry: bytes, durations: list[int], sizes: list[int], offsets: list[int], sync: list[int] | None
 ) -> bytes:
-    """Return stbl for samples that are each a chunk of their own; 64-bit offsets only when one needs them."""
+    """Return stbl with one sample per chunk; 64-bit offsets only if needed."""
     runs = [(len(list(group)), value) for value, group in itertools.groupby(durations)]
     is_large = bool(offsets) and offsets[-1] >= U32_LIMIT
     parts = [
@@ -103,14 +103,11 @@ def full(kind: bytes, flags: int, *parts: bytes) -> bytes:
     return box(kind, struct.pack(">I", flags), *parts)
 
 
-def video_header() -> bytes:
-    """Return vmhd."""
-    return full(b"vmhd", 1, bytes(8))
-
-
-def sound_header() -> bytes:
-    """Return smhd."""
-    return full(b"smhd", 0, bytes(4))
+VIDEO_HEADER = full(b"vmhd", 1, bytes(8))
+SOUND_HEADER = full(b"smhd", 0, bytes(4))
+METADATA_HEADER = box(b"gmhd", full(b"gmin", 0, bytes(12)), full(b"gpmd", 0))
+GPMF_ENTRY = box(b"gpmd", bytes(6), struct.pack(">HI", 1, 0))
+"""Sample description of a GPMF track."""
 
 
 def timecode_header() -> bytes:
@@ -118,11 +115,6 @@ def timecode_header() -> bytes:
     info = struct.pack(">HHHH", 21, 0, 10, 0) + bytes(6) + b"\xff" * 6 + b"\x09Helvetica"
     mode = struct.pack(">HHHHHH", 0x40, 0x8000, 0x8000, 0x8000, 0, 0)
     return box(b"gmhd", full(b"gmin", 0, mode), box(b"tmcd", full(b"tcmi", 1, info)))
-
-
-def metadata_header() -> bytes:
-    """Return gmhd of a GPMF track."""
-    return box(b"gmhd", full(b"gmin", 0, bytes(12)), full(b"gpmd", 0))
 
 
 def video_entry(codec: bytes, width: int, height: int, compressor: str, configuration: bytes) -> bytes:
@@ -159,11 +151,6 @@ def timecode_entry(timescale: int, frame_duration: int, frames_per_s: int, *, is
     return box(b"tmcd", body)
 
 
-def gpmf_entry() -> bytes:
-    """Return the sample description gpmd."""
-    return box(b"gpmd", bytes(6), struct.pack(">HI", 1, 0))
-
-
 MOVIE_TIMESCALE = 90000
 UNIX_TO_1904_S = 2082844800
 MDAT_HEADER_BYTES = 16
@@ -173,9 +160,9 @@ class Mp4Writer:
     """Append samples of several tracks to a file and close it with the moov box."""
 
     def __init__(self, path: Path, *, leading: bytes = b"", hole_bytes: int = 0) -> None:
-        """Start the file; leading is written first into mdat (a camera puts a block of ids there).
+        """Start the file; `leading` comes first in mdat (a camera puts a block of ids there).
 
-        hole_bytes of nothing come before mdat, in a free box: a large file that needs no room on the disk.
+        `hole_bytes` empty bytes come before mdat, in a free box: a large file that takes no space on the disk.
         """
         self._file: BinaryIO = path.open("wb")
         self._file.write(box(b"ftyp", b"mp41", struct.pack(">I", 0x20131018), b"mp41"))
@@ -198,7 +185,7 @@ class Mp4Writer:
         return track
 
     def write_sample(self, track: TrackWriter, data: bytes, duration: int, *, is_sync: bool = True) -> None:
-        """Append one sample, a chunk of its own, lasting duration in the track's time scale."""
+        """Append one sample as a separate chunk; `duration` is in the track's time scale."""
         track.offsets.append(self._file.tell())
         track.sizes.append(len(data))
         track.durations.append(duration)
@@ -217,7 +204,7 @@ class Mp4Writer:
         return total
 
     def abandon(self) -> None:
-        """Close without moov, as a camera that lost its power leaves the file."""
+        """Close without moov, as after a power loss."""
         self._file.close()
 
     def _movie(self, created_1904_s: int, user_data: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Record one clip of the virtual GoPro: render, encode and write at the pace of the world."""
+"""Record one clip of the virtual GoPro: render, encode and write in world time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from kitchensync.virtual_kitchen.world.sound import kitchen_sound
 
 
 class KitchenView:
-    """The kitchen as the camera on a turning head sees it, rendered and encoded frame by frame."""
+    """The camera's view of the kitchen, rendered and encoded frame by frame."""
 
     def __init__(self, kitchen: Kitchen, mount: CameraMount) -> None:
         self.size = kitchen.gopro_size
@@ -52,7 +52,7 @@ class KitchenView:
         self._views = np.empty((0, 4))
 
     def frame(self, number: int, world_s: np.ndarray) -> Iterator[tuple[bytes, bool]]:
-        """Yield what frame `number` adds; `world_s` are the world times of the payload it is in."""
+        """Yield the samples that frame `number` completes; `world_s` are the world times of its payload."""
         in_payload = number % FRAMES_PER_PAYLOAD
         if in_payload == 0:
             self._views = self._mount.camera_orientation(self._motion.orientation(world_s))
@@ -64,12 +64,12 @@ class KitchenView:
         yield from self._encoder.encode(number, picture)
 
     def flush(self) -> Iterator[tuple[bytes, bool]]:
-        """Yield what is still inside."""
+        """Yield the samples still in the encoder."""
         yield from self._encoder.flush()
 
 
 class BoardView:
-    """A board that the cook shows, from groups of pictures that are encoded already."""
+    """The board that the cook shows, from groups of pictures that are already encoded."""
 
     def __init__(self, kitchen: Kitchen) -> None:
         assert kitchen.show is not None
@@ -79,13 +79,13 @@ class BoardView:
         self._samples: Iterator[tuple[bytes, bool]] = iter(())
 
     def frame(self, number: int, world_s: np.ndarray) -> Iterator[tuple[bytes, bool]]:
-        """Yield the sample of frame `number`; the first one says where in the show the film begins."""
+        """Yield the sample of frame `number`; the first call sets where in the show the video begins."""
         if number == 0:
             self._samples = film(self._roll, float(world_s[0]))
         yield next(self._samples)
 
     def flush(self) -> Iterator[tuple[bytes, bool]]:
-        """Yield nothing: every frame was whole."""
+        """Yield nothing: no encoder holds frames back."""
         yield from ()
 
 
@@ -159,7 +159,7 @@ class ClipFile:
             self._write_followers()
 
     def finish(self) -> int:
-        """Write what is left and the moov box; return the last file's bytes."""
+        """Write the remaining samples and the moov box; return the size of the last file."""
         self._write_video(self._view.flush())
         self._write_followers()
         self._write_audio(self._audio.encode(None))
@@ -191,10 +191,10 @@ class ClipFile:
 
 
 class LiveClip:
-    """Add each frame once its world time has come, until the world time of the stop.
+    """Adds each frame when its world time has come, until the world time of the stop.
 
-    A late frame is not dropped: it shows the world as it was at its own time, and what is still missing at the stop
-    is finished then. The frames of a clip are those that begin before the stop, at least one.
+    A late frame is not dropped: it shows the world at its own time, and frames still missing at the stop are added
+    then. The frames of a clip are those that begin before the stop, at least one.
     """
 
     def __init__(self, kitchen: Kitchen, timeline: Timeline, file: ClipFile) -> None:
@@ -206,7 +206,7 @@ class LiveClip:
         self._is_abandoned = False
 
     def stop(self) -> float:
-        """End the clip at this moment of the world and return that moment; record() goes on to finish the file."""
+        """End the clip at the current world time and return it; record() goes on to finish the file."""
         with self._lock:
             if self._stop_world_s is None:
                 self._stop_world_s = self._kitchen.now_s()
@@ -214,12 +214,12 @@ class LiveClip:
             return self._stop_world_s
 
     def abandon(self) -> None:
-        """Give the clip up: record() ends at once and leaves no moov box."""
+        """Abandon the clip: record() ends immediately and writes no moov box."""
         self._is_abandoned = True
         self.stop()
 
     def record(self) -> bool:
-        """Write the file until it is finished; return False when the clip was given up."""
+        """Write the file until it is finished; return False if the clip was abandoned."""
         is_finished = False
         try:
             while self._wait_for(float(self._timeline.world_s(frame_media_s(self._file.frames)))):
@@ -233,10 +233,10 @@ class LiveClip:
         return is_finished
 
     def _wait_for(self, world_s: float) -> bool:
-        """Return whether the frame of a world time belongs to the clip, waiting until that is known."""
+        """Wait until it is known whether the frame of a world time belongs to the clip; return that."""
         while not self._is_abandoned:
             with self._lock:
-                # Decided under the lock of stop(), so that a frame in doubt is in or out for good.
+                # The lock of stop(): a frame at the time of the stop must not be decided twice.
                 now_ns = self._kitchen.clock.now_ns()
                 if self._stop_world_s is not None:
                     return world_s < self._stop_world_s or self._file.frames == 0

@@ -1,4 +1,4 @@
-"""What the virtual GoPro measures: its clock, its inertial sensors, its exposure, as GPMF payloads.
+"""Telemetry of the virtual GoPro: clock, inertial sensors and exposure as GPMF payloads.
 
 Camera axes are GoPro's (seen from behind): X to the left, Y backwards, Z up. The camera sits rigidly on the head,
 turned by a few seeded degrees.
@@ -44,16 +44,16 @@ class Timeline:
 
 
 def frame_media_s(frame: np.ndarray | int) -> np.ndarray:
-    """Return media seconds of frames, exact multiples of 1001/30000."""
+    """Return the media seconds of frames, exact multiples of 1001/30000."""
     return np.asarray(frame, np.float64) * FRAME_TICKS / VIDEO_TIMESCALE
 
 
 @dataclass(frozen=True)
 class CameraMount:
-    """How one camera of one seed sits on the head, and the faults of its sensors.
+    """How the camera of a seed sits on the head, and the errors of its sensors.
 
-    wxyz turns camera vectors into head vectors (both x right, y up, z back); imu_hz is the inertial unit's rate in
-    media time, since that unit has a crystal of its own.
+    `wxyz` turns camera vectors into head vectors (both x right, y up, z back); `imu_hz` is the rate of the inertial
+    unit in media time, since that unit has its own crystal.
     """
 
     wxyz: np.ndarray
@@ -88,10 +88,10 @@ class CameraMount:
 
 
 class Extras:
-    """What only newer cameras tell: orientation and gravity of every picture, and where on Earth it is."""
+    """Telemetry of newer cameras: orientation and gravity of every frame, and GPS."""
 
     def __init__(self, motion: HeadMotion, timeline: Timeline, mount: CameraMount, seed: int) -> None:
-        """Count from the first frame; the kitchen lies at a made-up place of the seed."""
+        """Start at the first frame; the kitchen's place on Earth depends on the seed."""
         self._motion, self._timeline, self._mount = motion, timeline, mount
         first = mount.camera_orientation(motion.orientation(timeline.world_s(np.zeros(1))))
         self._first_inverse = first * np.array([1.0, -1.0, -1.0, -1.0])
@@ -127,7 +127,7 @@ class Extras:
         time = np.stack([at_s // 86400, np.rint(at_s % 86400 * 1000)], axis=1)
         lock = np.tile([150.0, 3.0], (len(samples), 1))
         utc = datetime(2000, 1, 1, tzinfo=UTC) + timedelta(seconds=float(at_s[0]) if len(at_s) else 0.0)
-        said = (
+        facts = (
             numbers("GPSF", "L", [3]),
             text("GPSU", f"{utc:%y%m%d%H%M%S}.{utc.microsecond // 1000:03d}"),
             numbers("GPSP", "S", [150]),
@@ -135,7 +135,7 @@ class Extras:
         )
         return [
             SensorBlock("GPS5", "l", "GPS (Lat., Long., Alt., 2D speed, 3D speed)", stamp_us, total, values=five,
-                        scale=GPS_SCALE[:5], more=said),
+                        scale=GPS_SCALE[:5], more=facts),
             SensorBlock("GPS9", "lllllllSS", "GPS (Lat., Long., Alt., 2D, 3D, days, secs, DOP, fix)", stamp_us, total,
                         values=np.concatenate([five, time, lock], axis=1), scale=GPS_SCALE),
         ]  # fmt: skip
@@ -143,11 +143,11 @@ class Extras:
 
 @dataclass(frozen=True)
 class Instruments:
-    """What a camera puts into its telemetry, and how it counts.
+    """Contents and counters of a camera's telemetry.
 
-    imu_hz None takes the mount's rate. slips are frames at which the encoder shows a picture once more: the per-frame
-    streams then have one sample fewer and MSKP counts on. gps_days are days since 2000-01-01 of the first frame.
-    picture_late_s is how much later than its stamp a picture shows the world, which only live takes have.
+    `imu_hz` None takes the mount's rate. `slips` are frames at which the encoder repeats a frame: the per-frame
+    streams then have one sample fewer and MSKP goes on. `gps_days` are days since 2000-01-01 of the first frame.
+    `picture_late_s` is how much later than its stamp a frame shows the world; only live clips have it.
     """
 
     per_frame: bool = True
@@ -160,7 +160,7 @@ class Instruments:
 
 
 class TelemetryWriter:
-    """Make the payloads of one recording, one after another, from the head's motion."""
+    """Makes the payloads of one recording, in order, from the head's motion."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class TelemetryWriter:
         seed: int,
         instruments: Instruments = Instruments(),
     ) -> None:
-        """Start at frame 0 with nothing counted; the noise is that of the seed and the world time of the start."""
+        """Start at frame 0; the noise depends on the seed and the world time of the start."""
         self._motion = motion
         self._timeline = timeline
         self._mount = mount
@@ -186,14 +186,10 @@ class TelemetryWriter:
         self._imu_samples = 0
         self._gps_samples = 0
 
-    def imu_media_s(self, sample: np.ndarray) -> np.ndarray:
-        """Return the media times of inertial samples: the first one's and then one every 1/imu_hz."""
-        return self._instruments.first_imu_us * 1e-6 + np.asarray(sample, np.float64) / self.imu_hz
-
     def next_payload(self, frames: int) -> bytes:
         """Return the payload of the next frames, with every inertial sample up to the next payload's first frame."""
         first_frame, self._frames = self._frames, self._frames + frames
-        # A tenth of a millisecond earlier than the sample before frame 0 lies: each payload starts at such a sample.
+        # 0.1 ms of margin: a payload's first sample is about FIRST_IMU_US from its first frame or later.
         end_s = float(frame_media_s(self._frames)) - 1e-4
         first_sample = self._imu_samples
         self._imu_samples = int(np.floor(end_s * self.imu_hz)) + 1
@@ -204,7 +200,7 @@ class TelemetryWriter:
         return payload(self._device, blocks)
 
     def _imu_blocks(self, samples: np.ndarray) -> list[SensorBlock]:
-        media_s = self.imu_media_s(samples)
+        media_s = self._instruments.first_imu_us * 1e-6 + samples.astype(np.float64) / self.imu_hz
         world_s = self._timeline.world_s(media_s)
         mount, random = self._mount, self._random
         force = mount.to_camera(self._motion.specific_force(world_s)) + mount.accl_bias

@@ -1,6 +1,6 @@
 """Near depth and active brightness (AHAT): hands over a counter, repeating every two seconds.
 
-The pictures depend on seed and k alone, so encoded groups of pictures are kept and sent again.
+The frames depend only on seed and k, so encoded groups of pictures are cached.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pyarrow as pa
 from kitchensync.virtual_kitchen.headset.cameras import AHAT, constants
 from kitchensync.virtual_kitchen.headset.client_configuration import (
     GOP_OPTION,
-    AskedEncoding,
     ConfigurationReader,
     Rejected,
+    RequestedEncoding,
     VideoEncoding,
 )
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
@@ -34,7 +34,7 @@ _HEADER = struct.Struct("<BBHHH8I")
 
 
 def blob(depth_mm: npt.NDArray[np.uint16], number: int) -> bytes:
-    """Return a picture (height, width) as a blob: zeroes, blocks, edges, surfaces."""
+    """Return a frame (height, width) as a blob: zeroes, blocks, edges, surfaces."""
     codec = pa.Codec("zstd")
     zeroes = np.packbits(depth_mm == 0).tobytes()
     plain = (zeroes, b"\0" * 8, b"\0" * 8, depth_mm.tobytes())
@@ -48,7 +48,7 @@ SIDE = 512
 HZ = 45
 SENSOR_HZ = 62.976e6
 LATENCY_S = 0.03
-RING = 90  # pictures until the hands repeat their movement
+RING = 90  # frames until the hands repeat their movement
 SAME, ZDEPTH = 0, 1
 _NOISE_MM = 4.0
 _KEPT_GROUPS = 8
@@ -58,7 +58,7 @@ U8 = npt.NDArray[np.uint8]
 
 
 class NearScene:
-    """Depth (mm) and brightness, both 512x512 uint16, of the RING pictures."""
+    """Depth (mm) and brightness, both 512x512 uint16, of the RING frames."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -68,7 +68,7 @@ class NearScene:
         self._counter = (
             cv2.GaussianBlur(rng.normal(0, 20, (SIDE, SIDE)).astype(np.float32), (0, 0), 3) + slope
         )
-        for _ in range(6):  # things standing on the counter
+        for _ in range(6):  # objects on the counter
             centre = tuple(int(x) for x in rng.integers(90, 420, 2))
             high = float(rng.uniform(20, 110))
             cv2.circle(self._counter, centre, int(rng.integers(18, 45)), 480 + high, -1)
@@ -79,7 +79,7 @@ class NearScene:
         self._sway = rng.uniform(0, 2 * np.pi, (2, 2))
 
     def picture(self, index: int) -> tuple[U16, U16]:
-        """Return depth and brightness of one picture of the ring."""
+        """Return depth and brightness of one frame of the ring."""
         depth = self._counter.copy()
         turn = 2 * np.pi * index / RING
         for hand, sway in zip(self._hands, self._sway, strict=True):
@@ -95,10 +95,10 @@ class NearScene:
 
 
 def packed(depth: U16, brightness: U16) -> U8:
-    """Return both images in one planar 4:2:0 picture, (768, 512) uint8.
+    """Return both images in one planar 4:2:0 frame, (768, 512) uint8.
 
-    Luma is the low byte of depth / 4 mm; chroma, taken as one NV12 run, the square roots of brightness at
-    even columns.
+    Luma is the low byte of depth / 4 mm. Chroma, as one NV12 plane, holds the square roots of brightness at even
+    columns.
     """
     roots = np.sqrt(brightness[:, ::2].astype(np.float32)).astype(np.uint8).reshape(-1, 2)
     luma = (depth >> 2).astype(np.uint8)
@@ -113,7 +113,7 @@ def only_brightness(_depth: U16, brightness: U16) -> U8:
 
 @dataclass(frozen=True, slots=True)
 class AhatConfiguration:
-    """What one client asked for."""
+    """The configuration of one client."""
 
     with_pose: bool
     divisor: int
@@ -123,15 +123,15 @@ class AhatConfiguration:
 
 
 _BITS_PER_S = SIDE * SIDE * HZ * 12 // 150 * 16
-DEFAULT = AhatConfiguration(True, 1, VideoEncoding(AskedEncoding.H265_MAIN, _BITS_PER_S), HZ)
-"""What a client with the usual settings asks for."""
+DEFAULT = AhatConfiguration(True, 1, VideoEncoding(RequestedEncoding.H265_MAIN, _BITS_PER_S), HZ)
+"""The configuration of a client with the usual settings."""
 
 
 class GroupShelf:
-    """Encoded groups of pictures of one seed, the latest used few of them, for all clients that ever come."""
+    """Cache of encoded groups of pictures of one seed, shared by all clients."""
 
-    def __init__(self, seed: int, *, at_asked_rate: bool = False) -> None:
-        self._seed, self._at_asked_rate = seed, at_asked_rate
+    def __init__(self, seed: int, *, at_requested_rate: bool = False) -> None:
+        self._seed, self._at_requested_rate = seed, at_requested_rate
         self._scene: NearScene | None = None
         self._pictures: dict[int, tuple[U16, U16]] = {}
         self._groups: OrderedDict[tuple[AhatConfiguration, int], tuple[PictureGroup, list[bytes]]] = (
@@ -140,51 +140,50 @@ class GroupShelf:
         self._lock = threading.Lock()
 
     def picture(self, index: int) -> tuple[U16, U16]:
-        """Return one picture of the ring, painted once."""
+        """Return one frame of the ring, painted once."""
         if self._scene is None:
             self._scene = NearScene(self._seed)
         if index not in self._pictures:
             self._pictures[index] = self._scene.picture(index)
         return self._pictures[index]
 
-    def unit(self, wanted: AhatConfiguration, start_k: int, k: int) -> bytes:
-        """Return the access unit of picture k in the group that starts at `start_k`."""
-        key = (wanted, start_k * wanted.divisor % RING)
+    def unit(self, configuration: AhatConfiguration, start_k: int, k: int) -> bytes:
+        """Return the access unit of frame k in the group that starts at `start_k`."""
+        key = (configuration, start_k * configuration.divisor % RING)
         with self._lock:
             if key not in self._groups:
-                self._groups[key] = (self._encoder(wanted.encoding), [])
+                encoding = configuration.encoding
+                control = control_for(
+                    encoding, SIDE * SIDE * HZ * 16, at_requested_rate=self._at_requested_rate, better_by=8
+                )
+                self._groups[key] = (PictureGroup(encoding.profile, SIDE, SIDE, HZ, control), [])
             self._groups.move_to_end(key)
             while len(self._groups) > _KEPT_GROUPS:
                 self._groups.popitem(last=False)
             group, units = self._groups[key]
             while len(units) <= k - start_k:
-                index = (start_k + len(units)) * wanted.divisor % RING
-                pack = only_brightness if wanted.is_zdepth else packed
+                index = (start_k + len(units)) * configuration.divisor % RING
+                pack = only_brightness if configuration.is_zdepth else packed
                 units.append(group.encode(pack(*self.picture(index))))
             return units[k - start_k]
 
-    def prepare(self, wanted: AhatConfiguration) -> None:
-        """Encode all groups of the ring that a client can come to."""
-        for start_k in range(0, RING, wanted.gop):
-            self.unit(wanted, start_k, start_k + wanted.gop - 1)
-
-    def _encoder(self, encoding: VideoEncoding) -> PictureGroup:
-        pixels_per_s = SIDE * SIDE * HZ * 16
-        control = control_for(encoding, pixels_per_s, at_asked_rate=self._at_asked_rate, better_by=8)
-        return PictureGroup(encoding.profile, SIDE, SIDE, HZ, control)
+    def prepare(self, configuration: AhatConfiguration) -> None:
+        """Encode all groups of the ring that a client can start with."""
+        for start_k in range(0, RING, configuration.gop):
+            self.unit(configuration, start_k, start_k + configuration.gop - 1)
 
 
 class AhatFeed(Feed):
     """Depth packets for one client."""
 
-    def __init__(self, headset: HeadsetState, wanted: AhatConfiguration, shelf: GroupShelf) -> None:
+    def __init__(self, headset: HeadsetState, configuration: AhatConfiguration, shelf: GroupShelf) -> None:
         rng = generator(headset.kitchen.seed, "ahat")
-        self._headset, self._wanted, self._shelf = headset, wanted, shelf
+        self._headset, self._configuration, self._shelf = headset, configuration, shelf
         hz = SENSOR_HZ / 1_385_454 * (1 + rng.uniform(-40e-6, 40e-6))
         phase_s = float(rng.uniform(0, 1 / HZ))
-        self._schedule = video_schedule(hz, wanted.divisor, wanted.gop, phase_s, LATENCY_S)
+        self._schedule = video_schedule(hz, configuration.divisor, configuration.gop, phase_s, LATENCY_S)
         self._sensor_epoch = int(rng.integers(10**8, 10**13))
-        self._sensor_step = 1_385_454 * wanted.divisor
+        self._sensor_step = 1_385_454 * configuration.divisor
         self._start_k, self._next_k = 0, -1
         self._blobs: dict[int, bytes] = {}
 
@@ -193,7 +192,7 @@ class AhatFeed(Feed):
         at_s = self._schedule.captured_s(k)
         zdepth, image = self._zdepth(k), self._image(k)
         sensor_ticks = struct.pack("<Q", self._sensor_epoch + k * self._sensor_step)
-        pose = self._headset.pose(at_s) if self._wanted.with_pose else b""
+        pose = self._headset.pose(at_s) if self._configuration.with_pose else b""
         return SentPacket(
             self._headset.clock.ticks_at(at_s),
             _SIZES.pack(len(zdepth), len(image)) + zdepth + image + sensor_ticks,
@@ -201,34 +200,38 @@ class AhatFeed(Feed):
         )
 
     def _zdepth(self, k: int) -> bytes:
-        if not self._wanted.is_zdepth:
+        if not self._configuration.is_zdepth:
             return b""
-        index = k * self._wanted.divisor % RING
+        index = k * self._configuration.divisor % RING
         if index not in self._blobs:
             self._blobs[index] = blob(self._shelf.picture(index)[0], index)
         return self._blobs[index]
 
     def _image(self, k: int) -> bytes:
-        if self._wanted.encoding.profile is AskedEncoding.RAW:
-            depth, brightness = self._shelf.picture(k * self._wanted.divisor % RING)
-            return brightness.tobytes() if self._wanted.is_zdepth else depth.tobytes() + brightness.tobytes()
-        if k != self._next_k or k % self._wanted.gop == 0:
+        if self._configuration.encoding.profile is RequestedEncoding.RAW:
+            depth, brightness = self._shelf.picture(k * self._configuration.divisor % RING)
+            return (
+                brightness.tobytes()
+                if self._configuration.is_zdepth
+                else depth.tobytes() + brightness.tobytes()
+            )
+        if k != self._next_k or k % self._configuration.gop == 0:
             self._start_k = k
         self._next_k = k + 1
-        return self._shelf.unit(self._wanted, self._start_k, k)
+        return self._shelf.unit(self._configuration, self._start_k, k)
 
 
 class AhatStream(Stream):
-    """The port's side: depth travels with brightness, or as a blob beside it."""
+    """The port: depth is sent in one frame with brightness, or as a blob beside it."""
 
     name, port = "depth_ahat", 3804
 
     def __init__(self, headset: HeadsetState) -> None:
         super().__init__(headset)
-        self._shelf = GroupShelf(headset.kitchen.seed, at_asked_rate=headset.has_rings)
+        self._shelf = GroupShelf(headset.kitchen.seed, at_requested_rate=headset.has_rings)
 
     def prepare(self) -> None:
-        """Encode the pictures of a client with the usual settings."""
+        """Encode the frames of a client with the usual settings."""
         self._shelf.prepare(DEFAULT)
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
@@ -242,6 +245,6 @@ class AhatStream(Stream):
         encoding, options = reader.video_encoding(), reader.encoder_options()
         if depth_profile not in (SAME, ZDEPTH):
             raise Rejected(f"depth profile {depth_profile}")
-        gop = 1 if encoding.profile is AskedEncoding.RAW else options.get(GOP_OPTION, 0) or HZ
-        wanted = AhatConfiguration(mode == 1, divisor, encoding, gop, depth_profile == ZDEPTH)
-        return AhatFeed(self._headset, wanted, self._shelf)
+        gop = 1 if encoding.profile is RequestedEncoding.RAW else options.get(GOP_OPTION, 0) or HZ
+        configuration = AhatConfiguration(mode == 1, divisor, encoding, gop, depth_profile == ZDEPTH)
+        return AhatFeed(self._headset, configuration, self._shelf)

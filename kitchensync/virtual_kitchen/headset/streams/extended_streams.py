@@ -42,13 +42,13 @@ _MEDIA = ((WIDTH, HEIGHT), (160, 144))
 
 
 def device_list(text: str) -> bytes:
-    """Return a list as it travels: u32 bytes, then UTF-16LE without an end mark."""
+    """Return a list as sent: u32 bytes, then UTF-16LE without a terminator."""
     encoded = text.encode("utf-16-le")
     return struct.pack("<I", len(encoded)) + encoded
 
 
 class ExtendedAudioStream(Stream):
-    """The port's side: mixer and gains, then the encoding; mixer mode 3 lists the devices."""
+    """The audio port: mixer and gains, then the encoding; mixer mode 3 lists the devices."""
 
     name, port = "extended_audio", 3818
 
@@ -88,10 +88,10 @@ class _Subsystem(Stream):
 
 
 class ExtendedVideoFeed(PvFeed):
-    """The same pictures; of the metadata only the size is known, and the pose is the rig's."""
+    """The front camera's frames; metadata holds only the size, the pose is the rig's."""
 
     def _metadata(self) -> bytes:
-        size = self._wanted.format
+        size = self._configuration.format
         return bytes(76) + struct.pack("<2H", size.width, size.height)
 
     def _pose(self, at_s: float) -> bytes:
@@ -99,7 +99,7 @@ class ExtendedVideoFeed(PvFeed):
 
 
 class ExtendedVideoStream(_Subsystem):
-    """The port's side of another camera."""
+    """The port of another camera."""
 
     name, port = "extended_video", 3819
 
@@ -116,7 +116,7 @@ class ExtendedVideoStream(_Subsystem):
 
 
 @dataclass(frozen=True, slots=True)
-class _DepthWish:
+class _DepthConfiguration:
     with_pose: bool
     divisor: int
     is_zdepth: bool
@@ -126,30 +126,30 @@ class _DepthWish:
 
 
 class ExtendedDepthFeed(Feed):
-    """Pictures of another depth camera for one client."""
+    """Frames of another depth camera for one client."""
 
-    def __init__(self, headset: HeadsetState, wanted: _DepthWish) -> None:
+    def __init__(self, headset: HeadsetState, configuration: _DepthConfiguration) -> None:
         rng = generator(headset.kitchen.seed, "extended depth")
-        self._headset, self._wanted = headset, wanted
-        self._schedule = Schedule(wanted.divisor / DEPTH_HZ, float(rng.uniform(0, 1 / DEPTH_HZ)), 0.05)
+        self._headset, self._configuration = headset, configuration
+        self._schedule = Schedule(configuration.divisor / DEPTH_HZ, float(rng.uniform(0, 1 / DEPTH_HZ)), 0.05)
         self._images: dict[int, bytes] = {}
 
     def packet(self, k: int) -> SentPacket:
-        """Return picture k and its size."""
-        wanted, at_s, index = self._wanted, self._schedule.captured_s(k), k % 10
+        """Return frame k and its size."""
+        configuration, at_s, index = self._configuration, self._schedule.captured_s(k), k % 10
         if index not in self._images:
             depth, _ = picture(self._headset.kitchen.seed, index)
-            padded = np.zeros((wanted.height, wanted.padded), np.uint16)
-            step = WIDTH // wanted.width
-            padded[:, : wanted.width] = depth[::step, ::step]
-            self._images[index] = blob(padded, index) if wanted.is_zdepth else padded.tobytes()
-        payload = self._images[index] + struct.pack("<2H", wanted.padded, wanted.height)
-        pose = self._headset.pose(at_s) if wanted.with_pose else b""
+            padded = np.zeros((configuration.height, configuration.padded), np.uint16)
+            step = WIDTH // configuration.width
+            padded[:, : configuration.width] = depth[::step, ::step]
+            self._images[index] = blob(padded, index) if configuration.is_zdepth else padded.tobytes()
+        payload = self._images[index] + struct.pack("<2H", configuration.padded, configuration.height)
+        pose = self._headset.pose(at_s) if configuration.with_pose else b""
         return SentPacket(self._headset.clock.ticks_at(at_s), payload, pose)
 
 
 class ExtendedDepthStream(_Subsystem):
-    """The port's side of another depth camera."""
+    """The port of another depth camera."""
 
     name, port = "extended_depth", 3821
 
@@ -165,5 +165,7 @@ class ExtendedDepthStream(_Subsystem):
         if profile > 1 or media >= len(_MEDIA):
             raise Rejected(f"depth profile {profile}, media {media}")
         width, height = _MEDIA[media]
-        wish = _DepthWish(mode == 1, divisor, profile == 1, width, height, (width + mask) & ~mask)
-        return ExtendedDepthFeed(self._headset, wish)
+        configuration = _DepthConfiguration(
+            mode == 1, divisor, profile == 1, width, height, (width + mask) & ~mask
+        )
+        return ExtendedDepthFeed(self._headset, configuration)

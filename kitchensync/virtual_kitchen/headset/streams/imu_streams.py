@@ -1,6 +1,6 @@
-"""Gyroscope, accelerometer and magnetometer: batches of samples, with the driver's faults.
+"""Gyroscope, accelerometer and magnetometer: batches of samples, with the driver's defects.
 
-All samples of a batch carry the host tick of the first, and that tick is late by a random delay. The
+All samples of a batch have the host tick of the first, and that tick is late by a random delay. The
 sensor's own clock is smooth, but its nanoseconds are about 1 % off, as measured on real headsets.
 """
 
@@ -22,7 +22,7 @@ DELAY_MEAN_S = 0.25e-3
 LATE_SHARE, LATEST_S = 0.01, 5e-3
 _DELAY_BLOCK = 1024
 
-# Mounting: head axes to sensor axes. The gyroscope sits a quarter turn and a few degrees from the head's axes.
+# Mounting: head axes to sensor axes. The gyroscope is turned from the head's axes by 90 degrees and a few more.
 GYROSCOPE_FROM_HEAD = np.array(
     [[0.0, -0.998630, 0.052336], [0.999391, -0.001826, -0.034852], [0.034900, 0.052304, 0.998021]]
 )
@@ -33,14 +33,14 @@ WORLD_FIELD = np.array([180.0, -430.0, 205.0])  # magnetic field in the sensor's
 
 @dataclass(frozen=True, slots=True)
 class ImuKind:
-    """One sensor: a batch spans `host_s` of headset time and `sensor_s` by the sensor's own clock."""
+    """One sensor: a batch spans `host_s` of headset time and `sensor_s` of the sensor's own clock."""
 
     name: str
     port: int
     samples: int
     host_s: float
     sensor_s: float
-    noise: float  # standard deviation a sample, wire unit
+    noise: float  # standard deviation of a sample, wire unit
 
 
 GYROSCOPE = ImuKind("gyroscope", 3807, 315, 47.68e-3, 48.12e-3, 0.12)
@@ -51,7 +51,7 @@ Measure = Callable[[Floats], Floats]
 
 @lru_cache(maxsize=16)
 def _delays_s(seed: int, name: str, block: int) -> npt.NDArray[np.float64]:
-    """Return the host stamps' delays of one block of batches: exponential, and now and then very late."""
+    """Return the delays of the host stamps of one block of batches: exponential with rare long ones."""
     rng = generator(seed, name + " delay", block)
     delays = rng.exponential(DELAY_MEAN_S, _DELAY_BLOCK)
     late = rng.random(_DELAY_BLOCK) < LATE_SHARE
@@ -79,7 +79,7 @@ class ImuFeed(Feed):
         return float(_delays_s(self._headset.kitchen.seed, self._kind.name, block)[row])
 
     def due_s(self, k: int) -> float:
-        """Return when the batch is complete and read out."""
+        """Return when the batch is complete and sent."""
         return self._schedule.due_s(k) + self._delay_s(k)
 
     def packet(self, k: int) -> SentPacket:
@@ -98,13 +98,13 @@ class ImuFeed(Feed):
         )
         batch["soc_ticks"] = soc_ticks
         batch["xyz"] = self._measure(start_s + self._step_s * index.astype(np.float64)) + noise * kind.noise
-        if kind is not MAGNETOMETER:  # there the field is padding
+        if kind is not MAGNETOMETER:  # the magnetometer has padding in this field
             batch["temperature_c"] = self._temperature_c
         pose = self._headset.pose(self._headset.clock.world_s_at(soc_ticks)) if self._with_pose else b""
         return SentPacket(soc_ticks, batch.tobytes(), pose)
 
     def moved(self, payload: bytes, batches: int, ticks: int) -> bytes:
-        """Return a batch as it would be `batches` later, its values unchanged (for rings)."""
+        """Return a batch with the stamps of `batches` later and the same values (for rings)."""
         batch = np.frombuffer(payload, SAMPLE).copy()
         batch["sensor_ns"] += np.uint64(round(self._sensor_step_ns * self._kind.samples * batches))
         batch["soc_ticks"] += np.uint64(ticks)
@@ -112,7 +112,7 @@ class ImuFeed(Feed):
 
 
 class ImuStream(Stream):
-    """The port's side of one sensor: mode 0 or 1, one byte."""
+    """The port of one sensor: mode 0 or 1, one byte."""
 
     def __init__(self, headset: HeadsetState, kind: ImuKind) -> None:
         super().__init__(headset)
@@ -120,25 +120,20 @@ class ImuStream(Stream):
         self.name, self.port = kind.name, kind.port
 
     def configure(self, reader: ConfigurationReader) -> Feed | None:
-        """Read the mode; mode 2 downloads rig to sensor, which the magnetometer does not have."""
+        """Read the mode; mode 2 downloads rig to sensor, except for the magnetometer."""
         mode = reader.number("B") & 3
         if mode == 2 and self._kind.name in _EXTRINSICS:
-            reader.answer(_rows(_EXTRINSICS[self._kind.name]))
+            matrix = np.eye(4, dtype="<f4")  # for row vectors
+            matrix[:3, :3] = _EXTRINSICS[self._kind.name].T
+            reader.answer(matrix.tobytes())
             return None
         if mode > 1:
             raise Rejected(f"mode {mode}")
         return ImuFeed(self._headset, self._kind, _MEASURES[self._kind.name](self._headset), mode == 1)
 
 
-def _rows(from_head: Floats) -> bytes:
-    """Return a rotation of column vectors as a 4x4 float32 matrix for row vectors."""
-    matrix = np.eye(4, dtype="<f4")
-    matrix[:3, :3] = from_head.T
-    return matrix.tobytes()
-
-
 def _gyroscope(headset: HeadsetState) -> Measure:
-    """Measure angular velocity in the wire's unit, with a bias of tenths of a degree per second."""
+    """Measure angular velocity in the wire unit, with a bias of tenths of a degree per second."""
     bias_deg_per_s = generator(headset.kitchen.seed, "gyroscope bias").normal(0, 0.25, 3)
     scale = 1.0 if headset.gyroscope_unit == "deg_per_s" else np.pi / 180
 

@@ -1,4 +1,4 @@
-"""Far depth (Long Throw): a room's walls and things, as PNG, five pictures a second."""
+"""Far depth (Long Throw): the room's walls and objects as PNG, five frames per second."""
 
 import struct
 
@@ -17,16 +17,16 @@ from kitchensync.virtual_kitchen.world.seeds import generator
 
 WIDTH, HEIGHT, HZ = 320, 288, 5
 SENSOR_HZ, SENSOR_STEP = 62.976e6, 12_595_200
-RING = 10  # pictures until the room repeats itself
+RING = 10  # frames until the room repeats
 LATENCY_S = 0.06
 _MOST_FILTER = 6
-_ROUND_PX = 165  # the picture is round
+_ROUND_PX = 165  # radius of the round image
 _NOISE_MM = 3.0
 U16 = npt.NDArray[np.uint16]
 
 
 def picture(seed: int, index: int) -> tuple[U16, U16]:
-    """Return depth (mm, 0 invalid) and brightness, both (288, 320) uint16, of one picture of the ring."""
+    """Return depth (mm, 0 invalid) and brightness, both (288, 320) uint16, of one frame of the ring."""
     rng = generator(seed, "long throw scene")
     rows, columns = np.mgrid[0:HEIGHT, 0:WIDTH].astype(np.float32)
     depth = 1800 + 3.5 * (HEIGHT - rows) + 400 * np.sin(columns / 60 + 2 * np.pi * index / RING)
@@ -47,7 +47,7 @@ def as_png(depth: U16, brightness: U16) -> bytes:
 
 
 class RoomPictures:
-    """Depth of the room itself, along the camera's rays from where the head is: the truth, and the sensor's noise."""
+    """Depth of the room along the camera's rays from the head's position: true depth plus sensor noise."""
 
     def __init__(self, headset: HeadsetState) -> None:
         self._headset = headset
@@ -59,7 +59,7 @@ class RoomPictures:
         self._invalid = np.hypot(u - WIDTH / 2, v - HEIGHT / 2) > _ROUND_PX
 
     def at(self, k: int, world_s: float) -> tuple[U16, U16]:
-        """Return depth (mm along each ray, 0 invalid) and brightness, both (288, 320) uint16, of picture k."""
+        """Return depth (mm along each ray, 0 invalid) and brightness, both (288, 320) uint16, of frame k."""
         at = np.array([max(world_s, 0.0)])
         turn = rotations.matrices(self._headset.motion.orientation(at))[0]
         place = self._headset.motion.position(at)[0] - VIEWING_POINT_M + turn @ np.array(LONGTHROW.place_m)
@@ -85,7 +85,7 @@ class LongThrowFeed(Feed):
         self._room = RoomPictures(headset) if headset.kitchen.show is not None else None
 
     def packet(self, k: int) -> SentPacket:
-        """Return picture k and its sensor ticks."""
+        """Return frame k and its sensor ticks."""
         at_s = self._schedule.captured_s(k)
         image = as_png(*self._room.at(k, at_s)) if self._room is not None else self._from_ring(k)
         sensor_ticks = self._sensor_epoch + k * SENSOR_STEP * self._divisor
@@ -101,7 +101,7 @@ class LongThrowFeed(Feed):
 
 
 class LongThrowStream(Stream):
-    """The port's side: mode, divisor and PNG filter, which changes nothing but the size."""
+    """The port: mode, divisor and PNG filter, which only changes the size."""
 
     name, port = "depth_longthrow", 3805
 

@@ -17,8 +17,8 @@ AAC_SAMPLES, PCM_SAMPLES = 1024, 768
 AAC_BYTES_PER_S = (12000, 16000, 20000, 24000)
 RAW, ARRAY_LEVEL = 255, 0x2B
 AAC_LEVELS = frozenset((0x29, 0x2A, 0x2B, 0x2C, 0x2E, 0x2F, 0x30, 0x31, 0x32, 0x33))
-_SEGMENT = 47  # AAC frames, about a second, encoded at once
-_LEAD_IN = 4  # frames before them that only warm the encoder up
+_SEGMENT = 47  # AAC frames encoded together, about a second
+_LEAD_IN = 4  # AAC frames before them that only warm up the encoder
 _ARRAY_DELAYS_S = np.array([-9e-5, 0.0, 9e-5, -6e-5, 6e-5])
 _STEREO_DELAYS_S = np.array([-9e-5, 9e-5])
 _SELF_NOISE = 0.002
@@ -26,7 +26,7 @@ Sound = npt.NDArray[np.float32]
 
 
 def adts_header(frame_bytes: int) -> bytes:
-    """Return the 7 bytes before an AAC-LC frame, 48 kHz, stereo; `frame_bytes` counts them too."""
+    """Return the 7 byte ADTS header of an AAC-LC frame, 48 kHz, stereo; `frame_bytes` includes it."""
     return bytes(
         (
             0xFF,
@@ -41,7 +41,7 @@ def adts_header(frame_bytes: int) -> bytes:
 
 
 class Microphone:
-    """What reaches the capsules: `sound(first, count, delays)` by sample number of the headset's audio crystal."""
+    """Sound at the microphones: `sound(first, count, delays)` by sample number of the headset's audio crystal."""
 
     def __init__(self, headset: HeadsetState) -> None:
         rng = generator(headset.kitchen.seed, "microphone")
@@ -50,7 +50,7 @@ class Microphone:
         self.phase_s = float(rng.uniform(0, 0.02))
 
     def sound(self, first: int, count: int, delays_s: npt.NDArray[np.float64]) -> Sound:
-        """Return (count, channels) float32 within +-1; samples before the world are silent."""
+        """Return (count, channels) float32 within +-1; silent before world time 0."""
         at_s = self.phase_s + self.step_s * np.arange(first, first + count)
         channels = [kitchen_sound(self._seed, at_s - delay_s) for delay_s in delays_s]
         noise = generator(self._seed, "microphone noise", max(first, 0), count).standard_normal(
@@ -60,7 +60,7 @@ class Microphone:
 
 
 class AacFeed(Feed):
-    """AAC frames. Each second is encoded on its own after a lead-in, so a frame's bytes depend on k alone."""
+    """AAC frames. Each second is encoded separately after a lead-in, so the bytes of a frame depend only on k."""
 
     def __init__(self, headset: HeadsetState, bytes_per_s: int) -> None:
         self._headset, self._bits_per_s = headset, bytes_per_s * 8
@@ -99,7 +99,7 @@ class AacFeed(Feed):
 
 
 class PcmFeed(Feed):
-    """Buffers of the audio engine, 16 ms each: s16 stereo, or f32 of the five capsules."""
+    """Buffers of the audio engine, 16 ms each: s16 stereo, or f32 of the five microphones."""
 
     def __init__(self, headset: HeadsetState, is_array: bool) -> None:
         self._headset, self._is_array = headset, is_array
@@ -116,7 +116,7 @@ class PcmFeed(Feed):
 
 
 class MicrophoneStream(Stream):
-    """The port's side: two bytes, profile and level."""
+    """The port: two bytes, profile and level."""
 
     name, port = "microphone", 3811
 

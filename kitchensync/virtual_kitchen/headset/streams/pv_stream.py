@@ -1,4 +1,4 @@
-"""The front camera (PV): its three-connection life cycle, pictures, and 80 bytes about each of them."""
+"""The front camera (PV): its life cycle of three connections, its frames, 80 bytes of metadata for each."""
 
 import struct
 from dataclasses import dataclass, replace
@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from kitchensync.virtual_kitchen.headset.client_configuration import (
     GOP_OPTION,
-    AskedEncoding,
     ConfigurationReader,
     Rejected,
+    RequestedEncoding,
     VideoEncoding,
     VideoFormat,
 )
@@ -39,14 +39,14 @@ FORMATS = frozenset(VideoFormat(w, h, hz) for w, h in _SIZES for hz in (30, 15))
 }
 _HORIZONTAL_VIEW_RAD = np.radians(64.7)
 _EYE_TO_CAMERA_M = np.array([0.0, 0.02, -0.06, 0.0])  # in the head frame
-_FOCUS_BREATHING = 0.02 / 10_000  # of the focal length, a step of the lens
+_FOCUS_BREATHING = 0.02 / 10_000  # share of the focal length per step of the lens
 _METADATA = struct.Struct("<4f Q Q i 4x 4I 2f 3f 2H")
 assert _METADATA.size == 80
 
 
 @dataclass(frozen=True, slots=True)
 class PvConfiguration:
-    """What one client asked for."""
+    """The configuration of one client."""
 
     with_pose: bool
     format: VideoFormat
@@ -56,59 +56,57 @@ class PvConfiguration:
 
 
 def video_schedule(hz: float, divisor: int, gop: int, phase_s: float, latency_s: float) -> Schedule:
-    """Return frames of a camera thinned by a divisor; clients start at key frames if these come often enough."""
+    """Return a camera's schedule with a frame rate divisor; clients start at key frames if these are frequent."""
     period_s = divisor / hz
     return Schedule(period_s, phase_s, latency_s, gop if gop * period_s <= LONGEST_WAIT_FOR_KEY_S else 1)
 
 
 DEFAULT = PvConfiguration(
-    True, VideoFormat(640, 360, 30), 1, VideoEncoding(AskedEncoding.H265_MAIN, 552_960), 30
+    True, VideoFormat(640, 360, 30), 1, VideoEncoding(RequestedEncoding.H265_MAIN, 552_960), 30
 )
-"""What a client with the usual settings asks for."""
+"""The configuration of a client with the usual settings."""
 
 
 class PvFeed(Feed):
-    """The camera's view of the scene along the head's orientation, encoded group by group."""
+    """The camera's view of the scene along the head's orientation, encoded in groups of pictures."""
 
-    def __init__(self, headset: HeadsetState, wanted: PvConfiguration) -> None:
+    def __init__(self, headset: HeadsetState, configuration: PvConfiguration) -> None:
         rng = generator(headset.kitchen.seed, "pv")
-        self._headset, self._wanted = headset, wanted
-        hz = wanted.format.hz * (1 + rng.uniform(-40e-6, 40e-6))
-        phase_s = float(rng.uniform(0, 1 / wanted.format.hz))
-        self._schedule = video_schedule(hz, wanted.divisor, wanted.gop, phase_s, LATENCY_S)
-        self._focal_px = focal_px_of(wanted.format)
-        pixels_per_s = wanted.format.width * wanted.format.height * wanted.format.hz
-        control = control_for(wanted.encoding, pixels_per_s, at_asked_rate=headset.has_rings)
-        size = wanted.format.width, wanted.format.height, wanted.format.hz
-        self._video = GroupedVideo(wanted.encoding.profile, size, wanted.gop, control)
-        self._prepared = headset.prepared_pv.get(replace(wanted, with_pose=True), {})
+        self._headset, self._configuration = headset, configuration
+        hz = configuration.format.hz * (1 + rng.uniform(-40e-6, 40e-6))
+        phase_s = float(rng.uniform(0, 1 / configuration.format.hz))
+        self._schedule = video_schedule(hz, configuration.divisor, configuration.gop, phase_s, LATENCY_S)
+        self._focal_px = focal_px_of(configuration.format)
+        pixels_per_s = configuration.format.width * configuration.format.height * configuration.format.hz
+        control = control_for(configuration.encoding, pixels_per_s, at_requested_rate=headset.has_rings)
+        size = configuration.format.width, configuration.format.height, configuration.format.hz
+        self._video = GroupedVideo(configuration.encoding.profile, size, configuration.gop, control)
+        self._prepared = headset.prepared_pv.get(replace(configuration, with_pose=True), {})
         self._board: BoardPictures | None = None
         self._board_focal_px = 0.0
 
     def images(self, first_k: int) -> dict[int, bytes]:
-        """Return the images of the group of pictures that begins with frame `first_k`, by number."""
-        return {k: self._image(k) for k in range(first_k, first_k + self._wanted.gop)}
-
-    @property
-    def _is_encoded(self) -> bool:
-        return self._wanted.encoding.profile is not AskedEncoding.RAW
+        """Return the encoded frames of the group that begins with frame `first_k`, by number."""
+        return {k: self._image(k) for k in range(first_k, first_k + self._configuration.gop)}
 
     def packet(self, k: int) -> SentPacket:
         """Return frame k, stamped with the middle of its exposure."""
         at_s = self._schedule.captured_s(k)
         image = self._prepared[k] if k in self._prepared else self._image(k)
-        pose = self._pose(at_s) if self._wanted.with_pose else b""
+        pose = self._pose(at_s) if self._configuration.with_pose else b""
         return SentPacket(self._headset.clock.ticks_at(at_s), image + self._metadata(), pose)
 
     def _image(self, k: int) -> bytes:
-        size, picture = self._wanted.format, self._picture(self._schedule.captured_s(k))
+        size, picture = self._configuration.format, self._picture(self._schedule.captured_s(k))
         if self._headset.kitchen.frame_counter:
             frame_counter.draw_i420(picture, k, size.height)
-        return self._video.encode(k, picture) if self._is_encoded else _nv12(picture, size)
+        if self._configuration.encoding.profile is RequestedEncoding.RAW:
+            return _nv12(picture, size)
+        return self._video.encode(k, picture)
 
     def _picture(self, at_s: float) -> npt.NDArray[np.uint8]:
-        """Return what is before the camera, planar 4:2:0: the kitchen, or the board that the cook shows."""
-        size, show = self._wanted.format, self._headset.kitchen.show
+        """Return the view, planar 4:2:0: the kitchen, or the board that the cook shows."""
+        size, show = self._configuration.format, self._headset.kitchen.show
         if self._headset.faults.active("black_pictures", "pv", at_s):
             planes = np.full((size.height * 3 // 2, size.width), 128, np.uint8)
             planes[: size.height] = BLACK
@@ -124,7 +122,7 @@ class PvFeed(Feed):
 
     @property
     def _breathing(self) -> float:
-        """How much longer the focal length is than with the lens where it starts."""
+        """Return the focal length relative to that at the initial lens position."""
         return 1 + _FOCUS_BREATHING * (self._headset.camera.lens_position - 2145)
 
     def _pose(self, at_s: float) -> bytes:
@@ -133,7 +131,7 @@ class PvFeed(Feed):
         return matrix.astype("<f4").tobytes()
 
     def _metadata(self) -> bytes:
-        size, camera = self._wanted.format, self._headset.camera
+        size, camera = self._configuration.format, self._headset.camera
         focal_px = self._focal_px * self._breathing
         return _METADATA.pack(
             focal_px, focal_px, (size.width - 1) / 2, (size.height - 1) / 2, camera.exposure_us * 10, 1, 0,
@@ -142,12 +140,12 @@ class PvFeed(Feed):
 
 
 def focal_px_of(size: VideoFormat) -> float:
-    """Return the focal length in pixels with the lens where it starts."""
+    """Return the focal length at the initial lens position, pixels."""
     return float(size.width / 2 / np.tan(_HORIZONTAL_VIEW_RAD / 2))
 
 
 def eye(size: VideoFormat, focal_px: float) -> Eye:
-    """Return the camera as it sees and where it sits on the head: no distortion, a pure shift."""
+    """Return optics and place of the camera on the head: no distortion, no rotation."""
     centre = (size.width - 1) / 2, (size.height - 1) / 2
     optics = Optics("pinhole", size.width, size.height, focal_px, focal_px, *centre, (0.0,) * 5)
     from_head = CAMERA_AXES.copy()
@@ -156,7 +154,7 @@ def eye(size: VideoFormat, focal_px: float) -> Eye:
 
 
 def _nv12(i420: npt.NDArray[np.uint8], size: VideoFormat) -> bytes:
-    """Return the picture as NV12 with rows padded to a multiple of 64 bytes."""
+    """Return the frame as NV12 with rows padded to a multiple of 64 bytes."""
     stride = -(-size.width // 64) * 64
     out = np.zeros((size.height * 3 // 2, stride), np.uint8)
     out[: size.height, : size.width] = i420[: size.height]
@@ -166,7 +164,7 @@ def _nv12(i420: npt.NDArray[np.uint8], size: VideoFormat) -> bytes:
 
 
 def constants(size: VideoFormat) -> bytes:
-    """Return the camera's 52 float32 constants: no distortion, rig to camera a pure shift."""
+    """Return the camera's 52 float32 constants: no distortion, no rotation from rig to camera."""
     focal = focal_px_of(size)
     centre = ((size.width - 1) / 2, (size.height - 1) / 2)
     projection = np.array([[-focal, 0, 0, 0], [0, focal, 0, 0], [*centre, 1, 0], [0, 0, 0, 1]])
@@ -178,7 +176,7 @@ def constants(size: VideoFormat) -> bytes:
 
 
 def read_pv(reader: ConfigurationReader, with_pose: bool) -> PvConfiguration:
-    """Read what follows the mode byte of a stream."""
+    """Read the configuration after the mode byte."""
     size = reader.video_format()
     if size not in FORMATS:
         raise Rejected(f"format {size}")
@@ -188,13 +186,13 @@ def read_pv(reader: ConfigurationReader, with_pose: bool) -> PvConfiguration:
 
 
 def prepare(headset: HeadsetState, end_s: float) -> None:
-    """Render and encode the pictures of a client with the usual settings until `end_s` (world time)."""
+    """Render and encode the frames of a client with the usual settings until `end_s` (world time)."""
     starts = range(0, PvFeed(headset, DEFAULT).first_k(end_s), DEFAULT.gop)
     headset.prepared_pv[DEFAULT] = encode_groups(lambda k: PvFeed(headset, DEFAULT).images(k), starts)
 
 
 class PvStream(Stream):
-    """The port's side: start, stream and stop the camera subsystem."""
+    """The port: starts, streams and stops the camera subsystem."""
 
     name, port = "pv", 3810
 
@@ -222,7 +220,7 @@ class PvStream(Stream):
         return PvFeed(self._headset, read_pv(reader, mode & 3 == 1))
 
     def release(self) -> None:
-        """Close the camera if the client asked for it."""
+        """Close the camera if the client's mode requests it."""
         if self._closes:
             self._headset.close_camera()
             self._closes = False

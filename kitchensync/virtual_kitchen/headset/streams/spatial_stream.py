@@ -1,4 +1,4 @@
-"""Spatial input and the extended eye tracker: where head, eyes and hands are, when they are seen."""
+"""Spatial input and the extended eye tracker: poses of head, eyes and hands while they are tracked."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kitchensync.virtual_kitchen.world.seeds import SmoothNoise, generator
 HZ = 30.0
 HEAD, EYES, LEFT, RIGHT = 1, 2, 4, 8
 JOINTS = 26
-SIGHT_SLOT_S = 1.3  # a hand comes into sight or leaves it in steps of this
-_LONGEST_MEMORY = 40  # slots looked back for the last sight of a hand
+SIGHT_SLOT_S = 1.3  # a hand is in view or not for whole slots of this length
+_LONGEST_MEMORY = 40  # slots to look back for the last view of a hand
 _JOINT = np.dtype([("xyzw", "<f4", 4), ("position", "<f4", 3), ("radius", "<f4"), ("accuracy", "<i4")])
 
 
 def _template() -> tuple[Floats, Floats]:
-    """Return joint places (26, 3) of a flat left hand, palm at 0, fingers to -z, and their radii, metres."""
+    """Return joint positions (26, 3) of a flat left hand, palm at 0, fingers to -z, and their radii, metres."""
     places, radii = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.07]], [0.014, 0.019]
     for finger, (side, first, step, count) in enumerate(
         (
@@ -42,7 +42,7 @@ def _template() -> tuple[Floats, Floats]:
 
 
 class SpatialFeed(Feed):
-    """Packets from accept on; a part that is not valid keeps its last valid value."""
+    """Packets from accept on; an invalid part keeps its last valid value."""
 
     def __init__(self, headset: HeadsetState) -> None:
         seed = headset.kitchen.seed
@@ -85,7 +85,7 @@ class SpatialFeed(Feed):
         return bool(generator(self._seed, "hand in sight", slot // 2, hand).random() < 0.7)
 
     def _last_seen(self, k: int, hand: int) -> int | None:
-        """Return the last packet up to k that saw the hand."""
+        """Return the last packet up to k with the hand in view."""
         slot = int(self._schedule.captured_s(k) / SIGHT_SLOT_S)
         if self._in_sight(slot, hand):
             return k
@@ -96,7 +96,7 @@ class SpatialFeed(Feed):
         return None
 
     def _hand(self, k: int, hand: int) -> bytes:
-        """Return the 26 joints of a hand at work below the line of sight, moving."""
+        """Return the 26 joints of a moving hand below the line of sight."""
         at_s = self._schedule.captured_s(k)
         position, turn, q_head = self._head(at_s)
         side = -1.0 if hand == 0 else 1.0
@@ -119,12 +119,12 @@ def _unit(vector: Floats) -> Floats:
 
 
 class SpatialStream(Stream):
-    """The port's side: nothing to configure."""
+    """The spatial input port: no configuration."""
 
     name, port = "spatial_input", 3812
 
     def configure(self, reader: ConfigurationReader) -> Feed:
-        """Begin at accept."""
+        """Start at accept."""
         return SpatialFeed(self._headset)
 
 
@@ -135,7 +135,7 @@ _HALF_BETWEEN_EYES_M = 0.032
 
 
 class EyeFeed(Feed):
-    """Readings for one client; while the eyes blink all rays are zero and their bits are unset."""
+    """Readings for one client; during a blink all rays are zero and their bits are unset."""
 
     def __init__(self, headset: HeadsetState, hz: int) -> None:
         seed = headset.kitchen.seed
@@ -152,8 +152,7 @@ class EyeFeed(Feed):
         rays, valid = bytes(72), CALIBRATION
         if not blinks:
             glance = self._glance.value(np.array([at_s]))[0]
-            gaze = np.array([glance[0], glance[1] - 0.1, -1.0])
-            gaze /= np.linalg.norm(gaze)
+            gaze = _unit(np.array([glance[0], glance[1] - 0.1, -1.0]))
             sides = (0.0, -_HALF_BETWEEN_EYES_M, _HALF_BETWEEN_EYES_M)
             rays = b"".join(np.array([side, 0, 0, *gaze], "<f4").tobytes() for side in sides)
             valid |= COMBINED | LEFT_EYE | RIGHT_EYE
@@ -162,7 +161,7 @@ class EyeFeed(Feed):
 
 
 class EyeStream(Stream):
-    """The port's side: one byte, the rate."""
+    """The eye tracker port: one byte, the rate."""
 
     name, port = "eye_tracking", 3817
 

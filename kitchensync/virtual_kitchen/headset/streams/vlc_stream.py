@@ -1,4 +1,4 @@
-"""The four grey cameras: the scene as each of them sees it, in the picture as it is mounted."""
+"""The four grey cameras: each one's view of the scene, turned as the camera is mounted."""
 
 import struct
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ import numpy.typing as npt
 from kitchensync.virtual_kitchen.headset.cameras import RigCamera, constants
 from kitchensync.virtual_kitchen.headset.client_configuration import (
     GOP_OPTION,
-    AskedEncoding,
     ConfigurationReader,
     Rejected,
+    RequestedEncoding,
     VideoEncoding,
 )
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
@@ -24,7 +24,7 @@ from kitchensync.virtual_kitchen.world.seeds import generator
 
 HZ = 30
 LATENCY_S = 0.03
-LATE_TICKS = 125_000  # host stamps of these cameras run late by so much
+LATE_TICKS = 125_000  # delay of these cameras' host stamps, 100 ns
 SHIFT_FACTOR_OPTION, SHIFT_OPTION = 2**64 - 1, 2**64 - 2
 _EXPOSURE_NS, _GAIN = 5_990_000, 24
 _METADATA = struct.Struct("<QQII")
@@ -32,7 +32,7 @@ _METADATA = struct.Struct("<QQII")
 
 @dataclass(frozen=True, slots=True)
 class VlcConfiguration:
-    """What one client asked for; `shift_ticks` is what it wants to be added to the stamps."""
+    """The configuration of one client; `shift_ticks` is added to the stamps."""
 
     with_pose: bool
     divisor: int
@@ -42,34 +42,38 @@ class VlcConfiguration:
 
 
 class VlcFeed(Feed):
-    """One camera's pictures for one client."""
+    """Frames of one camera for one client."""
 
-    def __init__(self, headset: HeadsetState, camera: RigCamera, wanted: VlcConfiguration) -> None:
+    def __init__(self, headset: HeadsetState, camera: RigCamera, configuration: VlcConfiguration) -> None:
         rng = generator(headset.kitchen.seed, camera.name)
-        self._headset, self._camera, self._wanted = headset, camera, wanted
+        self._headset, self._camera, self._configuration = headset, camera, configuration
         hz = HZ * (1 + rng.uniform(-40e-6, 40e-6))
         phase_s = float(rng.uniform(0, 1 / HZ))
-        self._schedule = video_schedule(hz, wanted.divisor, wanted.gop, phase_s, LATENCY_S)
+        self._schedule = video_schedule(hz, configuration.divisor, configuration.gop, phase_s, LATENCY_S)
         self._sensor_epoch_ns = int(rng.integers(10**9, 10**14))
         self._mount = camera.orientation()
-        self._is_raw = wanted.encoding.profile is AskedEncoding.RAW
+        self._is_raw = configuration.encoding.profile is RequestedEncoding.RAW
         pixels_per_s = camera.width * camera.height * HZ
-        control = control_for(wanted.encoding, pixels_per_s, at_asked_rate=headset.has_rings)
+        control = control_for(configuration.encoding, pixels_per_s, at_requested_rate=headset.has_rings)
         size = camera.width, camera.height, HZ
-        self._video = GroupedVideo(wanted.encoding.profile, size, wanted.gop, control)
+        self._video = GroupedVideo(configuration.encoding.profile, size, configuration.gop, control)
 
     def packet(self, k: int) -> SentPacket:
-        """Return frame k: picture and metadata."""
+        """Return frame k: image and metadata."""
         at_s = self._schedule.captured_s(k)
-        ticks = self._headset.clock.ticks_at(at_s) + LATE_TICKS + self._wanted.shift_ticks
+        ticks = self._headset.clock.ticks_at(at_s) + LATE_TICKS + self._configuration.shift_ticks
         grey = self._grey(at_s)
         if self._headset.kitchen.frame_counter:
             frame_counter.draw_grey(grey, k)
-        image = grey.tobytes() if self._is_raw else self._encode(k, grey)
+        if self._is_raw:
+            image = grey.tobytes()
+        else:
+            chroma = np.full((self._camera.height // 2, self._camera.width), 128, np.uint8)
+            image = self._video.encode(k, np.concatenate((grey, chroma)))
         sensor_ns = self._sensor_epoch_ns + round(at_s * 1e9)
         metadata = _METADATA.pack(sensor_ns, _EXPOSURE_NS, _GAIN, 0)
         pose = b""
-        if self._wanted.with_pose:
+        if self._configuration.with_pose:
             pose = self._headset.pose(self._headset.clock.world_s_at(ticks))
         return SentPacket(ticks, image + metadata, pose)
 
@@ -79,13 +83,9 @@ class VlcFeed(Feed):
         camera = self._camera
         return self._headset.kitchen.scene.render_grey(view, camera.width, camera.height, camera.focal_px)
 
-    def _encode(self, k: int, grey: npt.NDArray[np.uint8]) -> bytes:
-        grey_chroma = np.full((self._camera.height // 2, self._camera.width), 128, np.uint8)
-        return self._video.encode(k, np.concatenate((grey, grey_chroma)))
-
 
 class VlcStream(Stream):
-    """The port's side of one grey camera."""
+    """The port of one grey camera."""
 
     def __init__(self, headset: HeadsetState, camera: RigCamera) -> None:
         super().__init__(headset)
@@ -105,7 +105,7 @@ class VlcStream(Stream):
         if not np.isfinite(factor):
             raise Rejected(f"stamp shift factor {factor}")
         shift_ticks = int(factor * _EXPOSURE_NS / 100) + constant
-        gop = 1 if encoding.profile is AskedEncoding.RAW else options.get(GOP_OPTION, 0) or HZ
+        gop = 1 if encoding.profile is RequestedEncoding.RAW else options.get(GOP_OPTION, 0) or HZ
         return VlcFeed(
             self._headset, self._camera, VlcConfiguration(mode == 1, divisor, encoding, gop, shift_ticks)
         )

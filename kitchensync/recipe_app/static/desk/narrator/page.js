@@ -1,4 +1,4 @@
-// The page on which a film is told: it waits while somebody speaks.
+// The narration page: the video pauses while somebody speaks.
 
 import { newId } from "/static/core/ids.js";
 import { button, h } from "/static/core/page.js";
@@ -51,12 +51,12 @@ function open({ video, front, film }, { narrations: given, submitted, server, as
   }
 
   async function remove(one) {
-    await change({ narration: one.narration, removed: true }).catch((error) => { if (error.status !== 404) throw error; }); // it is gone, as asked
+    await change({ narration: one.narration, removed: true }).catch((error) => { if (error.status !== 404) throw error; }); // it is already deleted
     all.delete(one.narration);
     draw();
   }
 
-  async function turn() { // begin to talk, or stop
+  async function turn() { // start or stop talking
     if (talk) return stop();
     video.pause();
     const stream = await navigator.mediaDevices.getUserMedia({ audio: true })
@@ -98,10 +98,10 @@ function open({ video, front, film }, { narrations: given, submitted, server, as
     acts[event.code]();
   });
   addEventListener("beforeunload", (event) => { if (talk) event.preventDefault(); });
-  root.film = film; // for who looks from outside which picture is shown
+  root.film = film; // lets tests read the current frame
   if (submitted) say(t("steps.submitted"));
   draw();
-  // What was spoken before the page was closed: it is on the server, and is only finished now.
+  // A narration from before the page was closed: the server has it, and it is finished now.
   const torn = given.filter((one) => !one.sha256), nothingCame = (error) => { if (error.status !== 404) failed(error); };
   torn.reduce((before, one) => before.then(() => heard(one.narration)).catch(nothingCame), Promise.resolve()).then(draw);
 }

@@ -1,4 +1,4 @@
-// Somebody speaks while the film waits: what was spoken goes to the server each second, so that a closed page loses no more.
+// Records speech while the video pauses. It is sent every second, so that a closed page loses at most a second.
 
 import { ask } from "/static/core/server.js";
 
@@ -6,7 +6,7 @@ const PART_MS = 500, AGAIN_MS = 1000, TAIL_MS = 500, LONGEST_MS = 115_000;
 const TYPES = ["audio/webm;codecs=opus", "audio/webm", "audio/mp4"];
 
 export class Talk {
-  // `address` is where the sound of one narration is sent; `full` is called when it is as long as one may be.
+  // The sound of a narration is sent to `address`; `full` is called when it reaches the longest duration.
   constructor(address, stream, full) {
     this.address = address;
     this.stream = stream;
@@ -24,7 +24,7 @@ export class Talk {
     this.timer = setTimeout(this.full, LONGEST_MS);
   }
 
-  async end() { // half a second later: words are not cut off
+  async end() { // half a second later, so that no word is cut off
     clearTimeout(this.timer);
     await new Promise((resolve) => { setTimeout(resolve, TAIL_MS); });
     if (this.recorder.state !== "inactive") this.recorder.stop();
@@ -41,7 +41,7 @@ export class Talk {
         this.sent += raw.size;
         this.parts.shift();
       } catch (error) {
-        if (error.status && error.status < 500) throw error; // refused: it would be refused again
+        if (error.status && error.status < 500) throw error; // refused: a retry would be refused too
         await new Promise((resolve) => { setTimeout(resolve, AGAIN_MS); });
       }
     }

@@ -1,4 +1,4 @@
-// Errors of a recording, judged one by one, their moments marked on the video; when all have submitted, what they disagree on is ruled here.
+// Judges the errors of a recording and marks their moments on the video; after all have submitted, disputes are ruled.
 
 import { newId } from "/static/core/ids.js";
 import { button, h } from "/static/core/page.js";
@@ -16,34 +16,34 @@ let state = null, moments = null, current = 0, turns = 0;
 
 const share = (value) => (value === null ? "–" : value.toFixed(2));
 
-async function look() { // the film helps, and is not needed
+async function look() { // the video helps but is not required
   const opened = await openedIn(films, base, making);
   moments = new Moments(opened, mark, move);
   films.setAttribute("aria-label", t("film.keys"));
   watch.append(moments.element);
   watch.after(h("details", { open: true }, h("summary", {}, t("steps.keys")), h("p", {}, t("judge.keys"))));
-  root.film = opened.film; // for who looks from outside which frame is shown
+  root.film = opened.film; // lets tests read the current frame
   await draw();
 }
 
 const keep = (answer) => ask(state.complete ? `${address}/rule` : address, { body: { op_id: newId(), answer } }).then(() => say(""));
 
-function mark(error, moment, frame) { // and play what was marked again and again, unless another error is marked by now
+function mark(error, moment, frame) { // and loop the marked part, unless another error is current by now
   const loops = () => frame !== null && state.errors[current].error_id === error.error_id;
   keep({ item: error.error_id, moment, frame }).then(() => { if (loops()) root.film.around(frame, LOOP_S); }).then(draw).catch(failed);
 }
 
-function select(row) { // the error that the keys mark
+function select(row) { // the error that keys mark
   if (!state.errors[row]) return;
   current = row;
-  [...list.children].forEach((one, number) => (number === row ? one.setAttribute("aria-current", "true") : one.removeAttribute("aria-current")));
+  [...list.children].forEach((child, number) => (number === row ? child.setAttribute("aria-current", "true") : child.removeAttribute("aria-current")));
   moments?.draw(state.errors[row], state);
 }
 
 function move(rows) {
   select(Math.min(state.errors.length - 1, Math.max(0, current + rows)));
   list.children[current].scrollIntoView({ block: "nearest" });
-  films.focus({ preventScroll: true }); // arrows on an answer would choose another one
+  films.focus({ preventScroll: true }); // arrow keys on an answer would choose another one
   moments.show(state.errors[current]);
 }
 
@@ -62,7 +62,7 @@ function asked(error, question, answers) {
   const disputed = (state.disputed ?? []).some((one) => one.item === error.error_id && one.question === question);
   const final = state.final?.[error.error_id]?.[question];
   const chosen = state.complete ? final : state.mine[error.error_id]?.[question];
-  const given = state.complete && disputed ? state.answers.map((one) => one[error.error_id]?.[question]).filter(Boolean) : [];
+  const given = state.complete && disputed ? state.answers.map((answer) => answer[error.error_id]?.[question]).filter(Boolean) : [];
   const put = (answer) => keep({ item: error.error_id, question, answer }).then(draw).catch(failed);
   return h("fieldset", { class: disputed ? "disputed" : "", disabled: state.complete && (!state.rules || (!disputed && !final)) },
     h("legend", {}, t(`judge.${question}`), given.length ? h("span", { class: "hint" }, ` ${given.map((one) => t(`judge.${one}`)).join(" / ")}`) : null),
@@ -92,7 +92,7 @@ function agreed({ agreement, agreement_of_moments: marked }) {
 
 async function draw() {
   const turn = ++turns, newest = await ask(address);
-  if (turn !== turns) return; // a later answer is under way
+  if (turn !== turns) return; // a later answer is being sent
   state = newest;
   const left = state.complete ? state.disputed.length : state.left, held = document.activeElement?.dataset.key;
   list.replaceChildren(...(state.errors.length ? state.errors.map(row) : [h("li", { class: "empty" }, t("review.nothing"))]));
@@ -109,4 +109,4 @@ async function draw() {
 }
 
 root.append(watch, making, status, results, list, actions);
-begun().then(() => draw().catch(failed)).then(look).catch(failed); // where moments were marked it shows nothing before the film is there
+begun().then(() => draw().catch(failed)).then(look).catch(failed); // moments cannot be shown until the video is loaded

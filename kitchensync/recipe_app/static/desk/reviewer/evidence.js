@@ -1,11 +1,11 @@
-// Evidence for answers: each question has a lane, its clip is what was touched; then what differs is ruled on.
+// Evidence for answers: each question has a lane and a clip; afterwards differences are ruled.
 
 import { button, h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
 import { t } from "/static/core/words.js";
 import { failed, say, tickPeople } from "/static/desk/say.js";
 
-// Wait until something is asked; whoever is there may do so.
+// Waits until questions are chosen; anybody here may choose them.
 export async function asked(root, work, status) {
   const said = await ask(work);
   tickPeople(said.people);
@@ -25,7 +25,7 @@ export async function asked(root, work, status) {
   root.replaceChildren(status);
 }
 
-// Lanes of questions in the place of lanes of steps; where all have submitted, what each marked.
+// Lanes of questions instead of steps; after all have submitted, everybody's marks.
 export function questionLanes({ facts, film }, said) {
   const clip = ({ clip_start, clip_end }) => [Math.floor(clip_start * film.fps), Math.min(film.frames, Math.ceil(clip_end * film.fps)) - 1];
   said.clips = said.questions.map(clip);
@@ -43,18 +43,18 @@ export class Questions {
     steps.addEventListener("change", () => this.show());
   }
 
-  show() { // the question whose lane is chosen; drawn anew only where it is another
+  show() { // the question of the selected lane; redrawn only if it changed
     const node = Number(this.steps.value);
     if (node === this.shown) return;
     this.shown = node;
     this.place.replaceChildren(this.#card(this.said.questions[node]), ...(this.said.complete ? this.#ruling() : []));
   }
 
-  watch(node, from = 0) { // its clip, again and again
+  watch(node, from = 0) { // loop its clip
     const [first, last] = this.said.clips[node];
     this.film.loop = [Math.min(last, Math.max(first, from)), last];
     this.film.go(this.film.loop[0]);
-    this.film.video.play().catch(() => null); // refused before somebody touched the page
+    this.film.video.play().catch(() => null); // browsers refuse this before the first touch of the page
   }
 
   #card(item) {
@@ -92,6 +92,6 @@ export class Questions {
     Object.assign(this.said, { standing, to_rule });
     this.shown = null;
     this.show();
-    this.place.querySelector("input[type=radio]:enabled, #keep")?.focus(); // the next one for whoever types
+    this.place.querySelector("input[type=radio]:enabled, #keep")?.focus(); // the next question for keyboard users
   }
 }

@@ -1,4 +1,4 @@
-// The order of a recipe's steps, drawn alone as a list of edges; then the edges that differ are ruled on.
+// Each person draws the order of a recipe's steps as edges; afterwards differing edges are ruled.
 
 import { button, h } from "/static/core/page.js";
 import { opened } from "/static/core/load_film.js";
@@ -18,7 +18,7 @@ const words = ([before, after]) => t("graphs.edge", { before: text(before), afte
 
 let sent = Promise.resolve();
 
-function post(path, body) { // one after the other: what was said last is what is kept
+function post(path, body) { // one after the other, so that the last answer is the saved one
   sent = sent.catch(() => {}).then(() => ask(`${address}${path}`, { body }));
   return sent;
 }
@@ -39,13 +39,13 @@ function chosen(id) {
 
 const evidence = ({ kept, seen }) => t("graphs.evidence", { kept, count: seen });
 
-function contradicted() { // edges of the newest version that somebody broke who made no error
+function contradicted() { // edges of the newest version that somebody without an error did not follow
   if (!state.contradicted.length) return "";
   const films = (one) => one.broken_by.map((name, at) => [" ", h("a", { href: `/desk/recordings/${name}/steps` }, String(at + 1))]).flat();
   return h("section", {}, h("h2", {}, t("graphs.contradicted")), h("ul", { class: "rows", id: "contradicted" }, state.contradicted.map((one) => h("li", {}, h("span", { dir: "auto" }, words(one.edge)), " ", h("span", { class: "hint" }, evidence(one)), ...films(one)))));
 }
 
-function recorded() { // a film of one of the recordings, to see in what order people cook
+function recorded() { // a video of one recording, to see in what order people cook
   if (!state.films.length) return "";
   const which = h("select", { id: "film", "aria-label": t("graphs.film") }, state.films.map(([name, at]) => h("option", { value: name }, new Date(at / 1e6).toLocaleString())));
   const making = h("p", { class: "hint" }), films = h("div", { class: "films" });
@@ -58,8 +58,8 @@ function recorded() { // a film of one of the recordings, to see in what order p
   return h("section", { class: "recorded" }, h("p", { class: "inline" }, h("label", {}, t("graphs.film"), " ", which), " ", button(t("graphs.watch"), () => look().catch(failed), { class: "quiet" })), making, films);
 }
 
-function screws() { // which steps fasten with a screw: ProMQA-Assembly asks it of toys, so it is out of a kitchen's way
-  const change = (node, event) => { // the page is not drawn anew: the keyboard stays where it is
+function screws() { // steps that fasten with a screw: ProMQA-Assembly asks this about toys, so it is hidden in kitchens
+  const change = (node, event) => { // no redraw, so that the keyboard focus stays
     state.fastened = [...state.fastened.filter((one) => one !== node), ...(event.target.checked ? [node] : [])];
     post("", answers(state.mine)).catch(failed);
   };
@@ -103,7 +103,7 @@ const fastening = () => (state.fastening === null ? "" : h("p", {}, t("graphs.fa
 
 async function load() {
   let told, before;
-  do { // until nothing was said meanwhile
+  do { // until there is no newer answer
     before = sent;
     await before.catch(() => {});
     told = await ask(address);

@@ -1,10 +1,10 @@
-// What each key does: one for everything that is done often.
+// Keyboard shortcuts for all frequent actions.
 
 import { t } from "/static/core/words.js";
 import { newMark } from "/static/desk/reviewer/marks.js";
 
 const SPEEDS = [0.25, 0.5, 1, 1.5, 2, 4];
-const SHORT_S = 0.5; // no step is so short, or hardly any
+const SHORT_S = 0.5; // hardly any step is shorter
 const looked = (mark, end) => [...new Set([...mark.checked, end])];
 const only = (mark, end) => mark.checked.filter((one) => one === end);
 
@@ -13,10 +13,10 @@ export function keysOf(page) {
   const current = () => marks.all.get(page.chosen?.mark);
   const isChosen = ({ mark, end }) => mark === page.chosen?.mark && end === page.chosen?.end;
   const frameOf = (mark) => mark[page.chosen.end] ?? film.shown;
-  const bounds = (node) => page.clips?.[node] ?? [0, film.frames - 1]; // evidence lies in the clip of its question
+  const bounds = (node) => page.clips?.[node] ?? [0, film.frames - 1]; // evidence is inside its question's clip
   const within = (node, frame) => Math.min(bounds(node)[1], Math.max(bounds(node)[0], frame));
 
-  function next(back = false) { // one that nobody looked at, from here; after the last one the first
+  function next(back = false) { // the next one that was not looked at, wrapping at the end
     const all = back ? marks.boundaries.reverse() : marks.boundaries;
     const here = all.findIndex(isChosen);
     page.choose([...all.slice(here + 1), ...all.slice(0, here + 1)].find(({ open }) => open));
@@ -30,7 +30,7 @@ export function keysOf(page) {
 
   const isShort = ({ start, end }) => !page.clips && start !== null && end !== null && (end - start + 1) / film.fps < SHORT_S;
   const isWarned = (mark) => page.warnedOf === `${mark.mark} ${mark.start} ${mark.end}`;
-  function warn(mark) { // the next Enter keeps it
+  function warn(mark) { // the next Enter saves it
     page.warning = t("steps.short", { seconds: ((mark.end - mark.start + 1) / film.fps).toFixed(2) });
     page.warnedOf = `${mark.mark} ${mark.start} ${mark.end}`;
   }
@@ -60,11 +60,11 @@ export function keysOf(page) {
     else page.finish.focus();
   }
 
-  function add() { // a step begins here; its end is asked for next
+  function add() { // a step begins here; next mark its end
     const node = Number(steps.value);
     const mark = { mark: newMark(), node, start: within(node, film.seen), end: null, checked: ["start"], removed: false, missing: false };
     marks.change(mark);
-    page.choose(marks.boundaries.find((one) => one.mark === mark.mark && one.end === "end"));
+    page.choose(marks.boundaries.find((boundary) => boundary.mark === mark.mark && boundary.end === "end"));
   }
 
   function split() {
@@ -74,7 +74,7 @@ export function keysOf(page) {
     marks.change({ ...mark, end: at - 1, checked: [...only(mark, "start"), "end"] }, later);
   }
 
-  function merge() { // with the next mark of the same step
+  function merge() { // join with the next mark of the same step
     const mark = current();
     const behind = marks.shown.filter(({ node, missing, start }) => node === mark?.node && !missing && start > (mark.end ?? mark.start));
     const later = behind.sort((a, b) => a.start - b.start)[0];
@@ -91,7 +91,7 @@ export function keysOf(page) {
   const nudge = (frames) => { const mark = current(); if (mark) put(frameOf(mark) + frames); };
   const speed = (by) => { film.video.playbackRate = SPEEDS[Math.min(SPEEDS.length - 1, Math.max(0, SPEEDS.indexOf(film.video.playbackRate) + by))]; };
 
-  const take = (person) => { // what one of several people gave
+  const take = (person) => { // the answer of one of several people
     const at = page.choices[page.chosen?.mark]?.[page.chosen.end]?.[person];
     if (at !== undefined) put(at);
   };
@@ -99,18 +99,18 @@ export function keysOf(page) {
   const acts = {
     Space: () => film.play(), ArrowLeft: () => film.step(-1), ArrowRight: () => film.step(1),
     "shift+ArrowLeft": () => film.step(-10), "shift+ArrowRight": () => film.step(10),
-    Comma: () => nudge(-1), Period: () => nudge(1), k: () => nudge(-3), l: () => nudge(3), i: () => nudge(-10), o: () => nudge(10), // a row each
+    Comma: () => nudge(-1), Period: () => nudge(1), k: () => nudge(-3), l: () => nudge(3), i: () => nudge(-10), o: () => nudge(10), // one row each
     Enter: confirm, Delete: () => drop({ removed: true }), BracketLeft: () => speed(-1), BracketRight: () => speed(1),
     n: () => next(), p: () => next(true), s: () => put(film.seen), a: add, x: split, m: merge, d: () => drop({ missing: true }),
     z: () => marks.undo(), y: () => marks.redo(), Escape: () => { film.loop = null; }, "+": () => lanes.zoomBy(2), "-": () => lanes.zoomBy(0.5),
   };
 
-  page.act = (name) => acts[name](); // what a button does that is touched
+  page.act = (name) => acts[name](); // actions of touched buttons
   return (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input, textarea, summary, a")) return false;
     if (event.target.matches("button") && ["Space", "Enter"].includes(event.code)) return false;
     const person = "123456789".indexOf(event.key);
-    const names = [`${event.shiftKey ? "shift+" : ""}${event.code}`, event.key.toLowerCase(), event.code.replace("Key", "").toLowerCase()]; // the last where keys write other letters
+    const names = [`${event.shiftKey ? "shift+" : ""}${event.code}`, event.key.toLowerCase(), event.code.replace("Key", "").toLowerCase()]; // event.code for keyboards with other letters
     const act = person >= 0 ? () => take(person) : acts[names.find((name) => name in acts)];
     if (!act) return false;
     event.preventDefault();

@@ -1,4 +1,4 @@
-// The timeline: a lane for each step, what was touched behind what is marked, and where the film is. A boundary is dragged, the rest leads the film.
+// The timeline: a lane per step with touches behind marks, and the video's position. Boundaries can be dragged; other touches seek the video.
 
 import { t } from "/static/core/words.js";
 
@@ -24,14 +24,14 @@ export class Lanes {
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
   }
 
-  get top() { return CLOCK + (this.strip ? STRIP : 0) + LEVEL * this.levels.length; } // where the steps begin
+  get top() { return CLOCK + (this.strip ? STRIP : 0) + LEVEL * this.levels.length; } // start of the steps
   get width() { return this.canvas.clientWidth - LEFT; }
   get span() { return this.film.frames / this.zoom; }
   x(frame) { return LEFT + (frame - this.first) / this.span * this.width; }
 
   frameAt(x) { return this.first + (x - LEFT) / this.width * this.span; }
 
-  zoomBy(factor, frame = this.film.shown) { // what is shown, or lies under the pointer, stays where it is
+  zoomBy(factor, frame = this.film.shown) { // the current frame, or the place under the pointer, stays fixed
     const share = Math.min(1, Math.max(0, (frame - this.first) / this.span));
     this.zoom = Math.min(this.film.frames / 30, Math.max(1, this.zoom * factor));
     this.panTo(frame - share * this.span);
@@ -39,7 +39,7 @@ export class Lanes {
 
   panTo(first) { this.first = Math.min(Math.max(0, first), this.film.frames - this.span); }
 
-  follow(frame) { // what is shown stays in sight, unless somebody moved along the film, or drags
+  follow(frame) { // keep the current frame visible, except after scrolling or while dragging
     if (this.held?.frame !== undefined || this.isMoved) return;
     if (frame < this.first || frame > this.first + this.span) this.panTo(frame - this.span / 2);
   }
@@ -92,7 +92,7 @@ export class Lanes {
     }
   }
 
-  #thumbnails() { // as many as fit side by side
+  #thumbnails() { // as many thumbnails as fit side by side
     const { count, width, every } = this.facts.thumbnails;
     let free = -Infinity;
     for (let k = 0; k < count; k++) {
@@ -104,7 +104,7 @@ export class Lanes {
     }
   }
 
-  #level(name, row, colour) { // the largest of what falls on one column
+  #level(name, row, colour) { // the maximum of each column
     const values = this.facts[name], bottom = this.top - LEVEL * (this.levels.length - row - 1) - 2;
     const perColumn = this.span / this.width / this.film.fps / this.facts.lane_s;
     this.pen.fillStyle = colour("--muted");
@@ -116,7 +116,7 @@ export class Lanes {
     }
   }
 
-  #errors(row, colour) { // each over the step that it was made in
+  #errors(row, colour) { // each above its step
     const y = this.top - LEVEL * (this.levels.length - row);
     for (const { start, end, text } of this.facts.errors) {
       this.pen.fillStyle = colour("--bad");
@@ -125,7 +125,7 @@ export class Lanes {
     }
   }
 
-  #touch({ node, start, end, doubt }, colour) { // as wide as its doubt; nothing where the boundary is left open
+  #touch({ node, start, end, doubt }, colour) { // as wide as its uncertainty; nothing for an open boundary
     const y = this.top + this.rows.get(node) * LANE, known = [start, end === null ? null : end + 1].filter((frame) => frame !== null);
     this.pen.fillStyle = colour("--line");
     for (const frame of known) this.pen.fillRect(this.x(frame - doubt), y, Math.max(2, this.x(frame + doubt) - this.x(frame - doubt)), LANE);
@@ -160,9 +160,9 @@ export class Lanes {
     return { x: event.clientX - box.left, node: this.facts.steps[Math.floor((event.clientY - box.top - this.top) / LANE)]?.node };
   }
 
-  #boundaryAt({ x, node }, near) { // the nearest of its lane; an end is drawn after its last picture
+  #boundaryAt({ x, node }, near) { // the nearest in its lane; an end is drawn after its last frame
     const away = (one) => Math.abs(this.x(one.end === "end" && one.frame !== null ? one.at + 1 : one.at) - x);
-    return this.hand.boundaries(node).filter((one) => away(one) < near).sort((a, b) => away(a) - away(b))[0];
+    return this.hand.boundaries(node).filter((boundary) => away(boundary) < near).sort((a, b) => away(a) - away(b))[0];
   }
 
   #press(event) {
@@ -199,7 +199,7 @@ export class Lanes {
     this.drawn();
   }
 
-  #wheel(event) { // with Ctrl, or two fingers apart, about the pointer; sidewise along the film
+  #wheel(event) { // Ctrl or pinch zooms at the pointer; horizontal movement scrolls along the video
     const along = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
     if (!event.ctrlKey && !event.shiftKey && Math.abs(event.deltaX) <= Math.abs(event.deltaY)) return;
     event.preventDefault();

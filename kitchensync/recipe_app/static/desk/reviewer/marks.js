@@ -1,4 +1,4 @@
-// The marks of one person: each change is sent as one action, in order, and can be taken back.
+// The marks of one person: changes are sent as actions, in order, and can be undone.
 
 import { newId } from "/static/core/ids.js";
 import { ask } from "/static/core/server.js";
@@ -16,12 +16,12 @@ export class Marks {
     this.waiting = [];
     this.problem = "";
     this.sending = null;
-    this.closed = false; // nothing changes any more
+    this.closed = false; // read-only from now on
   }
 
   get shown() { return [...this.all.values()].filter((mark) => !mark.removed); }
 
-  // Every end of every mark, in time order; one that is not marked yet stands beside its other end.
+  // All ends of all marks in time order; an unmarked end comes next to its other end.
   get boundaries() {
     const place = (mark, end) => mark[end] ?? mark[end === "start" ? "end" : "start"] ?? mark.near ?? 0;
     return this.shown.filter((mark) => !mark.missing)
@@ -31,7 +31,7 @@ export class Marks {
 
   get open() { return this.boundaries.filter(({ open }) => open); }
 
-  // One action: the marks as they are after it.
+  // One action: the marks after it.
   change(...marks) {
     if (this.closed) return;
     const before = marks.map((mark) => this.all.get(mark.mark) ?? { ...mark, removed: true });
@@ -55,13 +55,13 @@ export class Marks {
     this.queue({ edits: marks.map(({ mark, node, start, end, checked, removed, missing }) => ({ mark, node, start, end, checked, removed, missing })) });
   }
 
-  queue(said) { // marks are not all that is said in this order
+  queue(said) { // other answers share this order
     this.waiting.push({ op_id: newId(), ...said });
     this.changed();
     this.sending ??= this.#send().finally(() => { this.sending = null; });
   }
 
-  // In their order, the first one again until the server has it: its id keeps it one action.
+  // Sends them in order and repeats the first one until the server has it; its id prevents duplicates.
   async #send() {
     while (this.waiting.length) {
       try {
@@ -70,7 +70,7 @@ export class Marks {
         this.problem = "";
       } catch (error) {
         this.problem = error.message;
-        if (error.status && error.status < 500) this.waiting.shift(); // refused: it would be refused again
+        if (error.status && error.status < 500) this.waiting.shift(); // refused: a retry would be refused too
         else await new Promise((resolve) => { setTimeout(resolve, AGAIN_MS); });
       }
       this.changed();

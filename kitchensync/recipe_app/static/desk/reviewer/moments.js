@@ -1,4 +1,4 @@
-// The moments of one error on the video: what was marked, and the keys that mark them.
+// The moments of one error on the video, and the keys that mark them.
 
 import { pictureAt } from "/static/core/film.js";
 import { button, h } from "/static/core/page.js";
@@ -9,7 +9,7 @@ const MOMENTS = { b: "at", e: "end", p: "point_of_no_return", n: "noticed_at", c
 const NOT_KEYS = "select, textarea, summary, a, input:not([type=radio])";
 
 export class Moments {
-  // `put(error, moment, frame)` keeps a moment, `move(rows)` makes another error the current one.
+  // `put(error, moment, frame)` saves a moment, `move(rows)` selects another error.
   constructor({ film, facts }, put, move) {
     Object.assign(this, { film, facts, put, move, error: null });
     this.element = h("section", { class: "moments" });
@@ -23,15 +23,15 @@ export class Moments {
     if (held) this.element.querySelector(`[data-key="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
   }
 
-  // The moments of an error in one line.
+  // The moments of an error, as one line.
   summary(error, state) {
     const marked = this.#marked(error, state);
     return Object.values(MOMENTS).filter((moment) => moment in marked).map((moment) => `${t(`judge.moment.${moment}`)} ${this.#text(marked[moment])}`).join(" · ");
   }
 
-  // Play what the tablet says about an error; false where the video does not show it.
+  // Plays the time that the tablet logged for an error; false if the video does not show it.
   show(error) {
-    const touch = this.#touch(error), start = touch?.start ?? touch?.end, end = touch?.end ?? start; // either may be left open
+    const touch = this.#touch(error), start = touch?.start ?? touch?.end, end = touch?.end ?? start; // either may be open
     if (!touch) return false;
     this.film.around(Math.round((start + end) / 2), Math.max(FAR_S, (end - start) / this.film.fps));
     return true;
@@ -73,7 +73,7 @@ export class Moments {
     if (!error || event.ctrlKey || event.metaKey || event.altKey || target.matches(NOT_KEYS)) return;
     if (target.matches("input") && (event.code === "Space" || event.code.startsWith("Arrow"))) return; // choose an answer
     if (target.matches("button") && event.code === "Space") return;
-    const letter = [event.key.toLowerCase(), event.code.replace("Key", "").toLowerCase()].find((one) => one in MOMENTS || "jk".includes(one)); // the last where keys write other letters
+    const letter = [event.key.toLowerCase(), event.code.replace("Key", "").toLowerCase()].find((one) => one in MOMENTS || "jk".includes(one)); // event.code for keyboards with other letters
     const frames = event.shiftKey ? Math.round(FAR_S * film.fps) : 1;
     const acts = { Space: () => film.play(), ArrowLeft: () => film.step(-frames), ArrowRight: () => film.step(frames), ArrowUp: () => this.move(-1), ArrowDown: () => this.move(1), Escape: () => { film.loop = null; }, j: () => this.move(1), k: () => this.move(-1) };
     const act = letter in MOMENTS ? () => this.#set(MOMENTS[letter], event.shiftKey) : acts[letter] ?? acts[event.code];

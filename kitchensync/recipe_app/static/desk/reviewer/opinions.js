@@ -1,4 +1,4 @@
-// Opinions about a film, each person alone: whether a step succeeded, or how good a question about it is.
+// Independent opinions about a video: whether a step succeeded, or how good a question about it is.
 
 import { newId } from "/static/core/ids.js";
 import { button, h } from "/static/core/page.js";
@@ -14,12 +14,12 @@ const place = h("div", {});
 let film = null, state = null, current = 0;
 
 
-async function look() { // the film helps, and is not needed to read
+async function look() { // the video helps but is not required for reading
   film = (await openedIn(films, base, making)).film;
   stop();
 }
 
-function stop() { // nothing after the end of the item's part is shown
+function stop() { // shows nothing after the end of the item
   const item = state?.items[current];
   if (!film || !item) return;
   film.loop = [item.from_s, item.end_s].map((at) => Math.min(film.frames - 1, Math.floor(at * film.fps)));

@@ -1,4 +1,4 @@
-// The page of a recording's steps: film, timeline, and a key for everything.
+// The page that reviews a recording's steps: video, timeline, keyboard shortcuts.
 
 import { h } from "/static/core/page.js";
 import { ask } from "/static/core/server.js";
@@ -14,18 +14,18 @@ const LOOP_S = 3, USUAL_S = 20;
 const TOUCHED = [["Space", "play"], ["Enter", "right"], ["n", "next"], ["s", "set"], ["a", "begin"], ["z", "undo"], ["d", "missing"], ["Delete", "remove"]];
 const root = document.getElementById("reviewer");
 const base = `/api/v1/desk/recordings/${root.dataset.recording}`, work = `${base}/${root.dataset.work}`;
-const answers = root.dataset.work === "evidence"; // to questions, each in a lane
-const rules = root.dataset.work === "ruling"; // on what others marked
+const answers = root.dataset.work === "evidence"; // evidence for questions, one lane each
+const rules = root.dataset.work === "ruling"; // rulings on other people's marks
 const status = h("p", { role: "status", id: "left" });
 
-// What each of several people marked, drawn as touches are that leave no doubt.
+// Marks of several people, drawn like touches without uncertainty.
 function spansOf(marks, choices) {
   const nodes = new Map(marks.map(({ mark, node }) => [mark, node]));
   return Object.entries(choices).filter(([mark]) => nodes.has(mark))
     .flatMap(([mark, { start, end }]) => start.map((first, person) => ({ node: nodes.get(mark), start: first, end: end[person], doubt: 0 })));
 }
 
-// An error for each time its step was touched as done; only for who may know of them.
+// An error at each touch of its step; only for people who may see errors.
 async function errorsOf({ facts }) {
   if (!("errors" in root.dataset)) return [];
   const { errors } = await ask(`${base}/errors`);
@@ -40,7 +40,7 @@ function open({ video, front, facts, film }, said) {
   if (rules) facts.touches = spansOf(given, choices);
   const sent = (path, words, then) => () => send(path, words, then).catch(failed);
   const showAccept = () => { accept.hidden = !("accepts" in root.dataset); next.hidden = false; };
-  const again = () => ask(work).then(({ complete }) => complete && location.reload()); // what the other said is shown now
+  const again = () => ask(work).then(({ complete }) => complete && location.reload()); // other people's answers are visible now
   const then = answers ? again : rules ? undefined : showAccept;
   const finish = h("button", { type: "button", class: "primary", id: "submit", hidden: said.complete || said.asked === false, onclick: sent("submit", rules ? "steps.accepted" : "steps.submitted", then) }, t(rules ? "round.accept" : "steps.submit"));
   const accept = h("button", { type: "button", class: "quiet", id: "accept", hidden: true, onclick: sent("accept", "steps.accepted") }, t("steps.accept"));
@@ -88,7 +88,7 @@ function open({ video, front, facts, film }, said) {
     draw();
   }
 
-  function look(one, frame) { // at a picture, that of a boundary which is dragged too; one seek after the other
+  function look(one, frame) { // also while a boundary is dragged; one seek at a time
     film.loop = null;
     if (one) film.video.pause();
     if (!one || !film.video.seeking) film.go(frame);
@@ -116,10 +116,10 @@ function open({ video, front, facts, film }, said) {
   new ResizeObserver(draw).observe(canvas);
   addEventListener("beforeunload", (event) => { if (marks.waiting.length) event.preventDefault(); });
   if (submitted && !answers) showAccept();
-  root.film = film; // for who looks from outside which picture is shown
+  root.film = film; // lets tests read the current frame
   draw();
   choose(marks.open[0]);
-  canvas.focus({ preventScroll: true }); // a film out of sight is not drawn
+  canvas.focus({ preventScroll: true }); // browsers do not draw a hidden video
 }
 
 root.append(status);

@@ -1,4 +1,4 @@
-// Questions about a stopped film: one at a time, the question first; an invalid one hides its answers.
+// Questions about a stopped video, one at a time, question first; the answers of an invalid one are hidden.
 
 import { newId } from "/static/core/ids.js";
 import { button, h } from "/static/core/page.js";
@@ -16,12 +16,12 @@ const place = h("div", {});
 let film = null, state = null, current = 0, said = null;
 
 
-async function look() { // the film helps, and is not needed to read
+async function look() { // the video helps but is not required for reading
   film = (await openedIn(films, base, making)).film;
   stop();
 }
 
-function stop() { // nothing after the end of the question's film is shown
+function stop() { // shows nothing after the end of the question's part
   const item = state?.items[current];
   if (!film || !item) return;
   const last = Math.min(film.frames - 1, Math.ceil(item.end_s * film.fps) - 1), first = Math.max(0, last - Math.round(LOOK_S * film.fps));
@@ -49,7 +49,7 @@ function tick(text, k) {
   return h("label", { class: "choice" }, h("input", { type: "checkbox", checked: said.accepted[k], onchange: (event) => { said.accepted[k] = event.target.checked; } }), text);
 }
 
-function criteria() { // one question, or a tick for each criterion of the assembly form
+function criteria() { // one question, or a check box for each criterion of the assembly form
   if (state.form !== "assembly") return h("fieldset", { class: "questions" }, h("legend", {}, t("questions.valid")), choice("valid", "yes", said.valid === true, t("judge.yes"), () => { said.valid = true; draw(); }), choice("valid", "no", said.valid === false, t("judge.no"), () => { said.valid = false; draw(); }));
   return h("fieldset", { class: "questions" }, h("legend", {}, t("questions.criteria")), ["valid", "multimodal", "procedural"].map((one) =>
     h("label", { class: "choice" }, h("input", { type: "checkbox", "data-criterion": one, checked: said[one], onchange: ({ target }) => { said[one] = target.checked; if (one === "valid") { draw(); root.querySelector("[data-criterion=valid]").focus(); } } }), t(`questions.criterion.${one}`))));
@@ -57,10 +57,10 @@ function criteria() { // one question, or a tick for each criterion of the assem
 
 const BADGES = { done: "normal", next: "conflict", missing: "disordered" };
 
-function graphOf(item) { // where the cook stands in the recipe's graph when the film stops
+function graphOf(item) { // the cook's progress in the recipe's graph when the video stops
   if (!state.graph) return "";
   const text = new Map(state.graph.steps), place = h("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": t("order.drawing"), "data-title": t("order.drawing") });
-  const kind = (node) => Object.keys(BADGES).find((one) => item.nodes[one].includes(node)) ?? "";
+  const kind = (node) => Object.keys(BADGES).find((badge) => item.nodes[badge].includes(node)) ?? "";
   const name = (node) => `${text.get(node)}${kind(node) ? ` (${t(`questions.node.${kind(node)}`)})` : ""}`;
   const marks = (node) => (item.errors?.[node] ?? []).map((number) => t(`category.${number}`));
   drawGraph(place, { ...state.graph, name, kind, marks });
@@ -89,14 +89,14 @@ async function save(item) {
   const verdict = { item: item.item, valid: said.valid, accepted: said.valid ? said.accepted : [], added: said.valid ? said.added : [], answer_type: said.valid ? said.answer_type : "", multimodal: said.multimodal, procedural: said.procedural };
   await ask(rules() ? `${address}/rule` : address, { body: { op_id: newId(), verdict } });
   await load();
-  const open = state.items.findIndex((one) => (rules() ? state.standing[one.item].state === "to_rule" : !state.mine[one.item]));
+  const open = state.items.findIndex((item) => (rules() ? state.standing[item.item].state === "to_rule" : !state.mine[item.item]));
   show(open < 0 ? current : open);
   say("");
 }
 
 const given = h("input", { type: "file", accept: ".json,application/json", id: "given" }), assembly = h("input", { type: "checkbox", id: "form" });
 
-async function written() { // what `export promqa --model` wrote, or plain questions with answers; other examples are asked in fixed words
+async function written() { // output of `export promqa --model`, or plain questions with answers; other examples use a fixed wording
   const form = assembly.checked ? "assembly" : "cooking";
   if (!given.files[0]) return { form };
   const rows = JSON.parse(await given.files[0].text()).filter(Boolean).map(({ verification, ...row }) => ({ ...row, ...verification }));
