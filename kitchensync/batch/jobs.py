@@ -16,7 +16,7 @@ import click
 from kitchensync.cli import main
 from kitchensync.command_shell import foreseen
 from kitchensync.shell.answer import say
-from kitchensync.storage.batch.runner import Answer, Job
+from kitchensync.storage.batch.runner import Job, JobResult
 from kitchensync.storage.copies.derived import may_write, noting
 from kitchensync.storage.move.upload import upload
 from kitchensync.sync.batch.batch import NOT_DONE as UNSYNCED
@@ -30,7 +30,7 @@ NOT_DONE = "not_done"
 class Verb:
     """One command, done with a recording; `do` takes its folder and the options named in `takes`."""
 
-    do: Callable[..., Answer]
+    do: Callable[..., JobResult]
     takes: tuple[str, ...]
     loads: str
     "Module that worker processes are forked with."
@@ -38,7 +38,7 @@ class Verb:
     "Folder in a recording that it writes to; None for none."
 
 
-def _verify(recording: Path, *, deep: bool, strict: bool) -> Answer:
+def _verify(recording: Path, *, deep: bool, strict: bool) -> JobResult:
     from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify
 
     answer = verify(recording, deep=deep)
@@ -47,7 +47,7 @@ def _verify(recording: Path, *, deep: bool, strict: bool) -> Answer:
     return _row(answer["status"], answer, bad=answer["reasons"] if is_bad else None)
 
 
-def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> Answer:
+def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> JobResult:
     from kitchensync.sync.answers import plain
     from kitchensync.sync.result.state import finished
 
@@ -59,13 +59,13 @@ def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> 
     return row
 
 
-def _archive(recording: Path) -> Answer:
+def _archive(recording: Path) -> JobResult:
     from kitchensync.storage.move.archive import archive
 
     return _row("packed", {"streams": [asdict(packed) for packed in archive(recording)]})
 
 
-def _report(recording: Path) -> Answer:
+def _report(recording: Path) -> JobResult:
     from kitchensync.calibration.jobs.mount_check import refresh
     from kitchensync.sync.report.page import write_report
 
@@ -73,11 +73,11 @@ def _report(recording: Path) -> Answer:
     return _row("written", {"page": str(write_report(recording))})
 
 
-def _upload(recording: Path, *, url: str, without_consent: str) -> Answer:
+def _upload(recording: Path, *, url: str, without_consent: str) -> JobResult:
     return _row("sent", asdict(upload(recording, url, without_consent=without_consent)))
 
 
-def _export(recording: Path, *, form: str, given: dict[str, Any]) -> Answer:
+def _export(recording: Path, *, form: str, given: dict[str, Any]) -> JobResult:
     with noting(f"batch export {form}", say), contextlib.redirect_stderr(io.StringIO()):  # a row says it all
         may_write(given["out"])
         answer = _form(form).callback.__wrapped__(paths=(recording,), **given)  # type: ignore[union-attr]
@@ -104,9 +104,9 @@ VERBS = {
 }
 
 
-def _row(status: str, answer: Answer, *, bad: Sequence[str] | None = None) -> Answer:
+def _row(status: str, answer: JobResult, *, bad: Sequence[str] | None = None) -> JobResult:
     """Make a row; `bad` are the reasons why it counts as failed."""
-    row: Answer = {"status": status, "exit": 0, "answer": answer}
+    row: JobResult = {"status": status, "exit": 0, "answer": answer}
     return row if bad is None else row | {"exit": 1, "reason": "; ".join(bad) or status}
 
 
@@ -116,7 +116,7 @@ def job_of(name: str, options: dict[str, Any]) -> Job:
     return Job(partial(work, name, options), not_done, loads=verb.loads, writes=verb.writes)
 
 
-def work(name: str, options: dict[str, Any], recording: Path) -> Answer:
+def work(name: str, options: dict[str, Any], recording: Path) -> JobResult:
     """Do a command with one recording, whatever is wrong with it; return its row."""
     try:
         return _named(recording) | VERBS[name].do(recording, **options)
@@ -130,13 +130,13 @@ def work(name: str, options: dict[str, Any], recording: Path) -> Answer:
         return _named(recording) | {"status": "refused", "exit": code, "reason": _line(reason)}
 
 
-def not_done(recording: Path, reason: str) -> Answer:
+def not_done(recording: Path, reason: str) -> JobResult:
     """Report what stood in the way: it says nothing of the data, and another worker may have more luck."""
     reason = _line(reason)
     return _named(recording) | {"status": NOT_DONE, "exit": 1, "reason": reason, "error": reason}
 
 
-def _named(recording: Path) -> Answer:
+def _named(recording: Path) -> JobResult:
     return {"recording": recording.name, "path": str(recording)}
 
 

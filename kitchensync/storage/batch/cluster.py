@@ -96,7 +96,7 @@ TICK_S = 0.5
 TRIES = 2
 """Tries on different workers, before the last try on the command's own computer."""
 
-Answer = dict[str, Any]
+JobResult = dict[str, Any]
 
 
 @dataclass
@@ -113,7 +113,7 @@ class Undone:
 
 def on_cluster(
     work: Work, todo: list[Path], scheduler: str, *, writes: str | None
-) -> Iterator[tuple[Path, Answer] | Undone]:
+) -> Iterator[tuple[Path, JobResult] | Undone]:
     """Run `work` for recordings on the workers of a scheduler; yield answers and unfinished recordings.
 
     `writes` is the folder in a recording that `work` writes to (see `facts`). Waits `WAIT_S` for a worker.
@@ -212,7 +212,7 @@ class Crew:
 
 def _until_done(
     crew: Crew, work: Work, waiting: list[Undone], running: dict[Any, tuple[Undone, str]]
-) -> Iterator[tuple[Path, Answer] | Undone]:
+) -> Iterator[tuple[Path, JobResult] | Undone]:
     """Keep every suitable worker busy; `running` maps futures to recording and worker."""
     last_seen = time.monotonic()
     while waiting or running:
@@ -238,10 +238,10 @@ def _until_done(
         _pause(list(running))
 
 
-def _answer(future: Any, job: Undone, worker: str) -> Answer | None:
+def _answer(future: Any, job: Undone, worker: str) -> JobResult | None:
     """Return the answer of a worker; None if it failed, with the reason in `job.tried`."""
     if future.status == "finished":
-        answer: Answer = future.result()
+        answer: JobResult = future.result()
         if "error" not in answer:
             return answer
         job.tried[worker] = answer["error"]

@@ -26,7 +26,7 @@ from kitchensync.storage.batch.workers import (
 
 LISTEN_S = 0.1
 """Interval of checks for Ctrl-C."""
-Answer = dict[str, Any]
+JobResult = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Job:
 
     work: Work
     "Picklable, raises nothing; `error` in its answer is a problem other than of the data."
-    not_done: Callable[[Path, str], Answer]
+    not_done: Callable[[Path, str], JobResult]
     "Returns the answer, with `error`, for a recording whose process died."
     loads: str
     "Module that worker processes load before forking."
@@ -54,7 +54,7 @@ class Workforce:
     "Whether even a single worker is a separate process, so that a dying one only loses its recording."
 
 
-def run_all(job: Job, todo: list[Path], force: Workforce) -> Generator[tuple[Path, Answer], None, None]:
+def run_all(job: Job, todo: list[Path], force: Workforce) -> Generator[tuple[Path, JobResult], None, None]:
     """Yield each recording with its answer when it is done. Raises NoDask, NoWorkers before any work.
 
     Ctrl-C, or closing the generator, cancels waiting work and interrupts current work; workers of a scheduler finish
@@ -81,7 +81,7 @@ def run_all(job: Job, todo: list[Path], force: Workforce) -> Generator[tuple[Pat
             yield path, job.work(path)
 
 
-def _in_processes(job: Job, todo: list[Path], workers: int) -> Iterator[tuple[Path, Answer]]:
+def _in_processes(job: Job, todo: list[Path], workers: int) -> Iterator[tuple[Path, JobResult]]:
     """Repeat recordings that were in work when a process died, one at a time, to find the cause."""
     waiting = list(todo)
     with one_thread_each():
@@ -97,9 +97,9 @@ def _in_processes(job: Job, todo: list[Path], workers: int) -> Iterator[tuple[Pa
 
 def _one_pool(
     job: Job, waiting: list[Path], workers: int, suspects: list[Path]
-) -> Iterator[tuple[Path, Answer]]:
+) -> Iterator[tuple[Path, JobResult]]:
     """Work on waiting recordings until a process dies: then `suspects` gets those that were in work."""
-    running: dict[Future[Answer], Path] = {}
+    running: dict[Future[JobResult], Path] = {}
     with pool_of(workers, job.loads) as pool, ended_by_interrupt(pool) as raise_if_interrupted:
         while (waiting or running) and not suspects:
             raise_if_interrupted()
