@@ -6,7 +6,7 @@ import click
 
 from kitchensync.recipe_app.commands.graph.check_and_orders import check, orders
 from kitchensync.recipe_app.commands.graph.convert import agree, convert
-from kitchensync.recipe_app.commands.graph.score import score
+from kitchensync.recipe_app.commands.graph.score_command import score
 from kitchensync.recipe_app.commands.graph.scripts_and_hints import hints, script
 
 
