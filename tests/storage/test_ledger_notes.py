@@ -123,7 +123,7 @@ def test_the_first_packet_of_a_world_may_be_missing():
 def test_what_is_not_understood_is_kept_as_it_came(said):
     note = read_note(json.dumps(said).encode())
     assert isinstance(note, UnknownNote)
-    assert (note.said, note.line(), note.stream) == (said, json.dumps(said), "hololens/pv")
+    assert (note.content, note.line(), note.stream) == (said, json.dumps(said), "hololens/pv")
 
 
 def test_a_fact_that_a_newer_version_adds_does_not_hide_a_note():

@@ -73,9 +73,9 @@ def test_a_card_names_no_file_outside_of_its_data_set(tmp_path, name):
     (folder / "link").symlink_to(secret)
     card = {"distribution": [{"contentUrl": name, "sha256": "0" * 64}]}
     (folder / check_cards.CROISSANT).write_text(json.dumps(card))
-    checked = SimpleNamespace(folder=folder, sums={}, found=ReleaseFaults())
+    checked = SimpleNamespace(folder=folder, sums={}, faults=ReleaseFaults())
     check_cards._croissant(checked, folder / check_cards.CROISSANT)
-    (difference,) = checked.found.differences
+    (difference,) = checked.faults.differences
     assert hashlib.sha256(b"secret").hexdigest() not in str(difference)
 
 

@@ -160,4 +160,4 @@ def test_localization_of_own_recordings_says_the_rate_of_its_films(data: Path) -
     assert said["version"] == "KitchenSyncDataset-30000/1001fps-5Steps"
     assert [entry["label_id"] for entry in said["database"]["take1"]["annotations"]] == [1, 2, 3, 4]
     assert "pictures a second" not in done.stderr
-    assert "has 30000/1001 pictures a second, not 25" in run(*given, "--fps", "25", "--force").stderr
+    assert "has 30000/1001 frames a second, not 25" in run(*given, "--fps", "25", "--force").stderr

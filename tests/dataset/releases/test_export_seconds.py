@@ -119,7 +119,7 @@ def test_a_step_that_was_done_twice(asked: SubSegments, rows: list[tuple[int, fl
 def test_what_the_last_time_of_a_step_overrules_is_named(tmp_path: Path) -> None:
     made_data_sets.write(tmp_path / "set", [TWICE])
     done = run(tmp_path / "set", "--out", tmp_path / "a.csv")
-    assert "1 times a step was done" in done.stderr
+    assert "1 entries have the label of their step" in done.stderr
     done = run(tmp_path / "set", "--out", tmp_path / "b.csv", "--corrected", "--strict")
     assert (done.exit_code, done.stderr) == (0, "")
     assert sum(row["label"] == "1" for row in table(tmp_path / "b.csv")) == 5
