@@ -20,7 +20,7 @@ from kitchensync.storage.batch.runner import Job, JobResult
 from kitchensync.storage.copies.derived import may_write, noting
 from kitchensync.storage.move.upload import upload
 from kitchensync.sync.batch.batch import NOT_DONE as UNSYNCED
-from kitchensync.sync.batch.batch import one
+from kitchensync.sync.batch.batch import synchronize_one
 
 NOT_DONE = "not_done"
 """Status of a recording of which something other than its data kept the answer."""
@@ -51,7 +51,7 @@ def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> 
     from kitchensync.sync.answers import plain
     from kitchensync.sync.result.state import finished
 
-    answer = plain((None if again else finished(recording, master)) or one(recording, master))
+    answer = plain((None if again else finished(recording, master)) or synchronize_one(recording, master))
     is_bad = answer["status"] in ("not_aligned", UNSYNCED) or (strict and answer["status"] == "check")
     row = _row(answer["status"], answer, bad=answer.get("reasons", []) if is_bad else None)
     if "error" in answer:

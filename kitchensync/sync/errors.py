@@ -1,4 +1,4 @@
-"""Every error of the synchronization on one page, with one base."""
+"""All errors of the synchronization, with one base."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from pathlib import Path
 
 
 def one_line(error: Exception, path: Path) -> str:
-    """Say an error of a file without the place of its folder, so that answers are the same everywhere."""
+    """Return an error of a file without the path of its folder, so that answers are equal everywhere."""
     return " ".join(str(error).split()).replace(str(path), path.name)
 
 
 class SyncError(Exception):
-    """Base of all synchronization errors: catch this one at the edge."""
+    """Base of all synchronization errors."""
 
     exit_code = 1
 
 
 class UnusableInput(SyncError):
-    """Something that was given and does not serve."""
+    """An unusable input."""
 
     def __init__(self, what: object, problem: str) -> None:
         super().__init__(f"{what}: {problem}")
 
 
 class BadArrays(UnusableInput):
-    """Arrays that cannot be what they claim to be."""
+    """Invalid arrays."""
 
 
 class TooShort(SyncError):
-    """A track that holds too little to be aligned."""
+    """A track that is too short to be aligned."""
 
     def __init__(self, what: str, seconds: float, needed_s: float, *, is_of_master: bool = False) -> None:
         self.what, self.seconds, self.needed_s, self.is_of_master = what, seconds, needed_s, is_of_master
@@ -36,7 +36,7 @@ class TooShort(SyncError):
 
 
 class NotIncreasing(UnusableInput):
-    """Stamps that a binary search cannot use."""
+    """Stamps that are not increasing, as a binary search requires."""
 
 
 class NothingToSync(UnusableInput):
@@ -44,11 +44,11 @@ class NothingToSync(UnusableInput):
 
 
 class NoSuchMaster(UnusableInput):
-    """A master that the recording cannot offer."""
+    """A master that is not in the recording."""
 
 
 class UnknownMaster(SyncError):
-    """A master that no recording knows: a wrong option."""
+    """A master that is in no recording: a wrong option."""
 
     exit_code = 2
 
@@ -57,11 +57,11 @@ class UnknownMaster(SyncError):
 
 
 class CannotCompare(UnusableInput):
-    """Something that holds no alignments."""
+    """A path without alignments."""
 
 
 class NoCameraName(SyncError):
-    """A latency that cannot be kept for a camera."""
+    """A latency that cannot be stored because the camera is unknown."""
 
     def __init__(self, file: str) -> None:
         super().__init__(

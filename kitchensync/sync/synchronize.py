@@ -1,6 +1,6 @@
 """Synchronize one recording: align every camera file with the headset, index the frames, write `sync/`.
 
-Without a headset cameras are aligned with the first camera that recorded motion.
+Without a headset, cameras are aligned with the first camera that recorded motion.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ from kitchensync.sync.result.state import fingerprint, remember
 ORDER = (NOT_ALIGNED, CHECK, ALIGNED)
 NOTHING = "nothing_to_align"
 LATE_NOTED_S = 1e-3
-CLOCKS_SERVE_S = 0.5  # clocks worse than this place no frame anywhere
+CLOCKS_SERVE_S = 0.5  # maximum uncertainty of usable clocks
 
 
 def synchronize(path: Path | str, *, master: str | None = None) -> RecordingAnswer:
     """Align and index one recording; return its entry of `sync/1`.
 
     `master` is the stream whose frames are indexed: `pv`, `gopro`, or a name such as `hololens-b/pv`; the default is
-    PV when it was recorded. Writes only below `sync/`, as one set: alignments with their plot data, `index.parquet`,
-    `poses.parquet`, and the state. No index when nothing could be aligned. Raises NotARecording, OSError; then
-    everything that was there before stays.
+    PV if it was recorded. Writes only below `sync/`, as one set: alignments with their plot data, `index.parquet`,
+    `poses.parquet`, and the state. There is no index if nothing could be aligned. Raises NotARecording, OSError,
+    after which the earlier files are unchanged.
     """
-    inputs = fingerprint(Path(path), master)  # before: a file that comes meanwhile is not in the answer
+    inputs = fingerprint(Path(path), master)  # first, as files that are added meanwhile are not in the answer
     with open_recording(path) as recording, new_set(recording.path) as folder:
         session = open_session(recording, master)
         session.folder = folder
@@ -86,7 +86,7 @@ def _synchronized(session: Session, master: str | None) -> RecordingAnswer:
         pairs += _missing_cameras(session)
     status = next((s for s in ORDER if any(pair.status == s for pair in pairs)), NOTHING)
     answer: RecordingAnswer = {"recording": recording.id, "status": status, "path": str(recording.path)}
-    # a lost film takes nothing from the headset
+    # the headset is indexed even if a film is lost
     readable = {clip.camera for clip in session.clips if clip.readable}
     was_compared = len(session.headsets) > 1 or len(readable) > (0 if session.headsets else 1)
     is_lost = bool(pairs) and not was_compared
@@ -100,13 +100,13 @@ def _synchronized(session: Session, master: str | None) -> RecordingAnswer:
 
 
 def _left_out(session: Session, *, is_lost: bool) -> list[str]:
-    """Name the films that no index can hold: unreadable ones and, without a headset, clips on another media time."""
-    found = [file.problem for file in session.cameras if file.problem and not file.has_frames]
-    found += [text for clip in session.clips if clip.gyro is None for text in clip.noted]
-    found += [clip.problem for clip in session.clips if clip.is_wrong_pace]
+    """Return why films are not in the index: unreadable ones and, without a headset, clips on another media time."""
+    reasons = [file.problem for file in session.cameras if file.problem and not file.has_frames]
+    reasons += [text for clip in session.clips if clip.gyro is None for text in clip.noted]
+    reasons += [clip.problem for clip in session.clips if clip.is_wrong_pace]
     if session.main is None:
         others = [clip for clip in session.clips if clip.readable and clip is not session.own_clip]
-        found += [
+        reasons += [
             f"{file.source} is a clip of its own: the index does not hold it"
             + (f" ({clip.problem})" if clip.problem else "")
             for clip in others
@@ -114,12 +114,12 @@ def _left_out(session: Session, *, is_lost: bool) -> list[str]:
             if not session.is_on_tables(file.source)
         ]
     elif is_lost:
-        found.append("no film can be read: the index holds the headset alone")
-    return found
+        reasons.append("no film can be read: the index holds the headset alone")
+    return reasons
 
 
 def _bridged(session: Session, headset: Headset) -> Alignment:
-    """Relate another headset to the main one through the host, write its file, return its alignment."""
+    """Align another headset with the main one through the host, write its file, return its alignment."""
     main = session.main
     assert main is not None
     bridge = Bridge(headset.host, main.host) if headset.host is not None and main.host is not None else None
@@ -131,7 +131,7 @@ def _bridged(session: Session, headset: Headset) -> Alignment:
 
 
 def _align_clip(session: Session, clip: CameraClip) -> list[Alignment]:
-    """Compare a clip once, then answer chapter by chapter: write their files, return their alignments."""
+    """Compare a clip as a whole, then write and return the alignment of each chapter."""
     compared = compare(session, clip) if clip.readable and not clip.is_wrong_pace else None
     of_reference: list[str] = []
     if compared is not None and isinstance(compared.master, Reference):
@@ -151,21 +151,21 @@ def _align_clip(session: Session, clip: CameraClip) -> list[Alignment]:
         if not session.headsets:
             answer = replace(answer, master_clock=REFERENCE_CLOCK, epoch_ticks=None)
         if len(clip.files) > 1:
-            place = ChapterPlace(file.start_s, tuple(one.path.name for one in clip.files))
+            place = ChapterPlace(file.start_s, tuple(chapter.path.name for chapter in clip.files))
             answer = replace(answer, chapter=place)
         answers.append(_written(session, answer, plots))
     return answers
 
 
 def _no_master(session: Session) -> str:
-    """Name what a file would have been compared with."""
+    """Return the name of the master of a file that could not be compared."""
     return next(
         (master.motion for master in (session.main, *session.references) if master), f"none/{GYROSCOPE}"
     )
 
 
 def _written(session: Session, answer: Alignment, plots: PlotArrays | None = None) -> Alignment:
-    """Write `<file name>.json`, with the camera's name before it where two cameras have files; return the answer."""
+    """Write `<file name>.json`, prefixed with the camera's name if several cameras have files; return the answer."""
     device, _, name = answer.source.partition("/")
     several = len({file.device for file in session.cameras}) > 1
     stem = f"{device}-{name}" if name and several else name or device
@@ -178,17 +178,17 @@ def _written(session: Session, answer: Alignment, plots: PlotArrays | None = Non
 
 
 def _with_picture_latency(session: Session, file: CameraFile, answer: Alignment) -> Alignment:
-    """Use what `sync-camera` measured of a camera, and without a headset of the reference."""
+    """Apply the latency of a camera by `sync-camera`, and without a headset that of the reference."""
     if file.source not in session.maps:
         return answer
     master = session.rides_with[file.source]
-    seen = {GYRO_TO_FRAME: [file]}
+    measured_files = {GYRO_TO_FRAME: [file]}
     if isinstance(master, Reference):
-        seen[REFERENCE_PICTURES.part] = list(master.clip.readable)
-    for part, files in seen.items():
-        for one in files:
-            if (measured := stored_latency(session.recording.path, one.path)) is not None:
-                session.picture_late_s[one.source] = float(measured["latency_ms"]) / 1e3
+        measured_files[REFERENCE_PICTURES.part] = list(master.clip.readable)
+    for part, files in measured_files.items():
+        for measured_file in files:
+            if (measured := stored_latency(session.recording.path, measured_file.path)) is not None:
+                session.picture_late_s[measured_file.source] = float(measured["latency_ms"]) / 1e3
                 answer = with_picture_latency(answer, measured, part)
     return answer
 
@@ -196,7 +196,7 @@ def _with_picture_latency(session: Session, file: CameraFile, answer: Alignment)
 def _of_file(
     session: Session, clip: CameraClip, file: CameraFile, compared: Compared | None
 ) -> tuple[Alignment, PlotArrays]:
-    """The alignment of one file, and what its plot draws."""
+    """Return the alignment of one file, and its plot data."""
     inputs = _inputs(session, clip, compared.master if compared else None)
     if not file.has_frames or clip.is_wrong_pace:
         return refused(clip.problem if file.has_frames else file.problem, inputs=inputs), {}
@@ -205,12 +205,12 @@ def _of_file(
         if session.headsets:
             why = "the headset sent nothing to align with"
         return refused(why, inputs=inputs), {}
-    found, clocks = compared.found, _moved(compared.timestamps, file.start_s)
+    pair, clocks = compared.pair, _moved(compared.timestamps, file.start_s)
     heard = heard_moved(compared.heard, file.start_s) if compared.heard is not None else None
-    by_motion = found is not None and (found.clock_map is not None or found.saw_motion)
+    by_motion = pair is not None and (pair.clock_map is not None or pair.saw_motion)
     by_ear = heard is not None and heard.is_usable
-    if found is not None and (by_motion or not by_ear):  # also refused, with all that the gyroscopes said
-        return _by_motion(session, file, replace(compared, heard=heard), found, inputs, clocks)
+    if pair is not None and (by_motion or not by_ear):  # also if refused, with the evidence of the gyroscopes
+        return _by_motion(session, file, replace(compared, heard=heard), pair, inputs, clocks)
     sound = heard.evidence() if heard is not None else None
     prior = compared.prior
     if heard is not None and by_ear:
@@ -230,10 +230,12 @@ def _of_file(
 
 
 def _moved(clip: ClockEvidence, start_s: float) -> ClockEvidence:
-    """Count what the clocks said of the clip from a chapter's first picture."""
+    """Shift the clock evidence of a clip to a chapter's first picture."""
     statements = tuple(
-        replace(one, prior_s=one.prior_s + start_s) if one.prior_s is not None else one
-        for one in clip.statements or ()
+        replace(statement, prior_s=statement.prior_s + start_s)
+        if statement.prior_s is not None
+        else statement
+        for statement in clip.statements or ()
     )
     prior_s = clip.prior_s + start_s if clip.prior_s is not None else None
     return replace(clip, prior_s=prior_s, statements=statements)
@@ -243,28 +245,28 @@ def _by_motion(
     session: Session,
     file: CameraFile,
     compared: Compared,
-    found: PairAlignment,
+    pair: PairAlignment,
     inputs: list[Input],
     clocks: ClockEvidence,
 ) -> tuple[Alignment, PlotArrays]:
-    """Answer by the gyroscopes; of a clip of several files by the chapter's part."""
+    """Return the alignment by the gyroscopes, for one chapter of a clip."""
     master, clip, heard = compared.master, compared.clip, compared.heard
     assert master.gyro is not None
     if len(clip.readable) != 1:
-        joints = tuple(one.start_s for one in clip.readable if one.is_loose)
+        joints = tuple(chapter.start_s for chapter in clip.readable if chapter.is_loose)
         seconds = float(file.frame_times_s[-1])
-        found = of_chapter(found, master.gyro, file.start_s, seconds, joints_s=joints)
-    if found.clock_map is not None:
-        session.place(file, found.clock_map, master)
+        pair = of_chapter(pair, master.gyro, file.start_s, seconds, joints_s=joints)
+    if pair.clock_map is not None:
+        session.place(file, pair.clock_map, master)
     if isinstance(master, Reference):
         report = master.clip.gyro_report
     else:
         report = master.gyro.repair.report() | (
             {"stamp": HEAD_POSE} if master.gyro.source == HEAD_POSE else {}
         )
-    late_s = file.telemetry_late_s  # for those who read the file's own telemetry alone
+    late_s = file.telemetry_late_s  # for readers of the file's own telemetry
     body = pair_aligned(
-        found,
+        pair,
         epoch_ticks=master.gyro.epoch_ticks,
         last_t_s=file.last_gyro_s,
         headset=report,
@@ -273,15 +275,15 @@ def _by_motion(
         clocks=clocks,
         systematic=BOTH_FILMS if isinstance(master, Reference) else SYSTEMATIC,
     )
-    return replace(body, sound=heard.evidence() if heard is not None else None), plot_arrays(found)
+    return replace(body, sound=heard.evidence() if heard is not None else None), plot_arrays(pair)
 
 
 def _inputs(session: Session, clip: CameraClip, master: Master | None) -> list[Input]:
-    """What the answer rests on: the headset's gyroscope or the reference's films, and all files of the clip."""
-    known = session.recording.manifest.get("files") or {}
+    """Return the inputs: the headset's gyroscope or the reference's films, and all files of the clip."""
+    files = session.recording.manifest.get("files") or {}
     reference = master.clip.readable if isinstance(master, Reference) else ()
     inputs = [
-        Input(file.relative, facts["sha256"] if (facts := known.get(file.relative)) else None)
+        Input(file.relative, facts["sha256"] if (facts := files.get(file.relative)) else None)
         for file in (*reference, *clip.files)
     ]
     if isinstance(master, Headset) and GYROSCOPE in master.inertial:
@@ -291,15 +293,15 @@ def _inputs(session: Session, clip: CameraClip, master: Master | None) -> list[I
 
 
 def _missing_cameras(session: Session) -> list[Alignment]:
-    """Refuse each camera that was armed and left no file, and each file that was recorded and is not here."""
+    """Refuse each armed camera without files, and each recorded file that is missing."""
     folder, manifest = session.recording.readable, session.recording.manifest
     devices = manifest.get("devices") or {}
     armed = [name for name, device in devices.items() if device.get("kind") == "gopro"]
     missing = [name for name in armed if not any(file.device == name for file in session.cameras)]
     lost = missing_files(folder, promised_files(folder, manifest))
-    apart = [name for name in lost if name.partition("/")[0] in set(armed) - set(missing)]
+    lost_files = [name for name in lost if name.partition("/")[0] in set(armed) - set(missing)]
     reasons = {name: f"{name} was recording, but none of its files is here" for name in missing}
-    reasons |= {name: f"{name.rpartition('/')[2]} was recorded, but is not here" for name in apart}
+    reasons |= {name: f"{name.rpartition('/')[2]} was recorded, but is not here" for name in lost_files}
     answers = []
     for name, why in reasons.items():
         answer = replace(refused(why), source=name, master=_no_master(session))

@@ -115,7 +115,7 @@ def _displays(divided: Divided, data: DataSet) -> tuple[list[str], list[str]]:
     if not data.is_own or not divided.parts["test"]:
         return [], []
     displays = {id_: _display(data, id_) for id_ in divided.parts["test"]}
-    in_step_display = [id_ for id_, display in displays.items() if display == STEP_DISPLAY]
+    in_step_display = [id_ for id_ in divided.parts["test"] if displays[id_] == STEP_DISPLAY]
     warnings = [f"test recording {id_} is in step display: text recognition could read the active step"
                 for id_ in in_step_display]  # fmt: skip
     if not {"paragraph", "hidden"} & set(displays.values()):

@@ -23,7 +23,7 @@ from kitchensync.sync.fit.windows import (
 
 ROUNDS = 3
 DRIFT_PRIOR = 30e-6
-SHORT_CLIP_S = 120.0  # so short the drift is hardly known, and no crystal bends
+SHORT_CLIP_S = 120.0  # in a shorter clip the drift is hardly measurable, and clocks are linear
 MOST_JUMPS = 6
 MOUNT_S = 10.0
 STEP_GAIN = 0.85
@@ -45,18 +45,18 @@ class Fine:
     scale: float
     residual_rms_s: float
     cramer_rao_s: float
-    step: ClockStep  # the strongest jump that is left
+    step: ClockStep  # the strongest remaining jump
     overlap_s: tuple[float, float]
-    coupling: float  # how much worse the shift is known because the rotation is fitted too, at least 1
+    coupling: float  # factor of the shift's error because the rotation is fitted too, at least 1
     is_whole: bool = False  # one fit over all cells instead of a curve through windows
 
 
 def fine_alignment(
     pairing: Pairing, *, tau_s: float, rate: float, t_ref_s: float, jumps: Jumps = ()
 ) -> Fine | None:
-    """Refine the coarse lag; None when no window can be used.
+    """Refine the coarse lag; None without a usable window.
 
-    `tau_s` is the lag at media time `t_ref_s` (before any of `jumps`); `rate - 1` the drift to begin with.
+    `tau_s` is the lag at media time `t_ref_s` (before any of `jumps`); `rate - 1` is the initial drift.
     """
     t_s = pairing.camera.t_s
     start = Line.start(t_ref_s, tau_s, rate - 1.0, jumps)
@@ -73,24 +73,24 @@ def fine_alignment(
         return None
     line, lags, rotation = refined
     line, lags = _reshape(pairing, line, lags, rotation, prior, span_s, may_bend=not is_short)
-    found = _evidence(pairing, line, lags, span_s)
-    if found is None:
+    fine = _evidence(pairing, line, lags, span_s)
+    if fine is None:
         return None
-    if has_turned(found.turn_deg, found.turn_sigma_deg):
+    if has_turned(fine.turn_deg, fine.turn_sigma_deg):
         return _evidence(pairing, *_follow_mount(pairing, line, lags, prior, span_s), span_s)
     if is_short and line.shape.size == 2 and lags.kept.sum() > line.shape.size:
-        # the same clip by one fit over all its cells
-        good = pairing.overlap(found.line.at(pairing.camera.t_s))
-        line = whole_fit(pairing, found.line, found.lags, found.rotation, good, prior)
-        again = _evidence(pairing, line, found.lags, found.overlap_s)
-        return replace(again, coupling=1.0, is_whole=True) if again is not None else found
-    return found
+        # instead of windows one fit over all cells of the clip
+        good = pairing.overlap(fine.line.at(pairing.camera.t_s))
+        line = whole_fit(pairing, fine.line, fine.lags, fine.rotation, good, prior)
+        again = _evidence(pairing, line, fine.lags, fine.overlap_s)
+        return replace(again, coupling=1.0, is_whole=True) if again is not None else fine
+    return fine
 
 
 def _refine(
     pairing: Pairing, line: Line, prior: DriftPrior, span_s: tuple[float, float], rounds: int = ROUNDS
 ) -> tuple[Line, Lags, Floats] | None:
-    """Rotation, window lags and curve in turns, the shape held."""
+    """Fit rotation, window lags and curve alternately, with a fixed shape."""
     lags: Lags | None = None
     rotation: Floats = np.eye(3)
     shape = line.shape
@@ -110,7 +110,7 @@ def _refine(
 def _follow_mount(
     pairing: Pairing, line: Line, lags: Lags, prior: DriftPrior, span_s: tuple[float, float]
 ) -> tuple[Line, Lags]:
-    """After the camera turned on the head: a rotation for every stretch, since a wrong one pulls at the lags."""
+    """Fit a rotation for every stretch of a camera that turned on the head, as a wrong one shifts the lags."""
     good = pairing.overlap(line.at(pairing.camera.t_s))
     for _ in range(2):
         turned = np.zeros_like(pairing.camera.values)
@@ -118,10 +118,10 @@ def _follow_mount(
             part = np.zeros_like(good)
             part[rows] = True
             turned[part] = pairing.camera.values[part] @ settle(pairing, line, part)[1].T
-        found = window_lags(pairing, line, turned, span_s)
-        if found.kept.sum() < line.shape.size + 3:
+        new_lags = window_lags(pairing, line, turned, span_s)
+        if new_lags.kept.sum() < line.shape.size + 3:
             break
-        line, lags = fit_line(found, line.shape, prior), found
+        line, lags = fit_line(new_lags, line.shape, prior), new_lags
     return line, lags
 
 
@@ -135,7 +135,7 @@ def _reshape(
     *,
     may_bend: bool,
 ) -> tuple[Line, Lags]:
-    """Add jumps and a quadratic as long as the windows ask for them; whichever explains more goes first."""
+    """Add jumps and a quadratic while the windows support them; the one that explains more is added first."""
     z_most = THRESHOLDS["step_z_most"]
     for _ in range(MOST_JUMPS + 1):
         step = step_test(lags, line)
@@ -145,12 +145,12 @@ def _reshape(
         if jumps and len(line.shape.breaks_s) < MOST_JUMPS:
             rival = cost_of(lags, shape, prior) if curved else cost_of(lags, line.shape, prior)
             if step.cost < STEP_GAIN * rival:
-                found = _refine_jump(pairing, line, step, lags, rotation, prior, span_s)
-                if found is not None:
-                    good = pairing.overlap(found[0].at(pairing.camera.t_s))
-                    # a short clip's few windows need all its cells to be as sure of every jump
-                    if may_bend or least_jump_sigmas(pairing, found[0], found[2], good) > z_most:
-                        line, lags, rotation = found
+                with_jump = _refine_jump(pairing, line, step, lags, rotation, prior, span_s)
+                if with_jump is not None:
+                    good = pairing.overlap(with_jump[0].at(pairing.camera.t_s))
+                    # a jump in the few windows of a short clip must be confirmed by all its cells
+                    if may_bend or least_jump_sigmas(pairing, with_jump[0], with_jump[2], good) > z_most:
+                        line, lags, rotation = with_jump
                         continue
         if not curved:
             break
@@ -170,11 +170,11 @@ def _refine_jump(
     prior: DriftPrior,
     span_s: tuple[float, float],
 ) -> tuple[Line, Lags, Floats] | None:
-    """Place a jump between two windows to the cell, and fit again with a piece on each side."""
+    """Place a jump between two windows at a cell, and fit again with a piece on each side."""
     t, _, _ = lags.of_kept()
     degree, breaks = line.shape.degree, line.shape.breaks_s
     inner = sorted([span_s[0], *breaks, span_s[1]])
-    at, found = step.t_s, None
+    at, refined = step.t_s, None
     for _ in range(2):
         shape = Shape(line.t_mid_s, degree, tuple(sorted([*breaks, at])))
         k = shape.breaks_s.index(at)
@@ -187,18 +187,18 @@ def _refine_jump(
         at = place_jump(pairing, before, rotation, size, (max(low, at - reach), min(high, at + reach)))
         shape = Shape(line.t_mid_s, degree, tuple(sorted([*breaks, at])))
         start = replace(fitted, shape=shape)
-        found = _refine(pairing, start, prior, span_s, rounds=2)
-        if found is None or found[1].kept.sum() < shape.size + 2:
+        refined = _refine(pairing, start, prior, span_s, rounds=2)
+        if refined is None or refined[1].kept.sum() < shape.size + 2:
             return None
-        lags = found[1]
+        lags = refined[1]
         counts, _ = np.histogram(lags.of_kept()[0], bins=[span_s[0], *shape.breaks_s, span_s[1]])
-        if (counts == 0).any():  # nothing tells where a piece between two jumps lies
+        if (counts == 0).any():  # a piece between two jumps has no window
             return None
-    return found
+    return refined
 
 
 def _evidence(pairing: Pairing, line: Line, lags: Lags, span_s: tuple[float, float]) -> Fine | None:
-    """Everything that can be said of a curve; None when hardly anything overlaps along it."""
+    """Return the evidence of a curve; None if the overlap is too short."""
     t_s = pairing.camera.t_s
     good = pairing.overlap(line.at(t_s))
     if good.sum() < FINE_HZ:

@@ -1,4 +1,4 @@
-"""Gyroscope against gyroscope: one pair of tracks to a clock map with its evidence and verdict. Pure."""
+"""Align a camera with a headset by their gyroscopes: clock map, evidence and verdict. Pure functions."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ LOST_RUN = 3
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One stretch of the camera's track and the lag it has by itself."""
+    """One stretch of the camera's track with its own lag."""
 
     first_s: float
     last_s: float
-    found: Coarse
+    coarse: Coarse
 
     @property
     def is_sure(self) -> bool:
-        """Return whether this lag can be relied on."""
-        c = self.found
-        alone = c.rival <= THRESHOLDS["rival_share_most"] and c.z >= THRESHOLDS["z_least"]
-        return c.rho >= SURE_RHO and alone and not c.edge
+        """Return whether this lag is reliable."""
+        coarse = self.coarse
+        is_distinct = coarse.rival <= THRESHOLDS["rival_share_most"] and coarse.z >= THRESHOLDS["z_least"]
+        return coarse.rho >= SURE_RHO and is_distinct and not coarse.edge
 
 
 def is_suspicious(coarse: Coarse, fine: Fine | None) -> bool:
-    """Return whether part of a recording may follow another lag: windows fail in a row, or the match is weak."""
+    """Return whether a part may have another lag: several consecutive windows fail, or the match is weak."""
     if fine is None or coarse.rho < SURE_RHO or coarse.rival > THRESHOLDS["rival_share_most"]:
         return True
     lost = np.concatenate([[False], ~fine.lags.kept, [False]])
@@ -63,34 +63,34 @@ def is_suspicious(coarse: Coarse, fine: Fine | None) -> bool:
 
 
 def segments_of(headset: GyroTrack, camera: GyroTrack) -> list[Segment]:
-    """The lag of every half-overlapping segment of clip(T/8, 12, 60) s, searched over the whole headset track."""
+    """Return the lags of half-overlapping segments of clip(T/8, 12, 60) s, searched in the whole headset track."""
     whole_h, whole_g = Prepared.of(headset, camera, RATE_HZ)
     seconds = len(whole_g.grid.good) / RATE_HZ
     width = round(float(np.clip(seconds / SEGMENTS_IN_TRACK, SHORTEST_S, LONGEST_S)) * RATE_HZ)
-    found = []
+    segments = []
     for start in range(0, len(whole_g.grid.good) - width + 1, max(width // 2, 1)):
         part = whole_g.part(start, start + width)
         if not part.grid.good.any():
             continue
         coarse = read_peaks(*scores_of(whole_h, part), None, 1.0)
         t_s = part.grid.t_s
-        found.append(Segment(float(t_s[0]), float(t_s[-1]), coarse))
-    return found
+        segments.append(Segment(float(t_s[0]), float(t_s[-1]), coarse))
+    return segments
 
 
 def pieces_of(segments: list[Segment]) -> list[list[Segment]]:
-    """Sure segments in runs of one lag; runs of a single one are left out, and equal neighbours joined."""
+    """Return runs of reliable segments with equal lags; single segments are dropped, equal neighbours joined."""
     runs: list[list[Segment]] = []
     for segment in segments:
         if not segment.is_sure:
             continue
-        if runs and abs(segment.found.tau_s - runs[-1][-1].found.tau_s) < JUMP_S:
+        if runs and abs(segment.coarse.tau_s - runs[-1][-1].coarse.tau_s) < JUMP_S:
             runs[-1].append(segment)
         else:
             runs.append([segment])
     joined: list[list[Segment]] = []
     for run in (run for run in runs if len(run) >= LEAST_IN_PIECE):
-        if joined and abs(run[0].found.tau_s - joined[-1][-1].found.tau_s) < JUMP_S:
+        if joined and abs(run[0].coarse.tau_s - joined[-1][-1].coarse.tau_s) < JUMP_S:
             joined[-1] += run
         else:
             joined.append(run)
@@ -100,11 +100,11 @@ def pieces_of(segments: list[Segment]) -> list[list[Segment]]:
 def find_jumps(
     segments: list[Segment], pieces: list[list[Segment]], pairing: Pairing
 ) -> tuple[float, float, Jumps] | None:
-    """Lag and media time to begin with, and the jumps between the pieces; None when it is no story of jumps."""
+    """Return first lag, its media time, and the jumps between the pieces; None if jumps do not explain the lags."""
     used = sum(map(len, pieces))
     if len(pieces) < 2 or used < LEAST_SURE * len(segments):
         return None
-    level = [float(np.median([segment.found.tau_s for segment in piece])) for piece in pieces]
+    level = [float(np.median([segment.coarse.tau_s for segment in piece])) for piece in pieces]
     between = [(a[-1].first_s, b[0].last_s) for a, b in pairwise(pieces)]
     jumps = [(0.5 * (low + high), size) for (low, high), size in zip(between, np.diff(level), strict=True)]
     t_ref = 0.5 * (pieces[0][0].first_s + pieces[0][-1].last_s)
@@ -126,13 +126,13 @@ def find_jumps(
 
 
 def in_pieces(coarse: Coarse, pieces: list[list[Segment]]) -> Coarse:
-    """The evidence of the coarse search, taken piece by piece: the weakest piece speaks for all."""
-    found = [[segment.found for segment in piece] for piece in pieces]
-    weakest = min(found, key=lambda piece: float(np.median([c.rho for c in piece])))
+    """Return the evidence of the coarse search by piece: that of the weakest piece."""
+    coarse_by_piece = [[segment.coarse for segment in piece] for piece in pieces]
+    weakest = min(coarse_by_piece, key=lambda piece: float(np.median([c.rho for c in piece])))
     rival = max(weakest, key=lambda c: c.rival)
     return replace(
         coarse,
-        tau_s=found[0][0].tau_s,
+        tau_s=coarse_by_piece[0][0].tau_s,
         rho=float(np.median([c.rho for c in weakest])),
         rho2=rival.rho2,
         second_tau_s=rival.second_tau_s,
@@ -144,8 +144,8 @@ def in_pieces(coarse: Coarse, pieces: list[list[Segment]]) -> Coarse:
 
 DEGREES_PER_RADIAN = 180.0 / np.pi
 NEAR_SIGMAS = 2.0
-WIDER_SHARE = 1.25  # a match outside the prior's window wins when it is this much likelier
-WEAK_RHO = 0.6  # below this a wrong nominal rate may be why
+WIDER_SHARE = 1.25  # a match outside the prior's window wins if it is more likely by this factor
+WEAK_RHO = 0.6  # below it the nominal rate may be wrong
 RESCUE_GAIN = 1.3
 NAN = float("nan")
 
@@ -155,14 +155,14 @@ def align_pair(
 ) -> PairAlignment:
     """Align a camera (media s, rad/s) with a headset; `unit` is auto, deg_per_s or rad_per_s. Raises TooShort."""
     factor = DEGREES_PER_RADIAN if unit == "deg_per_s" else 1.0
-    if unit == "auto":  # by the sizes of both motions: it only has to be right to a factor of seven
+    if unit == "auto":  # by the magnitudes of both motions, for which a factor of seven is close enough
         ratio = _liveliness(headset.track) / max(_liveliness(camera), 1e-12)
         factor = DEGREES_PER_RADIAN if _nearer(ratio, DEGREES_PER_RADIAN, 1.0) else 1.0
-    found = _align_once(headset, camera, prior, factor)
+    pair = _align_once(headset, camera, prior, factor)
     other = DEGREES_PER_RADIAN if factor == 1.0 else 1.0
-    if unit == "auto" and found.fine is not None and _nearer(found.unit.scale, other, factor):
-        found = _align_once(headset, camera, prior, other)
-    return found if unit == "auto" else replace(found, unit=replace(found.unit, name=unit, source="setting"))
+    if unit == "auto" and pair.fine is not None and _nearer(pair.unit.scale, other, factor):
+        pair = _align_once(headset, camera, prior, other)
+    return pair if unit == "auto" else replace(pair, unit=replace(pair.unit, name=unit, source="setting"))
 
 
 def _liveliness(track: GyroTrack) -> float:
@@ -177,7 +177,7 @@ def _nearer(scale: float, one: float, other: float) -> bool:
 def _align_once(headset: HeadsetGyro, camera: GyroTrack, prior: Prior | None, factor: float) -> PairAlignment:
     track = headset.track.scaled(1.0 / factor) if factor != 1.0 else headset.track
     windows: list[Window | None] = [None]
-    if prior is not None:  # near the prior, then everywhere when that is better
+    if prior is not None:  # near the prior, then everywhere if that is better
         near_s = min(NEAR_SIGMAS * prior.sigma_s, prior.half_width_s)
         windows = [Window(prior.tau0_s, near_s), Window(prior.tau0_s, prior.half_width_s), None]
     for window in windows:
@@ -188,7 +188,7 @@ def _align_once(headset: HeadsetGyro, camera: GyroTrack, prior: Prior | None, fa
     fine, nominal = _fit(pairing, coarse)
     if is_suspicious(coarse, fine):
         coarse, fine, nominal = _fit_pieces(track, camera, pairing, (coarse, fine, nominal))
-    # nominal stamps may be why a match is weak, or why a few seconds fit while the rest runs away
+    # with nominal stamps the match may be weak, or only fit for a few seconds
     alone = coarse.rival <= THRESHOLDS["rival_share_most"]
     badly_fitted = fine is None or fine.line.chi > THRESHOLDS["chi_most"]
     if coarse.rho < WEAK_RHO or (alone and badly_fitted):
@@ -198,11 +198,11 @@ def _align_once(headset: HeadsetGyro, camera: GyroTrack, prior: Prior | None, fa
     return _conclude(headset, (coarse, fine, nominal), prior, factor, overlay, until_s)
 
 
-Found = tuple[Coarse, Fine | None, bool]
+FitResult = tuple[Coarse, Fine | None, bool]
 
 
 def _fit(pairing: Pairing, coarse: Coarse) -> tuple[Fine | None, bool]:
-    """Fine alignment from a coarse lag; a drift that no crystal has means nominal stamps, and a second look."""
+    """Return the fine alignment from a coarse lag; an implausible drift means nominal stamps, and a second fit."""
     if not np.isfinite(coarse.tau_s):
         return None, False
     nominal = coarse.rate != 1.0
@@ -217,48 +217,48 @@ def _fit(pairing: Pairing, coarse: Coarse) -> tuple[Fine | None, bool]:
     return fine, nominal
 
 
-def _fit_pieces(track: GyroTrack, camera: GyroTrack, pairing: Pairing, found: Found) -> Found:
-    """Look for large jumps segment by segment; keep what was found when that tells no better story."""
+def _fit_pieces(track: GyroTrack, camera: GyroTrack, pairing: Pairing, earlier: FitResult) -> FitResult:
+    """Search for large jumps by segments; return the earlier result unless they explain more windows."""
     segments = segments_of(track, camera)
     pieces = pieces_of(segments)
     jumps = find_jumps(segments, pieces, pairing)
     if jumps is None:
-        return found
+        return earlier
     tau_s, t_ref_s, sizes = jumps
     fine = fine_alignment(pairing, tau_s=tau_s, rate=1.0, t_ref_s=t_ref_s, jumps=sizes)
-    before = found[1].lags.kept.sum() if found[1] is not None else 0
+    before = earlier[1].lags.kept.sum() if earlier[1] is not None else 0
     if fine is None or fine.lags.kept.sum() <= before:
-        return found
-    return in_pieces(found[0], pieces), fine, False
+        return earlier
+    return in_pieces(earlier[0], pieces), fine, False
 
 
 def _rescue(
-    track: GyroTrack, camera: GyroTrack, prior: Prior | None, pairing: Pairing, found: Found
-) -> Found:
-    """Nominal stamps may run a percent off: search the rate too, and take it when it is much likelier."""
-    coarse = found[0]
+    track: GyroTrack, camera: GyroTrack, prior: Prior | None, pairing: Pairing, fit: FitResult
+) -> FitResult:
+    """Search the rate too, as nominal stamps may be wrong by a percent; use it if it is much more likely."""
+    coarse = fit[0]
     rate = search_rate(track, camera)
     if abs(rate - 1.0) * 1e6 <= THRESHOLDS["drift_most_ppm"]:
-        return found
+        return fit
     window = Window(prior.tau0_s, prior.half_width_s) if prior is not None else None
     rescued = coarse_search(track, camera, window, rate=rate)
     if rescued.likelihood <= RESCUE_GAIN * coarse.likelihood:
-        return found
+        return fit
     return rescued, *_fit(pairing, rescued)
 
 
 def _conclude(
     headset: HeadsetGyro,
-    found: Found,
+    fit: FitResult,
     prior: Prior | None,
     factor: float,
     overlay: Overlay | None,
     until_s: float,
 ) -> PairAlignment:
-    coarse, fine, nominal = found
-    nowhere = ErrorParts((NAN,) * 3, (NAN,) * 3, NAN)
-    parts = error_parts(fine, headset, (0.0, until_s)) if fine is not None else nowhere
-    verdict = judge(_evidence(headset, found, prior, parts.within_ms))
+    coarse, fine, nominal = fit
+    unknown = ErrorParts((NAN,) * 3, (NAN,) * 3, NAN)
+    parts = error_parts(fine, headset, (0.0, until_s)) if fine is not None else unknown
+    verdict = judge(_evidence(headset, fit, prior, parts.within_ms))
     clock_map, unit = None, "undecided"
     if fine is not None and verdict.status != "not_aligned":
         line, unit = fine.line, "rad_per_s" if factor == 1.0 else "deg_per_s"
@@ -278,9 +278,9 @@ def _conclude(
     )
 
 
-def _evidence(headset: HeadsetGyro, found: Found, prior: Prior | None, stat_ms: float) -> Evidence:
-    """All that the verdict looks at."""
-    coarse, fine, nominal = found
+def _evidence(headset: HeadsetGyro, fit: FitResult, prior: Prior | None, stat_ms: float) -> Evidence:
+    """Return the evidence for the verdict."""
+    coarse, fine, nominal = fit
     evidence = Evidence(
         rho=coarse.rho,
         rho2=coarse.rho2,
@@ -317,7 +317,7 @@ def _evidence(headset: HeadsetGyro, found: Found, prior: Prior | None, stat_ms: 
 
 
 def _overlay(pairing: Pairing, fine: Fine, seconds: float = 10.0) -> Overlay:
-    """The liveliest ten seconds, both in the headset's axes."""
+    """Return the ten seconds with most motion, both tracks in the headset's axes."""
     t_s = pairing.camera.t_s
     good = pairing.overlap(fine.line.at(t_s))
     power = np.where(good, (pairing.camera.values**2).sum(axis=1), 0.0)

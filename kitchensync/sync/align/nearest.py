@@ -1,4 +1,4 @@
-"""Which sample of every stream belongs to each frame of the master: nearest, or slices.
+"""Find the samples of each stream for every frame of the master: the nearest one, or slices.
 
 Times are int64 device ticks (100 ns) of one clock. Images and depth are never interpolated; poses are, by
 `kitchensync.storage.timeline.pose_track`.
@@ -21,7 +21,7 @@ TOLERANCE_PERIODS = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How to put samples in strictly increasing order: `rows` of the original, and what was found on the way."""
+    """Strictly increasing order of samples: `rows` of the original, and counts of repairs."""
 
     rows: Int64
     unsorted: int
@@ -31,10 +31,10 @@ class Order:
 def strictly_increasing(ticks: Int64) -> Order:
     """Sort stamps, keep the first of equal ones, and count both repairs."""
     rows = np.argsort(ticks, kind="stable").astype(np.int64)
-    fresh = np.ones(len(rows), dtype=bool)
-    fresh[1:] = np.diff(ticks[rows]) > 0
+    is_new = np.ones(len(rows), dtype=bool)
+    is_new[1:] = np.diff(ticks[rows]) > 0
     unsorted = int((np.diff(ticks) < 0).sum())
-    return Order(rows[fresh], unsorted, int(len(rows) - fresh.sum()))
+    return Order(rows[is_new], unsorted, int(len(rows) - is_new.sum()))
 
 
 def check_increasing(ticks: Int64, what: str) -> None:
@@ -45,12 +45,12 @@ def check_increasing(ticks: Int64, what: str) -> None:
 
 
 def tolerance_ticks(ticks: Int64) -> int:
-    """Default tolerance of a stream: 0.6 of its median period."""
+    """Return the default tolerance of a stream: 0.6 of its median period."""
     return int(TOLERANCE_PERIODS * np.median(np.diff(ticks))) if len(ticks) > 1 else 0
 
 
 def nearest(ticks: Int64, master_ticks: Int64, *, tolerance: int, what: str = "stream") -> Int32:
-    """Index into `ticks` of the sample nearest to each master time, -1 beyond `tolerance`; ties to the earlier.
+    """Return the index of the sample nearest to each master time, -1 beyond `tolerance`; the earlier of equal ones.
 
     Raises NotIncreasing unless `ticks` strictly increase.
     """
@@ -60,15 +60,15 @@ def nearest(ticks: Int64, master_ticks: Int64, *, tolerance: int, what: str = "s
     after = np.searchsorted(ticks, master_ticks).clip(max=len(ticks) - 1)
     before = (after - 1).clip(min=0)
     before_wins = np.abs(ticks[before] - master_ticks) <= np.abs(ticks[after] - master_ticks)
-    found = np.where(before_wins, before, after)
-    return np.where(np.abs(ticks[found] - master_ticks) <= tolerance, found, -1).astype(np.int32)
+    index = np.where(before_wins, before, after)
+    return np.where(np.abs(ticks[index] - master_ticks) <= tolerance, index, -1).astype(np.int32)
 
 
 def slices(ticks: Int64, master_ticks: Int64) -> tuple[Int64, Int64]:
-    """Half-open sample ranges [i0, i1) between each master time and the next.
+    """Return half-open sample ranges [i0, i1) between each master time and the next.
 
     The last master frame gets one median period. Samples belong to exactly one frame; a sample stamped before its
-    predecessor counts at the predecessor's time, so that ranges stay whole. Raises NotIncreasing for the master.
+    predecessor counts at the predecessor's time, so that ranges are contiguous. Raises NotIncreasing for the master.
     """
     ticks = np.maximum.accumulate(ticks) if len(ticks) else ticks
     check_increasing(master_ticks, "master")
@@ -80,9 +80,9 @@ def slices(ticks: Int64, master_ticks: Int64) -> tuple[Int64, Int64]:
     return at[:-1], at[1:]
 
 
-def offsets_us(ticks: Int64, found: Int32, master_ticks: Int64) -> Int32:
-    """Sample time minus master time in microseconds (int32), 0 where nothing was found."""
+def offsets_us(ticks: Int64, index: Int32, master_ticks: Int64) -> Int32:
+    """Return sample time minus master time in microseconds (int32), 0 without a sample."""
     if len(ticks) == 0:
-        return np.zeros(len(found), dtype=np.int32)
-    away = ticks[np.maximum(found, 0)] - master_ticks
-    return np.where(found >= 0, np.rint(away / 10.0), 0).astype(np.int32)
+        return np.zeros(len(index), dtype=np.int32)
+    away = ticks[np.maximum(index, 0)] - master_ticks
+    return np.where(index >= 0, np.rint(away / 10.0), 0).astype(np.int32)

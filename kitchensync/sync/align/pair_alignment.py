@@ -1,4 +1,4 @@
-"""What is known of one pair after its gyroscopes were compared, and what was known before. Pure."""
+"""The alignment of one pair by gyroscopes, sound or clocks. Pure functions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What the wire values are in: scale against the camera's rad/s, and the decision."""
+    """Unit of the headset's values: scale to the camera's rad/s, and the decision."""
 
     name: str  # deg_per_s | rad_per_s | undecided
     scale: float
@@ -35,7 +35,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class PairAlignment:
-    """Everything known about one pair; `clock_map` is None when not aligned."""
+    """The alignment of one pair with its evidence; `clock_map` is None if not aligned."""
 
     verdict: Verdict
     clock_map: ClockMap | None
@@ -51,7 +51,7 @@ class PairAlignment:
 
     @property
     def saw_motion(self) -> bool:
-        """Return whether both sides moved enough to be told apart: then a refusal stands."""
+        """Return whether there was enough motion, so that a refusal is final."""
         return self.fine is not None and self.fine.lags.kept.sum() >= THRESHOLDS["windows_least"]
 
     @property
@@ -65,27 +65,27 @@ RESTARTED = (
     "the headset was started anew during the recording: only what lies between two of its starts is compared,"
     " the rest has no certified place"
 )
-"""No line holds both before and after the headset's ticks began anew."""
+"""A single line is not valid before and after a restart of the headset's ticks."""
 
 
-def doubted(found: PairAlignment, *reasons: str) -> PairAlignment:
-    """Return the gyroscopes' answer as `check` for these reasons, of which some may be empty; a refusal stands."""
-    given = tuple(filter(None, reasons))
-    if found.clock_map is None or not given:
-        return found
-    verdict = Verdict("check", (*found.verdict.reasons, *given), found.verdict.warnings)
-    return replace(found, verdict=verdict)
+def doubted(pair: PairAlignment, *reasons: str) -> PairAlignment:
+    """Return an alignment as `check` for the non-empty ones of these reasons; a refusal is unchanged."""
+    given_reasons = tuple(filter(None, reasons))
+    if pair.clock_map is None or not given_reasons:
+        return pair
+    verdict = Verdict("check", (*pair.verdict.reasons, *given_reasons), pair.verdict.warnings)
+    return replace(pair, verdict=verdict)
 
 
-def doubt_by_sound(found: PairAlignment, heard: Heard | None) -> str:
-    """Return the doubt where a usable sound differs from the motion by more than 3 combined sigma, else nothing."""
-    if found.clock_map is None or heard is None or not heard.is_usable or heard.line is None:
+def doubt_by_sound(pair: PairAlignment, heard: Heard | None) -> str:
+    """Return a reason if a usable sound differs from the motion by more than 3 combined sigma, else ""."""
+    if pair.clock_map is None or heard is None or not heard.is_usable or heard.line is None:
         return ""
     middle = float(np.mean(heard.span_s))
-    away_ms = abs(float(heard.line.at(middle)) - float(found.clock_map.tau_s(middle))) * 1e3
+    away_ms = abs(float(heard.line.at(middle)) - float(pair.clock_map.tau_s(middle))) * 1e3
     stat_ms = float(heard.sigma_s(np.array([middle]))[0]) * 1e3
     most_ms = THRESHOLDS["sound_sigmas"] * float(
-        np.hypot(THRESHOLDS["sound_systematic_ms"], np.hypot(stat_ms, max(found.stat_ms)))
+        np.hypot(THRESHOLDS["sound_systematic_ms"], np.hypot(stat_ms, max(pair.stat_ms)))
     )
     if away_ms <= most_ms:
         return ""
@@ -93,7 +93,7 @@ def doubt_by_sound(found: PairAlignment, heard: Heard | None) -> str:
 
 
 def by_sound(heard: Heard, epoch_ticks: int) -> tuple[Verdict, ClockMap | None]:
-    """An alignment by sound alone: `check` at best, for its latencies are not known."""
+    """Return an alignment by sound alone: at most `check`, as the latencies of microphones are unknown."""
     if not heard.is_usable or heard.line is None:
         reason = (
             f"the sounds do not agree either (z {heard.z:.1f}, {heard.windows_ok} of {heard.windows} windows)"
@@ -105,6 +105,6 @@ def by_sound(heard: Heard, epoch_ticks: int) -> tuple[Verdict, ClockMap | None]:
 
 
 def by_clocks(prior: Prior, epoch_ticks: int, seconds: float) -> tuple[Verdict, ClockMap]:
-    """Time stamps alone: `check` at best, and as good as the clocks were set."""
+    """Return an alignment by time stamps alone: at most `check`, as precise as the clocks were set."""
     reason = f"aligned by the clocks alone ({prior.source}), good to {prior.sigma_s:.2f} s: nothing else to compare"
     return Verdict("check", (reason,)), ClockMap(epoch_ticks, 0.0, (prior.tau0_s, 0.0), (0.0, seconds))

@@ -1,6 +1,6 @@
-"""What the clocks say about a camera's start, before any motion is compared: pure.
+"""The start of a camera by clocks, before motion is compared. Pure functions.
 
-A prior centres the search and is compared with its answer; it never narrows the search below what is safe.
+A prior centres the search and is compared with its result; it never narrows the search below a safe width.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ SHUTTER_SIGMA_S = 0.15  # from the answered command to the first picture: 132 ms
 CREATION_SIGMA_S = 1.1  # whole seconds, and a clock set by a phone
 ZONE_STEP_S = 900
 MOST_ZONE_S = 26 * 3600  # from UTC-12 to UTC+14
-ZONE_AGREES_S = 60.0  # a clock that is further from a whole zone step is set wrong
+ZONE_AGREES_S = 60.0  # maximum difference to a whole zone step of a correct clock
 TMCD_AGREES_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Clocks say: media time 0 is tick `epoch_ticks + 1e7 tau0_s`, searched within the half width."""
+    """Estimate by clocks: media time 0 is tick `epoch_ticks + 1e7 tau0_s`, searched within the half width."""
 
     tau0_s: float
     sigma_s: float
@@ -37,7 +37,7 @@ class Prior:
 class StatedStart:
     """One statement about the host time of a file's first picture.
 
-    `serves` tells whether it may centre a search; `warning` says in words what is wrong with the clock behind it.
+    `serves`: whether it may centre a search; `warning` describes a problem of its clock.
     """
 
     source: str
@@ -51,10 +51,10 @@ class StatedStart:
 
 @dataclass(frozen=True, slots=True)
 class StatedCameraClock:
-    """What a file says of the camera's own clock at its first picture.
+    """The camera's own clock at the first picture, from its file.
 
     `creation_time` is local time written as if UTC, on newer cameras UTC, whole seconds. The time code counts frames
-    from local midnight: `frames_s` is their number by the length of a frame, `label_s` what players print
+    from local midnight: `frames_s` is their number times the length of a frame, `label_s` is the displayed time
     (hh:mm:ss:ff) read as a clock.
     """
 
@@ -64,7 +64,7 @@ class StatedCameraClock:
 
 
 def start_from_shutter(shutter: Mapping[str, Any] | None, *, earlier_s: float) -> StatedStart | None:
-    """The shutter was pressed between `before` and `observed`; `earlier_s` is what earlier chapters lasted."""
+    """Return the start by `before` and `observed` of the shutter; `earlier_s`: length of earlier chapters."""
     if not shutter:
         return None
     before, observed = int(shutter["before_host_ns"]), int(shutter["observed_host_ns"])
@@ -81,11 +81,11 @@ def start_from_camera_clock(
     stopped_host_ns: int | None = None,
     seconds: float = 0.0,
 ) -> StatedStart | None:
-    """Read the camera's own clock, and where it is in another zone, take the one that fits.
+    """Return the start by the camera's own clock, in the fitting time zone.
 
     With the shutter known (`pressed_host_ns`) any whole step of 15 minutes is tried. Without it a file of `seconds`
-    has to overlap the recording, up to `stopped_host_ns`; if it does not, whole hours are tried, and used when only
-    one fits. A clock that is off in another way, or on another day, is said and does not serve.
+    has to overlap the recording, up to `stopped_host_ns`; if it does not, whole hours are tried, and used if only one
+    fits. A clock that is wrong in another way, or on another day, has a warning and is not used.
     """
     if clock.creation_time is None or utc is None:
         return None
@@ -97,7 +97,7 @@ def start_from_camera_clock(
     local_s, reading = _with_timecode(written_s, clock)
     utc_s = local_s - (0 if _is_utc(written_s, clock, zone_offset_s) else zone_offset_s)
     first_ns = int(utc.host_ns[0])
-    # The camera may have been set by the computer's clock before or after that was set itself.
+    # The camera may have the computer's time of before or after a step.
     near_ns = first_ns if pressed_host_ns is None else pressed_host_ns
     host_ns = min(utc.host_times(round(utc_s * 1e9)), key=lambda at_ns: abs(at_ns - near_ns))
     if pressed_host_ns is not None:
@@ -117,7 +117,7 @@ def start_from_camera_clock(
 
 
 def _shift_to_press(away_s: float) -> tuple[int, str]:
-    """Whole zone steps from the camera's clock to the shutter, or what is wrong."""
+    """Return the whole zone steps from the camera's clock to the shutter, or a problem."""
     shift_s = round(away_s / ZONE_STEP_S) * ZONE_STEP_S
     if abs(shift_s) > MOST_ZONE_S:
         return 0, _other_day(away_s)
@@ -127,7 +127,7 @@ def _shift_to_press(away_s: float) -> tuple[int, str]:
 
 
 def _shift_into_span(away_s: tuple[float, float], seconds: float) -> tuple[int, str]:
-    """Whole hours that bring a file of `seconds` into the recording, which lies `away_s` (start, end) from it."""
+    """Return whole hours to shift a file of `seconds` into the recording at `away_s` (start, end), or a problem."""
 
     def overlaps(shift_s: int) -> bool:
         first, last = away_s
@@ -136,11 +136,11 @@ def _shift_into_span(away_s: tuple[float, float], seconds: float) -> tuple[int, 
     if overlaps(0):
         return 0, ""
     hours = range(-MOST_ZONE_S // 3600, MOST_ZONE_S // 3600 + 1)
-    found = [3600 * hour for hour in hours if overlaps(3600 * hour)]
-    if len(found) == 1:
-        return found[0], ""
-    if found:
-        return 0, f"not during the recording, and {len(found)} zones would fit"
+    fitting_s = [3600 * hour for hour in hours if overlaps(3600 * hour)]
+    if len(fitting_s) == 1:
+        return fitting_s[0], ""
+    if fitting_s:
+        return 0, f"not during the recording, and {len(fitting_s)} zones would fit"
     return 0, _other_day(away_s[0])
 
 
@@ -154,8 +154,8 @@ def _other_day(away_s: float) -> str:
 def prior_of(
     starts: list[StatedStart], *, ticks_of_host: Any, epoch_ticks: int
 ) -> tuple[Prior | None, ClockEvidence]:
-    """The best statement as a prior, and all of them as evidence; `ticks_of_host` maps host ns to device ticks."""
-    said = tuple(
+    """Return the best statement as a prior, and all as evidence; `ticks_of_host` maps host ns to device ticks."""
+    statements = tuple(
         ClockStatement(
             source=start.source,
             prior_s=(int(ticks_of_host(start.host_ns)) - epoch_ticks) / 1e7,
@@ -166,7 +166,7 @@ def prior_of(
         for start in starts
     )
     reading = next((start.tmcd for start in starts if start.tmcd), None)
-    evidence = ClockEvidence(tmcd_reading=reading, statements=said)
+    evidence = ClockEvidence(tmcd_reading=reading, statements=statements)
     serving = [start for start in starts if start.serves]
     if not serving:
         return None, evidence
@@ -177,9 +177,9 @@ def prior_of(
 
 
 def _with_timecode(local_s: float, clock: StatedCameraClock) -> tuple[float, str]:
-    """Take the sub-second part from the reading of the time code that is nearer to the creation time.
+    """Add the sub-second part of the time code reading that is nearer to the creation time.
 
-    Whole zone steps between them do not matter: newer cameras write one in UTC and the other in local time.
+    Whole zone steps between them are ignored: newer cameras write one in UTC and the other in local time.
     """
     readings = {"frames": clock.frames_s, "label": clock.label_s}
     rests = {
@@ -194,7 +194,7 @@ def _with_timecode(local_s: float, clock: StatedCameraClock) -> tuple[float, str
 
 
 def _is_utc(written_s: float, clock: StatedCameraClock, zone_offset_s: int) -> bool:
-    """Return whether the creation time is UTC: the time code, which is local, is ahead of it by the time zone."""
+    """Return whether the creation time is UTC: the local time code is ahead of it by the time zone."""
     ahead = [tmcd_s - written_s for tmcd_s in (clock.frames_s, clock.label_s) if tmcd_s is not None]
     away = [(by_s - zone_offset_s + DAY_S / 2) % DAY_S - DAY_S / 2 for by_s in ahead]
     return zone_offset_s != 0 and any(abs(by_s) <= TMCD_AGREES_S for by_s in away)

@@ -1,7 +1,7 @@
-"""Sound against sound: onset envelopes for the coarse lag, then phase correlation window by window. Pure.
+"""Align sounds: onset envelopes for the coarse lag, then phase correlation of windows. Pure functions.
 
-It confirms the gyroscopes, or stands in for them. Two microphones on one head are 10-20 cm apart and every recorder
-has a latency of its own, so its systematic part is 15 ms.
+The result confirms or replaces that of the gyroscopes. Two microphones on one head are 10-20 cm apart and every
+recorder has its own latency, so the systematic error is 15 ms.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ ONSET_BAND_HZ = (300.0, 4000.0)
 PHASE_BAND_HZ = (200.0, 4200.0)
 WINDOW_S, SEARCH_S, UPSAMPLE, EXPONENT = 8.0, 0.2, 4, 0.8
 LEAST_S = 20.0
-MICROPHONES_MS = 15.0  # how far the latencies of two microphones are apart, one sigma
+MICROPHONES_MS = 15.0  # difference of the latencies of two microphones, one sigma
 LEAST_OVERLAP_S = 10.0
 CLUSTER_S = 0.002
 WINDOW_SIGMA_S = 1e-4
-SIGMA_SHARE = 1.6  # noises come from a few places for seconds: what the paths differ by does not average out
+SIGMA_SHARE = 1.6  # sources do not move for seconds, so differences of the paths do not average out
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class Sound:
 
     @property
     def seconds(self) -> float:
-        """How long it lasts."""
+        """Its length."""
         return len(self.samples) / self.hz
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What both sounds say: `t_H = t_G + tau`; `line` is None when no window agreed."""
+    """The alignment of two sounds: `t_H = t_G + tau`; `line` is None if no window agreed."""
 
     tau_s: float
     z: float
@@ -60,14 +60,13 @@ class Heard:
 
     @property
     def is_usable(self) -> bool:
-        """Return whether it can be relied on: 60 % inliers, four windows, a drift that crystals have."""
-        t = THRESHOLDS
+        """Return whether it is reliable: 60 % inliers, four windows, a plausible drift."""
         return (
             self.line is not None
-            and self.z >= t["sound_z_least"]
-            and self.inliers >= t["sound_inliers_least"]
-            and self.windows_ok >= t["windows_least"]
-            and abs(self.line.drift) * 1e6 <= t["sound_drift_most_ppm"]
+            and self.z >= THRESHOLDS["sound_z_least"]
+            and self.inliers >= THRESHOLDS["sound_inliers_least"]
+            and self.windows_ok >= THRESHOLDS["windows_least"]
+            and abs(self.line.drift) * 1e6 <= THRESHOLDS["sound_drift_most_ppm"]
         )
 
     def sigma_s(self, t_s: Floats) -> Floats:
@@ -75,7 +74,7 @@ class Heard:
         return SIGMA_SHARE * self.line.sigma_s(t_s) if self.line is not None else np.zeros(len(t_s))
 
     def evidence(self) -> SoundEvidence:
-        """Return what an alignment says of the sounds."""
+        """Return the evidence for the alignment file."""
         line = self.line
         return SoundEvidence(
             usable=self.is_usable,
@@ -91,7 +90,7 @@ class Heard:
 
 
 def onset_envelope(sound: Sound) -> Floats:
-    """Positive steps of the loudness, 100 a second: what a new noise looks like through any microphone."""
+    """Return positive steps of the loudness, 100 per second, which are alike in all microphones."""
     sos = signal.butter(2, ONSET_BAND_HZ, "bandpass", fs=sound.hz, output="sos")
     block = round(sound.hz / ENVELOPE_HZ)
     count = len(sound.samples) // block
@@ -108,7 +107,7 @@ def onset_envelope(sound: Sound) -> Floats:
 
 
 def coarse_lag(headset: Sound, camera: Sound) -> tuple[float, float]:
-    """Lag tau (s) with the best onset correlation, and its z among all lags with enough overlap."""
+    """Return the lag tau (s) with the best onset correlation, and its z among all lags with enough overlap."""
     h, g = onset_envelope(headset), onset_envelope(camera)
     total = len(h) + len(g) - 1
     size = fft.next_fast_len(total, real=True)
@@ -126,7 +125,7 @@ def coarse_lag(headset: Sound, camera: Sound) -> tuple[float, float]:
 
 
 def align_sounds(headset: Sound, camera: Sound) -> Heard | None:
-    """Lag, drift and evidence of two sounds; None when either is too short."""
+    """Return lag, drift and evidence of two sounds; None if one is too short."""
     if min(headset.seconds, camera.seconds) < LEAST_S:
         return None
     tau, z = coarse_lag(headset, camera)

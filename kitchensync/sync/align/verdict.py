@@ -1,6 +1,6 @@
-"""From evidence to a verdict: `aligned`, `check` or `not_aligned`, with reasons that a person understands.
+"""From evidence to a verdict: `aligned`, `check` or `not_aligned`, with reasons in plain language.
 
-One table of thresholds, written into every result and changed only with the trial bench.
+The thresholds are stored in every result and changed only with the trial bench.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from kitchensync.storage.timeline.bridge import Bridge
 
 Status = Literal["aligned", "check", "not_aligned"]
 
-SERVES_MS = 500.0  # a worse bridge between two headsets places no frame anywhere
+SERVES_MS = 500.0  # maximum error of a usable bridge between two headsets
 
 THRESHOLDS: dict[str, float] = {
     "rho_least": 0.25,
@@ -50,7 +50,7 @@ THRESHOLDS: dict[str, float] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All that the verdict looks at; the fine part is None when no window could be used."""
+    """The evidence for a verdict; the fine part has its defaults if no window could be used."""
 
     rho: float
     rho2: float
@@ -89,7 +89,7 @@ class Verdict:
 
 
 def judge(evidence: Evidence, thresholds: dict[str, float] = THRESHOLDS) -> Verdict:
-    """Refuse when in doubt; ask for a look when usable but odd; else accept."""
+    """Return `not_aligned` in doubt, `check` if usable but unusual, else `aligned`."""
     e, t, warnings = evidence, thresholds, []
     if has_rival(e, t) and lobe_is_chosen_by_clocks(e, t):
         warnings.append(
@@ -107,17 +107,17 @@ def judge(evidence: Evidence, thresholds: dict[str, float] = THRESHOLDS) -> Verd
 
 
 def has_rival(e: Evidence, t: dict[str, float]) -> bool:
-    """Return whether another lag scores nearly as high, over enough overlap to be taken seriously."""
+    """Return whether another lag scores nearly as high, with enough overlap."""
     return e.rho2 > t["rho2_share_most"] * e.rho and e.rival > t["rival_share_most"]
 
 
 def has_turned(deg: float, sigma_deg: float, t: dict[str, float] = THRESHOLDS) -> bool:
-    """Return whether the camera surely turned on the head: in little motion neither half knows its rotation well."""
+    """Return whether the camera certainly turned on the head; with little motion the rotation is uncertain."""
     return deg > max(t["mount_most_deg"], t["mount_sigmas"] * sigma_deg)
 
 
 def lobe_is_chosen_by_clocks(e: Evidence, t: dict[str, float]) -> bool:
-    """Return whether the clocks alone rule out the next best lag: sigma below a quarter of the distance."""
+    """Return whether the clocks exclude the next best lag: sigma below a quarter of the distance."""
     if e.prior_s is None or e.prior_sigma_s is None:
         return False
     near = abs(e.tau0_s - e.prior_s) <= t["lobe_sigmas"] * e.prior_sigma_s
@@ -125,80 +125,88 @@ def lobe_is_chosen_by_clocks(e: Evidence, t: dict[str, float]) -> bool:
 
 
 def _search_refusals(e: Evidence, t: dict[str, float]) -> list[str]:
-    found = []
+    reasons = []
     if e.rho < t["rho_least"]:
-        found.append(
+        reasons.append(
             f"the two devices do not show the same motion (agreement {e.rho:.2f}, needed {t['rho_least']:g}):"
             " other recording, no overlap, or hardly any motion"
         )
     if e.edge:
-        found.append("the best match lies at the edge of the search: the true one may lie outside")
+        reasons.append("the best match lies at the edge of the search: the true one may lie outside")
     if has_rival(e, t) and not lobe_is_chosen_by_clocks(e, t):
-        found.append(
+        reasons.append(
             f"another time shift, {abs(e.lobe_distance_s):.1f} s away, fits almost as well"
             f" ({e.rho2 / max(e.rho, 1e-9):.2f} of the best): periodic or too little motion"
         )
     elif e.z < t["z_least"] and not lobe_is_chosen_by_clocks(e, t):
-        found.append(f"the best match does not stand out (z {e.z:.1f}, at least {t['z_least']:g} is needed)")
-    return found
+        reasons.append(
+            f"the best match does not stand out (z {e.z:.1f}, at least {t['z_least']:g} is needed)"
+        )
+    return reasons
 
 
 def _fit_refusals(e: Evidence, t: dict[str, float]) -> list[str]:
     needed = max(t["windows_least"], t["windows_share_least"] * e.windows)
     if e.windows_ok < needed:
         return [f"only {e.windows_ok} of {e.windows} stretches hold enough common motion for a precise lag"]
-    found = []
+    reasons = []
     correlation_least = t["rescue_correlation_least"] if e.nominal_rate else t["correlation_least"]
     if e.correlation < correlation_least:
-        found.append(f"after alignment the rotation rates agree only {e.correlation:.2f}")
+        reasons.append(f"after alignment the rotation rates agree only {e.correlation:.2f}")
     if t["stat_sigmas"] * e.stat_ms > t["stat_most_ms"]:
-        found.append(
+        reasons.append(
             f"the shift is known only to {t['stat_sigmas'] * e.stat_ms:.1f} ms: more than half a video frame"
         )
     if abs(e.drift_ppm) > t["drift_most_ppm"] and not e.nominal_rate:
-        found.append(f"the clocks seem to differ by {e.drift_ppm:.0f} ppm: no two crystals do")
+        reasons.append(f"the clocks seem to differ by {e.drift_ppm:.0f} ppm: no two crystals do")
     if abs(e.drift_ppm) > t["rescue_drift_most_ppm"]:
-        found.append(f"the clocks seem to differ by {e.drift_ppm:.0f} ppm: more than nominal stamps explain")
+        reasons.append(
+            f"the clocks seem to differ by {e.drift_ppm:.0f} ppm: more than nominal stamps explain"
+        )
     if e.nominal_rate and e.rho < t["rescue_rho_least"]:
-        found.append(f"even with the best rate the devices agree only {e.rho:.2f}")
-    return found
+        reasons.append(f"even with the best rate the devices agree only {e.rho:.2f}")
+    return reasons
 
 
 def _doubts(e: Evidence, t: dict[str, float]) -> list[str]:
-    found = []
+    reasons = []
     if e.head_pose:
-        found.append(
+        reasons.append(
             "aligned by the head pose, since the gyroscope is missing: the headset may smooth or predict it"
         )
     if e.step_z > t["step_z_most"] and abs(e.step_ms) > t["step_most_ms"]:
-        found.append(f"a clock seems to jump by {e.step_ms:.1f} ms near {e.step_t_s:.1f} s of the video")
+        reasons.append(f"a clock seems to jump by {e.step_ms:.1f} ms near {e.step_t_s:.1f} s of the video")
     if e.jumps:
-        found.append(
+        reasons.append(
             f"a clock jumps {len(e.jumps)} times: " * (len(e.jumps) > 1)
             + "; ".join(f"a clock jumps by {size:.1f} ms at {at:.1f} s of the video" for at, size in e.jumps)
             + f": fitted in {len(e.jumps) + 1} pieces"
         )
     if e.chi > t["chi_most"]:
-        found.append(
+        reasons.append(
             f"the lags scatter {e.chi:.1f} times more than their error bars: a clock is not a straight line"
         )
     if has_turned(e.mount_deg, e.mount_sigma_deg, t):
-        found.append(f"the camera turned by {e.mount_deg:.0f} degrees on the head during the recording")
+        reasons.append(f"the camera turned by {e.mount_deg:.0f} degrees on the head during the recording")
     if e.nominal_rate:
-        found.append(f"gyroscope stamps run {e.drift_ppm:.0f} ppm off: they are nominal, the rate was fitted")
+        reasons.append(
+            f"gyroscope stamps run {e.drift_ppm:.0f} ppm off: they are nominal, the rate was fitted"
+        )
     if not t["scale_least"] <= e.scale <= t["scale_most"]:
-        found.append(f"the rotation rates differ by a factor of {e.scale:.3g}: unit or calibration is wrong")
+        reasons.append(
+            f"the rotation rates differ by a factor of {e.scale:.3g}: unit or calibration is wrong"
+        )
     if e.prior_s is not None and e.prior_sigma_s is not None:
         away = abs(e.tau0_s - e.prior_s)
         if away > t["prior_sigmas"] * e.prior_sigma_s:
-            found.append(
+            reasons.append(
                 f"the motion says {away:.2f} s other than the clocks (good to {e.prior_sigma_s:.2f} s)"
             )
-    return found
+    return reasons
 
 
 def judge_bridge(bridge: Bridge | None, name: str, strays_ms: float) -> Verdict:
-    """Report how good the relation of two headsets is."""
+    """Return the verdict on the bridge of two headsets."""
     if bridge is None:
         return Verdict("not_aligned", (f"{name} or the main headset exchanged no clock with the recorder",))
     if bridge.bound_ms > SERVES_MS:

@@ -1,7 +1,7 @@
-"""Synchronize many recordings: in this process, in several, or on a Dask cluster; always the same answer.
+"""Synchronize many recordings in this process, in several, or on a Dask cluster, with the same result.
 
-One that fails never stops the rest. What is finished is kept in `sync/state.json` of each recording, written last, so
-that a run that was killed goes on where it stopped.
+A failure does not stop the others. Finished recordings have a `sync/state.json`, which is written last, so that a
+killed run can be continued.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from kitchensync.sync.frame_index.masters import check_master
 from kitchensync.sync.result.state import OWN, finished, forget, kept_answer
 
 REFUSALS = (Unusable, NoSuchMaster, BadLatencyStore)
-"""What asks for something to be done first, and was noticed before any data was judged."""
+"""Errors that need an action of the user first, before data is judged."""
 
 
 SCHEMA = "sync/1"
 NOT_DONE = "not_done"
-"""Status of a recording that has no answer yet, since something other than its data stood in the way."""
-NOTHING = "nothing_to_align"  # status of a recording that was given up at its start
+"""Status of a recording without an answer because of a problem other than its data."""
+NOTHING = "nothing_to_align"  # status of a recording that was aborted at its start
 LOADED = "kitchensync.sync.batch.loaded"
 Progress = Callable[[int, int, RecordingAnswer], None]
 
@@ -45,42 +45,42 @@ def synchronize_all(
     again: bool = False,
     progress: Progress | None = None,
 ) -> SyncAnswer:
-    """Synchronize the recordings that `paths` stand for; return the object `sync/1` in order of `paths` and name.
+    """Synchronize the recordings at `paths`; return the object `sync/1` in order of `paths` and name.
 
-    `scheduler` is the address of a Dask scheduler; without one, `workers` processes of this computer work (default:
-    one per core). Recordings found in a folder are skipped when finished
-    before, unless `again`. Raises NoDask, NoWorkers, UnknownMaster; then nothing was touched.
+    `scheduler` is the address of a Dask scheduler; without one, `workers` processes of this computer are used
+    (default: one per core). Finished recordings of a folder are skipped, unless `again`. Raises NoDask, NoWorkers,
+    UnknownMaster before any work.
     """
-    found: list[Path] = []
+    recordings: list[Path] = []
     todo: list[Path] = []
     answers: dict[Path, RecordingAnswer] = {}
     for path in paths:
         inside = recordings_in(path)
-        found += inside
+        recordings += inside
         for recording in inside:
             known = None if again or inside == [path] else finished(recording, master)
             if known is not None:
                 answers[recording] = known
             elif recording not in todo:
                 todo.append(recording)
-    check_master(found, master)
-    work, stand_in = cast(Any, partial(one, master=master)), cast(Any, not_done)
+    check_master(recordings, master)
+    work, stand_in = cast(Any, partial(synchronize_one, master=master)), cast(Any, not_done)
     job = Job(work, stand_in, loads=LOADED, writes=OWN)
     with closing(run_all(job, todo, Workforce(scheduler, workers))) as results:
-        for done, (recording, made) in enumerate(results, start=1):
-            answer = cast(RecordingAnswer, made)
+        for done, (recording, result) in enumerate(results, start=1):
+            answer = cast(RecordingAnswer, result)
             if answer.get("failed"):
                 print(f"kitchensync: {answer.get('error') or answer['reasons'][0]}", file=sys.stderr)
             if "path" in answer:
-                answer["path"] = str(recording)  # a worker elsewhere says it in another way
+                answer["path"] = str(recording)  # a worker elsewhere may use another path
             answers[recording] = answer
             if progress is not None:
-                progress(done + len(found) - len(todo), len(found), answer)
-    return {"schema": SCHEMA, "recordings": [answers[recording] for recording in found]}
+                progress(done + len(recordings) - len(todo), len(recordings), answer)
+    return {"schema": SCHEMA, "recordings": [answers[recording] for recording in recordings]}
 
 
-def one(path: Path, master: str | None) -> RecordingAnswer:
-    """Synchronize one recording, whatever is wrong with it; what is not of its data leaves its last answer."""
+def synchronize_one(path: Path, master: str | None) -> RecordingAnswer:
+    """Synchronize one recording without raising; a problem other than of its data keeps its last answer."""
     from kitchensync.sync.synchronize import synchronize
 
     try:
@@ -101,12 +101,12 @@ def one(path: Path, master: str | None) -> RecordingAnswer:
 
 
 def failed(path: Path, reason: str) -> RecordingAnswer:
-    """Report what is wrong with the data of a recording that could not be synchronized at all."""
+    """Return the answer for a recording with unusable data."""
     return _without_pairs(path, "not_aligned", reason) | {"failed": True}
 
 
 def not_done(path: Path, reason: str) -> RecordingAnswer:
-    """Report what stood in the way: the last answer stands, and where there is none the status is `not_done`."""
+    """Return the last answer with a problem other than of the data; without one the status is `not_done`."""
     answer = _without_pairs(path, NOT_DONE, reason)
     (error,) = answer["reasons"]
     if (kept := kept_answer(path)) is not None:
@@ -115,16 +115,16 @@ def not_done(path: Path, reason: str) -> RecordingAnswer:
 
 
 def _without_pairs(path: Path, status: str, reason: str) -> RecordingAnswer:
-    """Give the reason in one line and without the place of the folder."""
+    """Return an answer with the reason in one line, without the path of the folder."""
     reason = " ".join(reason.split()).replace(f"{path}/", "").replace(str(path), path.name)
     return {"recording": path.name, "status": status, "reasons": [reason], "pairs": []}
 
 
 def settled_by_life(path: Path) -> RecordingAnswer | None:
-    """Return the answer for a recording that cannot be worked on now; None where it can.
+    """Return the answer for a recording that cannot be synchronized now, else None.
 
-    One whose files lie elsewhere and cannot be reached keeps its last answer, with `checked` false. Raises Unusable
-    for one that is refused, also where no last answer is known.
+    If its files are elsewhere and not available, it is the last answer with `checked` false. Raises Unusable if the
+    recording is refused, or there is no last answer.
     """
     manifest = usable_manifest(path)
     life = life_by(path, manifest)

@@ -1,4 +1,4 @@
-"""`kitchensync gopro import` and `gopro free`: from the card to the recordings, and only then off the card."""
+"""`kitchensync gopro import` and `gopro free`: copy clips from a memory card to recordings, and free the card."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
     proposals = propose(clips, paths, chosen=recording is not None)
     answer: dict[str, Any] = {
         "schema": "gopro-import/1",
-        "unreadable": [{"files": [str(path) for path in one.paths], "why": one.why} for one in bad],
+        "unreadable": [{"files": [str(path) for path in clip.paths], "why": clip.why} for clip in bad],
         "imported": [],
     }
     if not as_json:
         _show(proposals, bad)
-    wanted = [proposal for proposal in proposals if proposal.recording is not None]
-    if wanted and (yes or (not as_json and click.confirm(f"copy {len(wanted)} clips?"))):
-        answer["imported"] = _copy(wanted, quiet=as_json)
+    importable = [proposal for proposal in proposals if proposal.recording is not None]
+    if importable and (yes or (not as_json and click.confirm(f"copy {len(importable)} clips?"))):
+        answer["imported"] = _copy(importable, quiet=as_json)
     failed = [proposal for proposal in proposals if proposal.problem]
     answer["proposals"] = [proposal.as_dict() for proposal in proposals]
     if as_json:
@@ -73,7 +73,7 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
 
 
 def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
-    """Copy clip by clip; one that fails is told at the end and does not hold up the others."""
+    """Copy the clips; a failure is reported at the end and does not stop the others."""
     from kitchensync.sync.memory_cards.import_card import import_clip
 
     done = []
@@ -100,8 +100,8 @@ def _show(proposals: list[Any], bad: list[Any]) -> None:
         click.echo(f"{files} {where}")
         for line in proposal.evidence:
             click.echo(f"    {line}")
-    for one in bad:
-        click.echo(f"{', '.join(path.name for path in one.paths)} -- {one.why}")
+    for clip in bad:
+        click.echo(f"{', '.join(path.name for path in clip.paths)} -- {clip.why}")
 
 
 @click.command("free")
@@ -152,10 +152,10 @@ def free(
     problems: list[str] = []
     for recording in recordings:
         try:
-            found = free_recording(recording, EraseRule(copies, roots), dict(addresses))
-            if not found:
-                usable_manifest(recording)  # "no camera files" is no answer of a broken one
-            rows += found
+            files = free_recording(recording, EraseRule(copies, roots), dict(addresses))
+            if not files:
+                usable_manifest(recording)  # a damaged recording must not be reported as "no camera files"
+            rows += files
         except (SensorError, StorageError) as error:
             problems.append(" ".join(str(error).split()))
     if as_json:

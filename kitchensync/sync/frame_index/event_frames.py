@@ -1,7 +1,8 @@
-"""Which picture of every camera shows what a person did: `sync/events.json`.
+"""The pictures of every camera at events: `sync/events.json`.
 
-An event has a time on the capture clock with an uncertainty. The pictures get theirs there too: a headset's by its
-clock exchanges with the recorder, a camera's by its alignment with that headset. Their bounds add up.
+An event has a time on the capture clock with an uncertainty. Pictures are converted to the same clock: those of a
+headset by its clock exchanges with the recorder, those of a camera by its alignment with that headset. Their bounds
+add up.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from kitchensync.sync.recording.sync_session import Headset, Session
 
 NAME, SCHEMA = Path("sync") / "events.json", "event-frames/1"
 TOLD = ("step", "position", "error_id", "category_name", "undoes")
-STARTS_SERVE_S = 0.5  # a start that is known worse places no event anywhere
+STARTS_SERVE_S = 0.5  # maximum uncertainty of a usable start
 
 
 class PicturePlace(TypedDict, total=False):
-    """Which picture was taken at a moment (`frame` None: none, with the reason), and which ones it may have been."""
+    """The picture at a time (`frame` None: none, with the reason), and the range of possible ones."""
 
     file: str
     frame: int | None
@@ -46,7 +47,7 @@ class PicturePlace(TypedDict, total=False):
 
 
 class PlacedEvent(TypedDict, total=False):
-    """An event, with its place in the pictures of every stream that has any."""
+    """An event with its place in the pictures of every stream."""
 
     writer: str
     op_id: str | None
@@ -59,7 +60,7 @@ class PlacedEvent(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class PictureTimes:
-    """Pictures of one stream or camera file on the capture clock, rising; `row` (n,) numbers them as stored."""
+    """Pictures of one stream or camera file on the capture clock, rising; `row` (n,) are their stored numbers."""
 
     stream: str
     host_ns: Int64
@@ -69,7 +70,7 @@ class PictureTimes:
     media_s: npt.NDArray[np.floating] | None = None
 
     def place(self, at_ns: int, uncertainty_ns: int) -> PicturePlace:
-        """Find the picture that was taken at a moment."""
+        """Find the picture at a time."""
         doubt_ns = uncertainty_ns + self.bound_ns
         first, best, last = (self._nearest(at_ns + away_ns) for away_ns in (-doubt_ns, 0, doubt_ns))
         away_ns = int(self.host_ns[best]) - at_ns
@@ -98,7 +99,7 @@ class PictureTimes:
 
 
 def read_noted(recording: Path) -> tuple[list[LogEvent], list[str]]:
-    """Return the events by time, and what is wrong with their logs; a damaged log is read up to its damage.
+    """Return the events by time, and problems of their logs; a damaged log is read up to its damage.
 
     Each event has a `body` that is an object, an integer `host_ns` and its `writer`.
     """
@@ -115,7 +116,7 @@ def read_noted(recording: Path) -> tuple[list[LogEvent], list[str]]:
 
 
 def write_event_frames(session: Session, pairs: list[Alignment]) -> EventCounts:
-    """Give each event its place in the pictures by the alignments of this run, and write them, if there are any."""
+    """Place events in the pictures by the alignments of this run, and write them, if there are any."""
     events, _ = read_noted(session.recording.path)
     if not events:
         return {"events": 0, "placed": 0}
@@ -128,12 +129,14 @@ def write_event_frames(session: Session, pairs: list[Alignment]) -> EventCounts:
         name: {"bound_ms": round(max(p.bound_ns for p in files) / 1e6, 3)} for name, files in streams.items()
     }
     write_json(session.folder / NAME.name, {"schema": SCHEMA, "streams": about, "events": placed})
-    found = sum(any(place["frame"] is not None for place in one["frames"].values()) for one in placed)
-    return {"events": len(placed), "placed": found}
+    placed_count = sum(
+        any(place["frame"] is not None for place in event["frames"].values()) for event in placed
+    )
+    return {"events": len(placed), "placed": placed_count}
 
 
 def read_event_frames(recording: Path) -> list[PlacedEvent]:
-    """The events as an earlier run placed them; nothing where it did not, or what it wrote cannot be read."""
+    """Return the events as placed by an earlier run; empty if it did not, or its file cannot be read."""
     try:
         content = load_json(recording / NAME)
         events = content["events"] if content["schema"] == SCHEMA else []
@@ -185,18 +188,18 @@ def _headset_pictures(session: Session) -> Iterator[PictureTimes]:
 
 
 def _camera_pictures(session: Session, pairs: list[Alignment]) -> Iterator[PictureTimes]:
-    """Place camera files by their alignment; without a headset by the shutter, as far as its time is known."""
+    """Place camera files by their alignment; without a headset by the shutter, if its time is known."""
     sigmas = {pair.source: pair.total_ms for pair in pairs}
     for clip in session.clips:
-        known = [start for start in clip.starts if start.serves and start.sigma_s <= STARTS_SERVE_S]
+        usable_starts = [start for start in clip.starts if start.serves and start.sigma_s <= STARTS_SERVE_S]
         for file in clip.readable:
             headset, sigma_ms = session.rides_with.get(file.source), sigmas.get(file.source)
             if isinstance(headset, Headset) and headset.host is not None and sigma_ms is not None:
                 taken_s = file.frame_times_s + session.picture_late_s.get(file.source, 0.0)
                 taken = headset.host.to_host_ns(session.maps[file.source].to_ticks(taken_s))
                 yield _of_file(file, taken, headset.host.bound_ns + round(2e6 * float(sigma_ms)))
-            elif not session.headsets and known:
-                start = min(known, key=lambda one: one.sigma_s)
+            elif not session.headsets and usable_starts:
+                start = min(usable_starts, key=lambda start_time: start_time.sigma_s)
                 taken = start.host_ns + np.rint((file.start_s + file.frame_times_s) * 1e9).astype(np.int64)
                 yield _of_file(file, taken, round(2e9 * start.sigma_s))
 

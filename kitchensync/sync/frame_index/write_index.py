@@ -1,4 +1,4 @@
-"""The frame index of a recording, `index.parquet`: for every master frame, what each stream held; `poses.parquet`."""
+"""The frame index of a recording, `index.parquet`, with the samples of each master frame; `poses.parquet`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TableColumns = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class FrameStamps:
-    """A stream of which the nearest sample is taken; `file` (n,) for cameras, whose rows count in a file."""
+    """A stream with a nearest sample per master frame; `file` (n,) for cameras, whose rows are counted by file."""
 
     name: str
     ticks: Int64
@@ -43,11 +43,11 @@ class FrameStamps:
 def _build_index(
     master: FrameStamps, frames: list[FrameStamps], runs: dict[str, Int64]
 ) -> tuple[TableColumns, dict[str, Any]]:
-    """Build the columns of `index.parquet`, and what is worth knowing about each stream.
+    """Build the columns of `index.parquet`, and facts about each stream.
 
     `master_i` and `<stream>_i` are frame or packet numbers in the stream (in the file `<stream>_file` for cameras),
-    -1 when none is near enough; `<stream>_dt_us` is sample minus master; `<run>_i0`, `<run>_i1` half-open ranges.
-    Raises NothingToSync when the master has no frames.
+    -1 if none is near enough; `<stream>_dt_us` is sample minus master; `<run>_i0`, `<run>_i1` half-open ranges.
+    Raises NothingToSync if the master has no frames.
     """
     if len(master.ticks) == 0:
         raise NothingToSync(master.name, "no stream with device stamps, nothing to index")
@@ -70,28 +70,28 @@ def _add_nearest(columns: TableColumns, stream: FrameStamps, at: Int64) -> dict[
     order = strictly_increasing(stream.ticks)
     ticks = stream.ticks[order.rows]
     tolerance = tolerance_ticks(ticks)
-    found = nearest(ticks, at, tolerance=tolerance, what=stream.name)
-    hit = found >= 0
-    where = order.rows[found[hit]]
+    sample = nearest(ticks, at, tolerance=tolerance, what=stream.name)
+    is_matched = sample >= 0
+    where = order.rows[sample[is_matched]]
     columns[f"{stream.name}_i"] = np.full(len(at), -1, np.int32)
-    columns[f"{stream.name}_i"][hit] = stream.row[where]
+    columns[f"{stream.name}_i"][is_matched] = stream.row[where]
     if stream.file is not None:
         columns[f"{stream.name}_file"] = np.full(len(at), -1, np.int16)
-        columns[f"{stream.name}_file"][hit] = stream.file[where]
-    away_us = offsets_us(ticks, found, at)
+        columns[f"{stream.name}_file"][is_matched] = stream.file[where]
+    away_us = offsets_us(ticks, sample, at)
     columns[f"{stream.name}_dt_us"] = away_us
     return {
         "samples": len(stream.ticks),
         "unsorted": order.unsorted,
         "duplicates": order.duplicates,
         "tolerance_us": tolerance / 10.0,
-        "matched": int(hit.sum()),
-        "median_dt_us": float(np.median(np.abs(away_us[hit]))) if hit.any() else None,
+        "matched": int(is_matched.sum()),
+        "median_dt_us": float(np.median(np.abs(away_us[is_matched]))) if is_matched.any() else None,
     }
 
 
 def _build_poses(master_i: npt.NDArray[Any], master_ticks: Int64, tracks: list[PoseTrack]) -> TableColumns:
-    """Build the columns of `poses.parquet`: every pose at every master time, NaN and not valid across gaps."""
+    """Build the columns of `poses.parquet`: every pose at every master time, NaN and not valid in gaps."""
     columns: TableColumns = {"master_i": master_i, "master_ticks": master_ticks}
     for track in tracks:
         poses = track.at(master_ticks)
@@ -110,7 +110,7 @@ MEDIA_TICKS_PER_S = 10_000_000
 
 
 def write_tables(session: Session, *, master: str | None, usable: bool) -> RecordingAnswer:
-    """Write both tables, or none when there is nothing to say; return what the answer says of them."""
+    """Write both tables if there is an index; return their facts for the answer."""
     if not usable:
         return {"master": None, "index": None, "reasons": ["nothing is aligned, so there is no index"]}
     frames, runs = _headset_stamps(session)
@@ -131,7 +131,7 @@ def write_tables(session: Session, *, master: str | None, usable: bool) -> Recor
     _write(session.folder / INDEX, columns, about)
     notes, answer = {}, RecordingAnswer(master=chosen.name, index=about)
     try:
-        notes = read_notes(session.recording.readable)  # it tells of new world frames
+        notes = read_notes(session.recording.readable)  # for new world frames
     except BadChunk as error:
         pass_on_trouble(error)
         why = " ".join(str(error).split())
@@ -144,31 +144,31 @@ def write_tables(session: Session, *, master: str | None, usable: bool) -> Recor
 
 
 def _choose_master(
-    wanted: str | None, frames: list[FrameStamps], cameras: list[FrameStamps], session: Session
+    requested: str | None, frames: list[FrameStamps], cameras: list[FrameStamps], session: Session
 ) -> FrameStamps:
-    """PV unless something else is wanted or it was not recorded; then a camera, then what there is.
+    """Return the requested master; by default PV, else a camera, else any stream with frames.
 
-    `wanted` is a name of the index, or of the recording, or `pv` or `gopro` for the first of its kind. Raises
-    NoSuchMaster when the wanted one, or any, has no frames.
+    `requested` is a name of the index, or of the recording, or `pv` or `gopro` for the first of its kind. Raises
+    NoSuchMaster if it, or by default any stream, has no frames.
     """
     kinds = {FRONT_CAMERA: [s for s in frames if is_front_camera(s.name)], "gopro": cameras}
-    if wanted is None:
+    if requested is None:
         candidates = [*kinds[FRONT_CAMERA], *cameras, *frames]
     else:
         full = {f"{session.main.name}/{s.name}" if session.main else s.name: s for s in frames}
         full |= {f"{s.name}/video": s for s in cameras}
-        named = [s for s in [*frames, *cameras] if s.name == wanted]
-        candidates = [*named, *([full[wanted]] if wanted in full else []), *kinds.get(wanted, [])]
-    found = [stream for stream in candidates if len(stream.ticks)]
-    if found:
-        return found[0]
-    there = ", ".join(stream.name for stream in [*frames, *cameras] if len(stream.ticks)) or "nothing"
-    reason = f"it has no frames here; there are: {there}" if wanted else "there are no frames to index"
-    raise NoSuchMaster(session.recording.id, f"cannot use {wanted or 'anything'} as master: {reason}")
+        matching = [s for s in [*frames, *cameras] if s.name == requested]
+        candidates = [*matching, *([full[requested]] if requested in full else []), *kinds.get(requested, [])]
+    usable = [stream for stream in candidates if len(stream.ticks)]
+    if usable:
+        return usable[0]
+    available = ", ".join(stream.name for stream in [*frames, *cameras] if len(stream.ticks)) or "nothing"
+    reason = f"it has no frames here; there are: {available}" if requested else "there are no frames to index"
+    raise NoSuchMaster(session.recording.id, f"cannot use {requested or 'anything'} as master: {reason}")
 
 
 def _to_main(session: Session, headset: str, ticks: Int64) -> Int64 | None:
-    """Ticks of a headset as those of the main one; None when nothing relates them."""
+    """Convert ticks of a headset to those of the main one; None if they are not aligned."""
     if session.main is not None and headset == session.main.name:
         return ticks
     bridge = session.bridges.get(headset)
@@ -176,9 +176,9 @@ def _to_main(session: Session, headset: str, ticks: Int64) -> Int64 | None:
 
 
 def _headset_stamps(session: Session) -> tuple[list[FrameStamps], dict[str, Int64]]:
-    """Stamps of the headsets' streams; inertial ones sample by sample on their repaired clocks."""
+    """Return stamps of the headsets' streams; of inertial ones all samples on their repaired clocks."""
     frames: list[FrameStamps] = []
-    runs: dict[str, Int64] = {}  # of these all samples between two master frames are taken
+    runs: dict[str, Int64] = {}  # streams with all samples between two master frames
     for headset in sorted(session.headsets, key=lambda headset: headset is not session.main):
         for short, stream in headset.streams:
             raw = stream.index["device_ticks"].astype(np.int64)
@@ -195,11 +195,11 @@ def _headset_stamps(session: Session) -> tuple[list[FrameStamps], dict[str, Int6
 
 
 def _camera_stamps(session: Session) -> list[FrameStamps]:
-    """When every picture of the placed camera files was taken, on the clock of the tables, one stream a camera.
+    """Return capture times of all pictures of placed camera files on the clock of the tables, one stream per camera.
 
-    That is the main headset's, without one the media time of the first clip.
+    The clock is that of the main headset, without one the media time of the first clip.
     """
-    found: dict[str, list[FrameStamps]] = {}
+    by_camera: dict[str, list[FrameStamps]] = {}
     numbers = {file.source: number for number, file in enumerate(session.cameras)}
     for clip in sorted(session.clips, key=lambda clip: clip is not session.own_clip):
         for file in clip.readable:
@@ -214,17 +214,17 @@ def _camera_stamps(session: Session) -> list[FrameStamps]:
             if ticks is not None:
                 name, row = session.name_of(clip), np.arange(len(ticks), dtype=np.int64)
                 number = np.full(len(ticks), numbers[file.source], dtype=np.int16)
-                found.setdefault(name, []).append(FrameStamps(name, ticks, row, number))
+                by_camera.setdefault(name, []).append(FrameStamps(name, ticks, row, number))
     joined = []
-    for name, files in found.items():
-        columns = zip(*((one.ticks, one.row, one.file) for one in files), strict=True)
+    for name, files in by_camera.items():
+        columns = zip(*((part.ticks, part.row, part.file) for part in files), strict=True)
         ticks, row, number = map(np.concatenate, columns)
         joined.append(FrameStamps(name, ticks, row, number))
     return joined
 
 
 def _pose_tracks(session: Session, notes: dict[str, list[Note]]) -> Iterator[PoseTrack]:
-    """Head poses first, then those that came with pictures, all on the main headset's clock."""
+    """Yield head poses first, then poses of pictures, all on the main headset's clock."""
     for headset in sorted(session.headsets, key=lambda headset: headset is not session.main):
         for short, stream in sorted(headset.streams, key=lambda item: not is_head_pose(item[0])):
             own, track = notes.get(stream.name, []), None

@@ -1,4 +1,4 @@
-"""`kitchensync align`: the same mathematics on two .npz files."""
+"""`kitchensync align` of two .npz files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kitchensync.sync.result.result import pair_aligned, refused
 
 @dataclass(frozen=True)
 class GivenArrays:
-    """Arrays by name: in an .npz file, or in memory under the name of what they are of."""
+    """Arrays by name in an .npz file, or in memory with a label."""
 
     label: str
     arrays: Path | Mapping[str, npt.ArrayLike]
@@ -39,7 +39,7 @@ class GivenArrays:
         return cls(name, given) if isinstance(given, Mapping) else cls(os.fspath(given), Path(given))
 
     def input(self) -> Input:
-        """Name them with a hash. Raises BadArrays."""
+        """Return their label with a hash. Raises BadArrays."""
         if isinstance(self.arrays, Path):
             return file_input(self.arrays)
         digest = hashlib.sha256()
@@ -51,7 +51,7 @@ class GivenArrays:
         """Return an array of numbers. Raises BadArrays."""
         try:
             if isinstance(self.arrays, Path):
-                with open_arrays(self.arrays) as archive:  # without objects, which could run code
+                with open_arrays(self.arrays) as archive:  # without pickled objects, which could run code
                     array: npt.NDArray[Any] = archive[name]
             else:
                 array = np.asarray(self.arrays[name])
@@ -74,9 +74,9 @@ def align_arrays(
 ) -> dict[str, Any]:
     """Align two gyroscopes given as arrays; return the alignment object.
 
-    The headset's hold `vinyl_ns` and `soc_ticks` (n,) int64 and `rad_per_s` (n, 3), the camera's `t_s` (m,) and
-    `rad_per_s` (m, 3). Media time 0 is tick `epoch_ticks + 1e7 prior_s`, give or take `prior_half_width_s`.
-    Raises BadArrays when a file or an array is wrong.
+    Those of the headset are `vinyl_ns` and `soc_ticks` (n,) int64 and `rad_per_s` (n, 3), those of the camera `t_s`
+    (m,) and `rad_per_s` (m, 3). Media time 0 is tick `epoch_ticks + 1e7 prior_s`, plus or minus
+    `prior_half_width_s`. Raises BadArrays if a file or an array is invalid.
     """
     inputs = [of_headset.input(), of_camera.input()]
     vinyl_ns = _ticks(of_headset, "vinyl_ns")
@@ -96,11 +96,11 @@ def align_arrays(
         from_epoch_s = (epoch_ticks - headset.epoch_ticks) / TICKS_PER_S if epoch_ticks is not None else 0.0
         prior = Prior(prior_s + from_epoch_s, prior_half_width_s / 3.0, prior_half_width_s, "user")
     try:
-        found = align_pair(headset, camera, prior=prior)
+        pair = align_pair(headset, camera, prior=prior)
     except TooShort as error:
         return dict(plain(refused(str(error), inputs=inputs).as_object()))
     answer = pair_aligned(
-        found,
+        pair,
         epoch_ticks=headset.epoch_ticks,
         last_t_s=float(camera.t_s[-1]),
         headset=repair.report(),
@@ -111,21 +111,21 @@ def align_arrays(
 
 
 def track_report(track: GyroTrack) -> dict[str, object]:
-    """Return what an alignment says of a track."""
+    """Return the facts of a track for the alignment file."""
     rate_hz = 1.0 / float(np.median(np.diff(track.t_s)))
     return {"rate_hz": round(rate_hz, 4), "samples": len(track.t_s)}
 
 
 def file_input(path: Path) -> Input:
-    """Name a file with its hash. Raises BadArrays."""
+    """Return the path of a file with its hash. Raises BadArrays."""
     try:
         return Input(str(path), file_sha256(path))
     except OSError as error:
         raise BadArrays(str(path), error.strerror or "cannot be read") from error
 
 
-def _ticks(given: GivenArrays, name: str) -> npt.NDArray[np.int64]:
-    array = given[name]
+def _ticks(arrays: GivenArrays, name: str) -> npt.NDArray[np.int64]:
+    array = arrays[name]
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise BadArrays(given.label, f"{name} is {array.dtype} {array.shape}, it must be int64 (n,)")
+        raise BadArrays(arrays.label, f"{name} is {array.dtype} {array.shape}, it must be int64 (n,)")
     return array.astype(np.int64, copy=False)

@@ -33,9 +33,9 @@ Unit = Literal["auto", "deg_per_s", "rad_per_s"]
 PER_RADIAN = {"deg_per_s": 180.0 / np.pi, "rad_per_s": 1.0}
 COLUMNS = ("t_s", "x", "y", "z")
 REPEATED_MOST, KEPT_LEAST = 0.01, 0.5
-"Shares of rows with the time of the row before, and of rows that are kept."
+"Maximum share of rows with the time of the row before, and minimum share of kept rows."
 SLOWEST_STEP_S, LONGEST_GAP_S = 0.5, 600.0
-MOST_RATE = 1e5  # no sensor turns as fast, in degrees or radians a second
+MOST_RATE = 1e5  # above the rate of any sensor, in degrees or radians per second
 FINEST_DIGITS, ROUNDING_S = 5, 2e-6
 
 
@@ -51,11 +51,11 @@ class Motion:
     clues: tuple[Clue, ...] = ()
     doubts: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    stamp_step_s: float = 0.0  # how far a table's stamps may be rounded
+    stamp_step_s: float = 0.0  # rounding of a table's stamps
 
 
 def read_motion(path: Path, unit: Unit = "auto") -> Motion:
-    """Read the rotation rates of a file; `unit` is that of a table, a video knows its own. Raises BadArrays."""
+    """Read the rotation rates of a file; `unit` is that of a table, as a video has its own. Raises BadArrays."""
     if path.suffix.lower() == ".csv":
         return _read_table(path, unit)
     try:
@@ -77,7 +77,7 @@ def read_motion(path: Path, unit: Unit = "auto") -> Motion:
 
 
 def _bare(path: Path) -> Motion | None:
-    """Read the telemetry of a GoPro that was taken out of its film; None for what is none."""
+    """Read extracted telemetry of a GoPro; None for other files."""
     telemetry = BareTelemetry(path)
     try:
         if not telemetry.payloads:
@@ -96,12 +96,12 @@ def _read_table(path: Path, unit: Unit) -> Motion:
         with path.open(encoding="utf-8-sig", newline="") as file:
             names = [name.strip() for name in file.readline().split(",")]
             if missing := [name for name in COLUMNS if name not in names]:
-                wanted = ",".join(COLUMNS)
+                header = ",".join(COLUMNS)
                 raise BadArrays(
-                    path.name, f"its header has no column {', '.join(missing)}; it must be {wanted}"
+                    path.name, f"its header has no column {', '.join(missing)}; it must be {header}"
                 )
             columns = [names.index(name) for name in COLUMNS]
-            with warnings.catch_warnings(category=UserWarning, action="ignore"):  # of a table without rows
+            with warnings.catch_warnings(category=UserWarning, action="ignore"):  # for a table without rows
                 rows = np.loadtxt(file, delimiter=",", usecols=columns, ndmin=2)
     except (OSError, ValueError) as error:
         raise BadArrays(path.name, f"is not a table of numbers ({error})") from error
@@ -111,15 +111,17 @@ def _read_table(path: Path, unit: Unit) -> Motion:
     repeated = int((np.diff(rows[:, 0]) == 0).sum())
     _check_times(path, track, len(rows) - repeated)
     lost = len(rows) - len(track.t_s) - repeated
-    told = (f"{path.name}: {lost} rows are out of order or no numbers and are left out",) if lost > 0 else ()
+    row_warnings = (
+        (f"{path.name}: {lost} rows are out of order or no numbers and are left out",) if lost > 0 else ()
+    )
     rounded = f"{path.name}: {repeated} rows have the time of the row before: its times are rounded"
     doubts = (rounded,) if repeated > REPEATED_MOST * len(rows) else ()
     report, step_s = track_report(track), stamp_step(track.t_s)
-    return Motion(path, track, unit, True, report, doubts=doubts, warnings=told, stamp_step_s=step_s)
+    return Motion(path, track, unit, True, report, doubts=doubts, warnings=row_warnings, stamp_step_s=step_s)
 
 
 def _check_times(path: Path, track: GyroTrack, rows: int) -> None:
-    """Refuse times that are no seconds or in no order. Raises BadArrays."""
+    """Refuse times in another unit or out of order. Raises BadArrays."""
     steps_s = np.diff(track.t_s)
     if len(track.t_s) < rows * KEPT_LEAST:
         raise BadArrays(path.name, f"only {len(track.t_s)} of {rows} rows are numbers with rising times")
@@ -131,7 +133,7 @@ def _check_times(path: Path, track: GyroTrack, rows: int) -> None:
 
 
 def stamp_step(t_s: Floats) -> float:
-    """Return the coarsest power of ten, seconds, of which all stamps are multiples: so far each may be rounded."""
+    """Return the largest power of ten, seconds, of which all stamps are multiples, which is their rounding."""
     since_s = t_s - np.floor(t_s[0])
     for digits in range(FINEST_DIGITS):
         if np.abs(since_s - np.round(since_s, digits)).max() < ROUNDING_S:
@@ -140,7 +142,7 @@ def stamp_step(t_s: Floats) -> float:
 
 
 def _read_other_film(path: Path) -> Motion:
-    """Read a film of another maker's camera or a phone by telemetry-parser, where that is installed."""
+    """Read a film of another camera or a phone by telemetry-parser, if it is installed."""
     try:
         import telemetry_parser
     except ImportError as error:
@@ -156,10 +158,14 @@ def _read_other_film(path: Path) -> Motion:
         raise BadArrays(
             path.name, f"holds no telemetry that can be read ({' '.join(str(error).split())})"
         ) from error
-    turned = [(one["timestamp_ms"] / 1e3, *one["gyro"]) for one in samples if one.get("gyro") is not None]
-    if not turned:
+    rows_read = [
+        (sample["timestamp_ms"] / 1e3, *sample["gyro"])
+        for sample in samples
+        if sample.get("gyro") is not None
+    ]
+    if not rows_read:
         raise BadArrays(path.name, "holds no rotation rates")
-    rows = np.array(turned, dtype=np.float64)
+    rows = np.array(rows_read, dtype=np.float64)
     track = make_track(path.name, rows[:, 0], np.radians(rows[:, 1:]))
     report = track_report(track) | {"camera": f"{parser.camera} {parser.model or ''}".strip()}
     # other makers' telemetry counts from its own first sample
@@ -169,14 +175,14 @@ def _read_other_film(path: Path) -> Motion:
 
 MEDIA_CLOCK = "media_s"
 LATEST_START_S = 3600.0
-"A film's time counts from its first picture: a later first sample is a time of day or a date."
+"A film's time starts at its first picture; a later first sample is a time of day or a date."
 
 
 def align_films(reference_path: Path, film_path: Path, *, unit: Unit = "auto") -> dict[str, Any]:
     """Align the motion of a film with that of a reference; return the alignment object.
 
-    `unit` is that of tables; auto finds it by comparison where the other file knows its own. Raises BadArrays when a
-    file holds no rotation rates.
+    `unit` is that of tables; auto finds it by comparison if the other file has its own unit. Raises BadArrays if a
+    file has no rotation rates.
     """
     inputs = [file_input(reference_path), file_input(film_path)]
     reference, film = read_motion(reference_path, unit), read_motion(film_path, unit)
@@ -189,21 +195,21 @@ def align_films(reference_path: Path, film_path: Path, *, unit: Unit = "auto") -
             f"{reference.path.name}, {film.path.name}",
             "neither says its unit: add --unit deg_per_s or --unit rad_per_s",
         )
-    begin_s = float(np.floor(reference.track.t_s[0]))  # near 0 meanwhile, for the sake of the digits
+    begin_s = float(np.floor(reference.track.t_s[0]))  # near 0 to keep the digits
     gyro = camera_as_reference(GyroTrack(reference.track.t_s - begin_s, reference.track.rad_per_s))
     try:
         film = _in_radians(gyro, film) if film.unit == "auto" else film
-        found = align_pair(gyro, film.track, unit="auto" if reference.unit == "auto" else "rad_per_s")
+        pair = align_pair(gyro, film.track, unit="auto" if reference.unit == "auto" else "rad_per_s")
     except TooShort as error:
         name = (reference if error.is_of_master else film).path.name
         answer = refused(
             f"{name} holds {error.seconds:.2f} s, {error.needed_s:g} s are needed", inputs=inputs
         )
     else:
-        if (clock_map := found.clock_map) is not None:  # from the reference's own zero again
+        if (clock_map := pair.clock_map) is not None:  # back to the reference's own zero
             first_s, *later = clock_map.coef
-            found = replace(found, clock_map=replace(clock_map, coef=(first_s + begin_s, *later)))
-        answer = _answer(found, reference, film, inputs)
+            pair = replace(pair, clock_map=replace(clock_map, coef=(first_s + begin_s, *later)))
+        answer = _answer(pair, reference, film, inputs)
     answer = replace(
         answer,
         source=film.path.name,
@@ -217,17 +223,17 @@ def align_films(reference_path: Path, film_path: Path, *, unit: Unit = "auto") -
     return dict(plain(answer.as_object()))
 
 
-def _answer(found: PairAlignment, reference: Motion, film: Motion, inputs: list[Input]) -> Alignment:
-    """Let the bound hold what rounded stamps of a table may hide, and name the unit that was stated for it."""
+def _answer(pair: PairAlignment, reference: Motion, film: Motion, inputs: list[Input]) -> Alignment:
+    """Include the rounding of a table's stamps in the bound, and the stated unit."""
     step_ms = 1e3 * sum(motion.stamp_step_s for motion in (reference, film))
-    first, middle, last = (part + step_ms for part in found.model_ms)
-    unit = found.unit
+    first, middle, last = (part + step_ms for part in pair.model_ms)
+    unit = pair.unit
     if reference.is_table and reference.unit != "auto":
         unit = replace(unit, name=reference.unit)
-    found = replace(found, model_ms=(first, middle, last), unit=unit)
+    pair = replace(pair, model_ms=(first, middle, last), unit=unit)
     films = {REFERENCE_PICTURES: reference, FILM_PICTURES: film}
     return pair_aligned(
-        doubted(found, "; ".join((*reference.doubts, *film.doubts))),
+        doubted(pair, "; ".join((*reference.doubts, *film.doubts))),
         epoch_ticks=0,
         last_t_s=float(film.track.t_s[-1]),
         headset=reference.report,
@@ -238,10 +244,10 @@ def _answer(found: PairAlignment, reference: Motion, film: Motion, inputs: list[
 
 
 def _in_radians(gyro: HeadsetGyro, film: Motion) -> Motion:
-    """Find the unit of a table by a reference in rad/s: read as degrees, the reference seems to be in them or not."""
+    """Find the unit of a table: read as degrees, it is compared with a reference in rad/s."""
     as_degrees = film.track.scaled(1.0 / PER_RADIAN["deg_per_s"])
     is_in_degrees = align_pair(gyro, as_degrees).unit.scale < PER_RADIAN["deg_per_s"] ** 0.5
     unit: Unit = "deg_per_s" if is_in_degrees else "rad_per_s"
-    told = f"{film.path.name}: its rates are in {unit} by comparison"
+    warning = f"{film.path.name}: its rates are in {unit} by comparison"
     track = as_degrees if is_in_degrees else film.track
-    return replace(film, track=track, unit=unit, warnings=(*film.warnings, told))
+    return replace(film, track=track, unit=unit, warnings=(*film.warnings, warning))

@@ -1,7 +1,7 @@
-"""When a camera's pictures were taken on its gyroscope's time: image rotation against gyroscope, pure.
+"""Latency of a camera's pictures to its gyroscope by image rotation. Pure functions.
 
-A picture with stamp t shows what the gyroscope measured at `t + latency`. No alignment of gyroscopes can see this
-shift; it belongs to the camera and its mode.
+A picture with stamp t shows the motion at `t + latency` of the gyroscope. An alignment of gyroscopes cannot measure
+this shift; it depends on the camera and its mode.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ THRESHOLDS: dict[str, float] = {
     "parts_differ_most_ms": 5.0,
     "sigma_most_ms": 3.0,
 }
-"""One table: it decides, and is written into every result."""
+"""Limits of the verdict; they are stored in every result."""
 
 SEARCH_S, STEP_S = 0.2, 0.002
-RIVAL_S = 0.3  # a lag further away is another answer
+RIVAL_S = 0.3  # minimum distance of another lag
 PARTS = 8
 REFINE_STEPS = 8
 OUTLIER_SIGMAS = 3.0
-LEAST_SIGMA_S = 0.3e-3  # the fit of the gyroscope's own stamps is not better
+LEAST_SIGMA_S = 0.3e-3  # limit by the stamps of the gyroscope
 
 UPRIGHT, UPSIDE_DOWN = np.array([1.0, 1.0, 1.0]), np.array([-1.0, -1.0, 1.0])
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLatency:
-    """The answer with its evidence; `refusals` is empty when it may be used.
+    """The latency with its evidence; `refusals` is empty if it is usable.
 
     `parts_s` are the latencies of the clip's two halves; `scale` fits the assumed lens, for x, y, z; `rival` is the
     highest R^2 of another peak over the best.
@@ -77,7 +77,7 @@ def gopro_to_image(rad_per_s: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
-    """Turns between pictures against the gyroscope's integral: `turned(lag)` (n, 3) and its slope over the lag."""
+    """Rotations between pictures and of the gyroscope: `turned(lag)` (n, 3) and its slope over the lag."""
 
     t0: Floats
     t1: Floats
@@ -102,10 +102,10 @@ def _pairs_of(turns: ImageTurns, gyro: GyroTrack, rows: Mask) -> _Pairs:
 
 
 def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
-    """Find the latency at which image rotation follows the gyroscope best (largest R^2), and judge it.
+    """Find the latency with the best match of image rotation and gyroscope (largest R^2), and judge it.
 
-    `gyro` in rad/s, OpenCV's camera axes, on media time. Each axis has a scale (the lens is only roughly known) and
-    an offset (bias); the camera may hang upside down. Never raises for a poor clip: `refusals` says why.
+    `gyro` is in rad/s, OpenCV's camera axes, on media time. Each axis has a scale (the lens is only roughly known)
+    and an offset (bias); the camera may be upside down. The reasons against a poor clip are in `refusals`.
     """
     inside = (turns.t0_s - SEARCH_S > gyro.t_s[0]) & (turns.t1_s + SEARCH_S < gyro.t_s[-1])
     rows = turns.usable & inside
@@ -130,7 +130,7 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
     at = np.array_split(parts, 2)
     rates = pairs.turned(0.0) / (pairs.t1 - pairs.t0)[:, None]
     turning = rates - rates.mean(axis=0)
-    found = ImageLatency(
+    result = ImageLatency(
         latency_s=latency,
         sigma_s=float(np.sqrt(max(stat, spread) ** 2 + LEAST_SIGMA_S**2)),
         r2=r2,
@@ -145,22 +145,22 @@ def measure_latency(turns: ImageTurns, gyro: GyroTrack) -> ImageLatency:
         refusals=(),
     )
     is_edge = best in (0, len(lags) - 1)
-    return replace(found, refusals=tuple(_refusals(found, THRESHOLDS, is_edge=is_edge)))
+    return replace(result, refusals=tuple(_refusals(result, THRESHOLDS, is_edge=is_edge)))
 
 
 def wide_search(turns: ImageTurns, gyro: GyroTrack, lags_s: Floats) -> WideSearch:
-    """Find the lag at which image rotation follows the gyroscope best, where it may be seconds away.
+    """Find the lag with the best match of image rotation and gyroscope among lags of seconds.
 
-    `gyro` as in `measure_latency`; at each lag the pictures count for which there are rotation rates, and a lag for
-    which they are fewer than half does not. `rival` is the highest R^2 further than `RIVAL_S` away, over the best.
+    `gyro` as in `measure_latency`. Each lag uses the pictures with rotation rates, and must have at least half of
+    them. `rival` is the highest R^2 further than `RIVAL_S` away, relative to the best.
     """
     pairs = _pairs_of(turns, gyro, turns.usable)
     curve = np.zeros(len(lags_s))
     for number, lag in enumerate(lags_s):
         rows = (pairs.t0 + lag > gyro.t_s[0]) & (pairs.t1 + lag < gyro.t_s[-1])
         if rows.sum() >= max(2 * PARTS, len(rows) / 2):
-            there = pairs.part(rows)
-            curve[number] = max(_fit(there, lag, signs)[0] for signs in (UPRIGHT, UPSIDE_DOWN))
+            part = pairs.part(rows)
+            curve[number] = max(_fit(part, lag, signs)[0] for signs in (UPRIGHT, UPSIDE_DOWN))
     best = int(np.argmax(curve))
     others = curve[np.abs(lags_s - lags_s[best]) > RIVAL_S]
     rival = float(others.max(initial=0.0)) / max(float(curve[best]), 1e-9)
@@ -168,29 +168,29 @@ def wide_search(turns: ImageTurns, gyro: GyroTrack, lags_s: Floats) -> WideSearc
 
 
 def _fit(pairs: _Pairs, lag_s: float, signs: Floats) -> tuple[float, Floats]:
-    """R^2 over all axes together, and the scale of each; a scale that has the wrong sign explains nothing."""
+    """Return R^2 over all axes, and the scale of each, 0 if it has the wrong sign."""
     x = pairs.turned(lag_s) * signs
     x, y = x - x.mean(axis=0), pairs.seen - pairs.seen.mean(axis=0)
     power = (x**2).sum(axis=0)
     scale = np.maximum((x * y).sum(axis=0), 0.0) / np.maximum(power, 1e-15)
-    left = float(((y - scale * x) ** 2).sum())
-    return 1.0 - left / max(float((y**2).sum()), 1e-15), scale
+    residual_power = float(((y - scale * x) ** 2).sum())
+    return 1.0 - residual_power / max(float((y**2).sum()), 1e-15), scale
 
 
 def _without_outliers(pairs: _Pairs, lag_s: float, signs: Floats) -> Mask:
-    """Leave out the pictures in which something else turned: by the size of what the gyroscope does not explain."""
+    """Return the pictures without other moving objects, by the residual to the gyroscope."""
     _, scale = _fit(pairs, lag_s, signs)
-    left = pairs.seen - scale * signs * pairs.turned(lag_s)
-    away = np.linalg.norm(left - np.median(left, axis=0), axis=1)
-    return np.asarray(away <= OUTLIER_SIGMAS * 1.4826 * max(float(np.median(away)), 1e-9) + 1e-12)
+    residual = pairs.seen - scale * signs * pairs.turned(lag_s)
+    deviation = np.linalg.norm(residual - np.median(residual, axis=0), axis=1)
+    return np.asarray(deviation <= OUTLIER_SIGMAS * 1.4826 * max(float(np.median(deviation)), 1e-9) + 1e-12)
 
 
 def _refine(pairs: _Pairs, lag_s: float) -> tuple[float, float]:
-    """Gauss-Newton on the lag together with scale and offset of each axis; return it with its standard error.
+    """Fit the lag with scale and offset of each axis by Gauss-Newton; return it with its standard error.
 
-    An axis gives `d lag = c / scale` from `seen = scale turned + offset + c slope`; the axes are weighted by what
-    each knows. Errors of neighbouring pictures oppose each other (they share a picture), so white noise is on the
-    safe side.
+    An axis gives `d lag = c / scale` from `seen = scale turned + offset + c slope`; the axes are weighted by their
+    variances. Errors of neighbouring pairs are negatively correlated (they share a picture), so white noise is a
+    conservative assumption.
     """
     sigma = float("inf")
     for _ in range(REFINE_STEPS):
@@ -202,8 +202,8 @@ def _refine(pairs: _Pairs, lag_s: float) -> tuple[float, float]:
             solution, _, rank, _ = np.linalg.lstsq(columns, seen, rcond=None)
             if rank < 3 or abs(solution[0]) < 0.1:
                 continue
-            left = seen - columns @ solution
-            noise = float(left @ left) / max(len(seen) - 3, 1)
+            residual = seen - columns @ solution
+            noise = float(residual @ residual) / max(len(seen) - 3, 1)
             variance = noise * float(np.linalg.inv(columns.T @ columns)[2, 2]) / solution[0] ** 2
             tops += float(solution[2] / solution[0]) / variance
             weights += 1.0 / variance
@@ -217,16 +217,16 @@ def _refine(pairs: _Pairs, lag_s: float) -> tuple[float, float]:
 
 
 def _by_parts(pairs: _Pairs, lag_s: float) -> Floats:
-    """The latency of each of eight parts of the clip; a part without motion says what the whole says."""
-    found = []
+    """Return the latency of each of eight parts of the clip; a part without motion has that of the whole."""
+    latencies = []
     for rows in np.array_split(np.arange(len(pairs.t0)), PARTS):
         lag, sigma = _refine(pairs.part(rows), lag_s)  # type: ignore[arg-type]
-        found.append(lag if sigma < 0.02 else lag_s)
-    return np.array(found)
+        latencies.append(lag if sigma < 0.02 else lag_s)
+    return np.array(latencies)
 
 
 def _rival(curves: list[Floats], flip: int, best: int) -> float:
-    """Highest R^2 of a peak that is not the chosen one, and not a slope of it."""
+    """Return the highest R^2 of another peak."""
     highest = 0.0
     for number, curve in enumerate(curves):
         inner = (curve[1:-1] >= curve[:-2]) & (curve[1:-1] > curve[2:])

@@ -38,14 +38,14 @@ class Tracks:
 
 @dataclass(frozen=True, slots=True)
 class LensModel:
-    """How directions become points: `pinhole` r = f tan(angle) or `fisheye` r = f angle (equidistant)."""
+    """Projection of directions to points: `pinhole` r = f tan(angle) or `fisheye` r = f angle (equidistant)."""
 
     kind: str
     focal: float
 
     @classmethod
     def of_view(cls, kind: str, degrees: float) -> LensModel:
-        """Lens whose pictures are `degrees` wide from left to right."""
+        """Return a lens with a horizontal field of view of `degrees`."""
         half = np.radians(degrees / 2)
         return cls(kind, 0.5 / float(np.tan(half) if kind == "pinhole" else half))
 
@@ -69,14 +69,14 @@ LENSES = tuple(
     for kind, views in (("pinhole", (50, 70, 90)), ("fisheye", (90, 120, 150)))
     for degrees in views
 )
-"""Lenses that are tried: the scale of rotation is fitted afterwards, so a rough field of view is enough."""
+"""Tested lenses; a rough field of view is enough, as the scale of rotation is fitted afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageTurns:
     """Rotation vectors of the camera from `t0_s` to `t1_s` (n,), radians in its own axes (n, 3).
 
-    `usable` (n,) are the pictures with enough points that turn alike.
+    `usable` (n,) are the pictures with enough consistent points.
     """
 
     t0_s: Floats
@@ -86,9 +86,9 @@ class ImageTurns:
 
 
 def track(pictures: Iterable[tuple[float, UInt8]]) -> Iterator[Tracks]:
-    """Follow corners from each picture (time in s, grey) to the next, there and back (Kanade-Lucas-Tomasi).
+    """Track corners from each picture (time in s, grey) to the next and back (Kanade-Lucas-Tomasi).
 
-    Two pictures are in memory at a time. Corners are looked for anew in each picture, so that no error adds up.
+    Two pictures are in memory at a time. Corners are detected in each picture, so that errors do not accumulate.
     """
     last: tuple[float, UInt8] | None = None
     for t_s, picture in pictures:
@@ -99,21 +99,25 @@ def track(pictures: Iterable[tuple[float, UInt8]]) -> Iterator[Tracks]:
 
 def _tracked(first: tuple[float, UInt8], second: tuple[float, UInt8]) -> Tracks:
     height, width = first[1].shape
-    nothing = np.empty((0, 2), np.float32)
+    no_points = np.empty((0, 2), np.float32)
     corners = cv2.goodFeaturesToTrack(first[1], MOST_CORNERS, CORNER_QUALITY, width * CORNER_DISTANCE)
     if corners is None:
-        return Tracks(first[0], second[0], nothing, nothing, width)
-    there, found, _ = cv2.calcOpticalFlowPyrLK(first[1], second[1], corners, np.empty(0), winSize=(15, 15))
-    back, again, _ = cv2.calcOpticalFlowPyrLK(second[1], first[1], there, np.empty(0), winSize=(15, 15))
-    away = np.linalg.norm((back - corners).reshape(-1, 2), axis=1)
-    good = (found.ravel() == 1) & (again.ravel() == 1) & (away < SAME_PLACE_PX)
+        return Tracks(first[0], second[0], no_points, no_points, width)
+    forward, found_forward, _ = cv2.calcOpticalFlowPyrLK(
+        first[1], second[1], corners, np.empty(0), winSize=(15, 15)
+    )
+    back, found_back, _ = cv2.calcOpticalFlowPyrLK(
+        second[1], first[1], forward, np.empty(0), winSize=(15, 15)
+    )
+    distance = np.linalg.norm((back - corners).reshape(-1, 2), axis=1)
+    good = (found_forward.ravel() == 1) & (found_back.ravel() == 1) & (distance < SAME_PLACE_PX)
     middle = np.array([(width - 1) / 2, (height - 1) / 2], np.float32)
-    before, after = ((points.reshape(-1, 2)[good] - middle) / width for points in (corners, there))
+    before, after = ((points.reshape(-1, 2)[good] - middle) / width for points in (corners, forward))
     return Tracks(first[0], second[0], before.astype(np.float32), after.astype(np.float32), width)
 
 
 def image_turns(tracks: list[Tracks], lens: LensModel) -> ImageTurns:
-    """Find the turn of the camera between each two pictures, by a lens."""
+    """Return the rotation of the camera between consecutive pictures, with a lens model."""
     radians = np.full((len(tracks), 3), np.nan)
     usable = np.zeros(len(tracks), dtype=bool)
     for k, pair in enumerate(tracks):
@@ -126,29 +130,29 @@ def image_turns(tracks: list[Tracks], lens: LensModel) -> ImageTurns:
 
 
 def turn_between(pair: Tracks, lens: LensModel) -> tuple[Floats, Mask]:
-    """Rotation vector of the camera (3,) and which points follow it (n,).
+    """Return the rotation vector of the camera (3,), and the points consistent with it (n,).
 
-    A point at rest obeys `before = R after` (directions). Gauss-Newton on the small turn that is left, with weights
-    that let hands and food move (Geman-McClure).
+    A static point has `before = R after` (directions). Gauss-Newton on the remaining small rotation, with weights
+    that are robust to moving hands and food (Geman-McClure).
     """
     before, after = lens.directions(pair.before), lens.directions(pair.after)
     pixel = 1.0 / (lens.focal * pair.width)
     total = np.eye(3)
-    left = before - after
+    residual = before - after
     weight = np.ones(len(before))
     for _ in range(TURN_STEPS):
         turned = after @ total.T
-        left = before - turned
-        away = np.linalg.norm(left, axis=1)
-        sigma = max(1.4826 * float(np.median(away)), 0.05 * pixel)
-        weight = 1.0 / (1.0 + (away / (SOFT_SIGMAS * sigma)) ** 2) ** 2
-        # d(turn x turned) = left: normal equations of the cross product
+        residual = before - turned
+        size = np.linalg.norm(residual, axis=1)
+        sigma = max(1.4826 * float(np.median(size)), 0.05 * pixel)
+        weight = 1.0 / (1.0 + (size / (SOFT_SIGMAS * sigma)) ** 2) ** 2
+        # d(turn x turned) = residual: normal equations of the cross product
         outer = np.einsum("n,ni,nj->ij", weight, turned, turned)
         normal = np.eye(3) * float((weight * (turned**2).sum(axis=1)).sum()) - outer
-        step = np.linalg.solve(normal, (weight[:, None] * np.cross(turned, left)).sum(axis=0))
+        step = np.linalg.solve(normal, (weight[:, None] * np.cross(turned, residual)).sum(axis=0))
         total = np.asarray(cv2.Rodrigues(np.asarray(step, np.float64))[0], np.float64) @ total
         if float(np.abs(step).max()) < 1e-7:
             break
     return np.asarray(cv2.Rodrigues(total)[0], np.float64).ravel(), np.asarray(
-        np.linalg.norm(left, axis=1) < LARGEST_RESIDUAL_PX * pixel
+        np.linalg.norm(residual, axis=1) < LARGEST_RESIDUAL_PX * pixel
     )

@@ -1,4 +1,4 @@
-"""Erase a camera's files, by one rule: never before `copies_before_free` verified copies exist elsewhere."""
+"""Erase a camera's files, but only with enough verified copies elsewhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kitchensync.storage.recording_files.media_file import load_media
 
 
 class ErasedFile(TypedDict):
-    """One file of a camera: whether it was erased, what forbids that, and where its copies lie."""
+    """One file of a camera: whether it was erased, the reason against it, and its copies."""
 
     recording: str
     file: str
@@ -29,20 +29,20 @@ class ErasedFile(TypedDict):
 
 @dataclass(frozen=True)
 class EraseRule:
-    """So many verified copies must exist; `roots` are folders with copies that no book names."""
+    """Required number of verified copies; `roots` are folders with copies that are in no list."""
 
     copies: int = 2
     roots: tuple[Path, ...] = ()
 
 
 def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) -> list[ErasedFile]:
-    """Erase what may be erased of every camera of one recording; return a row for each file.
+    """Erase the files of the cameras of one recording by the rule; return a row for each file.
 
-    Copies are counted before the camera is asked anything. Raises CameraError, StorageError.
+    Copies are counted before the camera is contacted. Raises CameraError, StorageError.
     """
     rows = []
     recording = recording.resolve()
-    own = own_list(recording)  # held, so that it is read once
+    own = own_list(recording)  # kept as a variable, so that it is read once
     taken_in = own.outside(uuid_of(recording)).films
     for path in sorted(recording.glob(f"*/{MEDIA}")):
         try:
@@ -63,9 +63,9 @@ def free_recording(recording: Path, rule: EraseRule, addresses: dict[str, str]) 
 def _judge(
     recording: Path, device: str, entry: dict[str, Any], rule: EraseRule, taken_in: Set[str]
 ) -> ErasedFile:
-    """Count the copies of one file; `why` states what forbids erasing it.
+    """Count the copies of one file; `why` is the reason against erasing it.
 
-    A recording from elsewhere may name any file, so only those count that this installation took in.
+    A recording from elsewhere may name any file, so only files that this installation added are erased.
     """
     name = Path(str(entry["file"])).name
     row: ErasedFile = {"recording": recording.name, "file": name, "erased": False, "why": "", "copies": []}
@@ -84,7 +84,7 @@ def _judge(
 
 
 def _erase(camera: GoProHttp, media: dict[str, Any], rows: list[ErasedFile]) -> None:
-    """Erase what nothing forbids, from the very camera that made it."""
+    """Erase the files without a reason against it, if this is their camera."""
     same_camera = camera.info().serial == media.get("serial")
     on_card = {(file.folder, file.name): file for file in camera.media()}
     for row, entry in zip(rows, media["files"], strict=True):

@@ -1,4 +1,4 @@
-"""Copy proposed clips into their recordings, verified, with media.json and manifest kept true."""
+"""Copy proposed clips to their recordings, verified, and update media.json and manifest."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from kitchensync.sync.memory_cards.match import Proposal
 
 
 def import_clip(proposal: Proposal, meter: Callable[[int, int], None] = lambda _, __: None) -> list[str]:
-    """Copy a clip, `meter` gets bytes done and in all; return file names. Raises DownloadFailed, StorageError."""
+    """Copy a clip, `meter` gets copied and total bytes; return file names. Raises DownloadFailed, StorageError."""
     assert proposal.recording is not None
     folder = proposal.recording / proposal.device
     folder.mkdir(exist_ok=True)
     try:
         media: dict[str, Any] = dict(load_media(folder / MEDIA))
-    except (OSError, BadJson):  # none yet, or one that cannot be read: it is written anew from what is here
+    except (OSError, BadJson):  # missing or unreadable: write a new one
         media = {"schema": "media/1", "device": proposal.device, "shutter_on": None, "shutter_off": None}
         media |= {"problem": "", "serial": proposal.clip.serial, "files": []}
     entries: list[dict[str, Any]] = media.setdefault("files", [])
@@ -45,14 +45,14 @@ def import_clip(proposal: Proposal, meter: Callable[[int, int], None] = lambda _
         entry |= {"stored_bytes": entry["bytes"], "imported": True}
         entry |= {"card_file": path.name} if name != path.name else {}
         entry["blocks"] = block_checksums(folder / name)
-        entries[:] = [known for known in entries if known["file"] != name] + [entry]
+        entries[:] = [other for other in entries if other["file"] != name] + [entry]
         names.append(name)
     media["state"] = "done"
     media["import_evidence"] = proposal.evidence
     write_json(folder / MEDIA, media)
     taken = [entry for entry in entries if entry["file"] in names]
     note_films(proposal.recording, proposal.device, taken)
-    with edit_manifest(proposal.recording) as manifest:  # the camera may not have been recorded with us
+    with edit_manifest(proposal.recording) as manifest:  # the camera may not be in the recording
         device = manifest.setdefault("devices", {}).setdefault(proposal.device, {"kind": "gopro"})
         device.setdefault("serial", proposal.clip.serial)
         device.setdefault("model", proposal.clip.model)
@@ -60,15 +60,13 @@ def import_clip(proposal: Proposal, meter: Callable[[int, int], None] = lambda _
 
 
 def _stored_names(folder: Path, entries: list[dict[str, Any]], paths: Sequence[Path]) -> list[str]:
-    """Return what the chapters are called here: as on the card, or with a number that is free where another card's
-    film has theirs already.
-    """
+    """Return the names of the chapters: as on the card, or with a free number if another card's film has them."""
     stored = {(entry.get("card_file"), entry["bytes"]): str(entry["file"]) for entry in entries}
     before = [stored.get((path.name, path.stat().st_size)) for path in paths]
     if None not in before:
         return [name for name in before if name is not None]
-    sizes = {one.name: one.stat().st_size for one in folder.iterdir()}
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
     if all(sizes.get(path.name, path.stat().st_size) == path.stat().st_size for path in paths):
         return [path.name for path in paths]
-    numbers = [int(known.number) for name in sizes if (known := card_name(name)) is not None]
+    numbers = [int(name_on_card.number) for name in sizes if (name_on_card := card_name(name)) is not None]
     return [f"{path.stem[:-4]}{max(numbers) + 1:04d}{path.suffix}" for path in paths]

@@ -1,4 +1,4 @@
-"""Which recording a clip on a card belongs to: by serial number, clock, motion, then by an acoustic slate."""
+"""Find the recording of a clip on a card by serial number, clock, motion, then by an acoustic slate."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from kitchensync.sync.recording.clip_rates import ClipRates, clip_rates
 from kitchensync.sync.recording.compare import take_sound
 from kitchensync.sync.recording.headset import gyroscope
 
-NEAR_S = 90.0  # a camera's clock may be so wrong and still be believed
-LEAST_OVERLAP = 0.5  # share of the shorter of clip and recording that must lie in both
+NEAR_S = 90.0  # maximum error of a trusted camera clock
+LEAST_OVERLAP = 0.5  # minimum overlap, share of the shorter of clip and recording
 ALIGNED = ("aligned", "check")
 BEST_FIRST = (*ALIGNED, "not_aligned")
 
@@ -38,7 +38,7 @@ class CandidateRecording:
     manifest: Manifest
     device: str  # the camera's name in it
     away_s: float | None = None
-    "Clip's start by the camera's clock, minus the recording's start; whole zones left out. None: nothing tells."
+    "Clip's start by the camera's clock, minus the recording's start, without whole time zones. None if unknown."
 
     @property
     def id(self) -> str:
@@ -48,7 +48,7 @@ class CandidateRecording:
 
 @dataclass
 class Proposal:
-    """What is to be done with one clip, and why."""
+    """Proposed recording of one clip, with the evidence."""
 
     clip: CardClip
     recording: Path | None = None
@@ -69,7 +69,7 @@ class Proposal:
 
 
 def recordings_below(root: Path) -> tuple[list[Path], list[str]]:
-    """List the recordings in a folder whose manifest can be read, and say of each other one what is wrong."""
+    """Return the recordings in a folder with a readable manifest, and the problems of the others."""
     readable, problems = [], []
     for path in recordings_in(root):
         try:
@@ -81,29 +81,33 @@ def recordings_below(root: Path) -> tuple[list[Path], list[str]]:
 
 
 def propose(clips: list[CardClip], recordings: list[Path], *, chosen: bool = False) -> list[Proposal]:
-    """Find the recording of each clip; `chosen` = the user named the one recording, only contradictions count."""
-    known = []
+    """Find the recording of each clip; `chosen`: the user chose the recording, and only contradictions count."""
+    manifests = []
     for path in recordings:
         try:
-            known.append((path, read_manifest(path)))
+            manifests.append((path, read_manifest(path)))
         except StorageError:
-            continue  # `verify` names it; nothing can be imported there
-    proposals = [_propose(clip, known, chosen=chosen) for clip in clips]
+            continue  # reported by `verify`
+    proposals = [_propose(clip, manifests, chosen=chosen) for clip in clips]
     owners: dict[tuple[Path, str], str | None] = {}
-    for one in proposals:  # where a camera's name was not known, the first clip tells which one has it
-        if one.recording is None:
+    for proposal in proposals:  # an unknown camera's name belongs to the camera of the first clip
+        if proposal.recording is None:
             continue
-        owner = owners.setdefault((one.recording, one.device), one.clip.serial)
-        if owner != one.clip.serial:
-            name = f"{one.recording.name}/{one.device}"
-            one.problem = f"{name} is the name of camera {owner or 'without serial number'} already"
-            one.recording = None
+        owner = owners.setdefault((proposal.recording, proposal.device), proposal.clip.serial)
+        if owner != proposal.clip.serial:
+            name = f"{proposal.recording.name}/{proposal.device}"
+            proposal.problem = f"{name} is the name of camera {owner or 'without serial number'} already"
+            proposal.recording = None
     return proposals
 
 
-def _propose(clip: CardClip, known: list[tuple[Path, Manifest]], *, chosen: bool) -> Proposal:
+def _propose(clip: CardClip, manifests: list[tuple[Path, Manifest]], *, chosen: bool) -> Proposal:
     proposal = Proposal(clip)
-    same = [one for path, manifest in known if (one := _by_serial(clip, path, manifest)) is not None]
+    same = [
+        candidate
+        for path, manifest in manifests
+        if (candidate := _by_serial(clip, path, manifest)) is not None
+    ]
     if not same:
         proposal.problem = f"no recording was made with camera {clip.serial or 'of unknown serial number'}"
         return proposal
@@ -114,16 +118,16 @@ def _propose(clip: CardClip, known: list[tuple[Path, Manifest]], *, chosen: bool
     except SensorError as error:
         rates = ClipRates([], [], problem=" ".join(str(error).split()))
     proposal.evidence += [f"warning: {line}" for line in (*rates.noted, rates.problem) if line]
-    timely = [one for one in same if _in_time(clip, one) or chosen]
-    possible: dict[str, tuple[CandidateRecording, str | None]] = {}  # the motion does not speak against them
-    for one in sorted(timely or same, key=lambda one: abs(one.away_s or 0.0)):
-        verdict = _by_motion(clip, rates, one)
+    timely = [candidate for candidate in same if _in_time(clip, candidate) or chosen]
+    possible: dict[str, tuple[CandidateRecording, str | None]] = {}  # not contradicted by motion
+    for candidate in sorted(timely or same, key=lambda candidate: abs(candidate.away_s or 0.0)):
+        verdict = _by_motion(clip, rates, candidate)
         believed = verdict == "check" or (verdict is None and len(timely) == 1)
         if verdict == "aligned" or (timely and believed):
-            _accept(proposal, one, verdict)
+            _accept(proposal, candidate, verdict)
             return proposal
         if verdict != "not_aligned":
-            possible[one.id] = one, verdict
+            possible[candidate.id] = candidate, verdict
     sound = None
     if possible:  # the tablet played a recording's acoustic slate at its start and end
         sound = take_sound(list(zip(clip.paths, map(float, clip.clip.starts_s), strict=True)))
@@ -131,7 +135,7 @@ def _propose(clip: CardClip, known: list[tuple[Path, Manifest]], *, chosen: bool
         proposal.evidence.append(f"slate: heard at {heard.at_s:.1f} s")
         _accept(proposal, *possible[heard.recording])
     elif timely:
-        names = ", ".join(one.id for one in timely)
+        names = ", ".join(candidate.id for candidate in timely)
         why = "nothing tells which" if possible else "the motion does not fit"
         proposal.problem = f"the clock says {names}, {why}"
     else:
@@ -139,15 +143,15 @@ def _propose(clip: CardClip, known: list[tuple[Path, Manifest]], *, chosen: bool
     return proposal
 
 
-def _accept(proposal: Proposal, one: CandidateRecording, verdict: str | None) -> None:
-    proposal.recording, proposal.device = one.path, one.device
-    if one.away_s is not None:
-        proposal.evidence.append(f"clock: {one.away_s:+.1f} s from the recording's start")
+def _accept(proposal: Proposal, candidate: CandidateRecording, verdict: str | None) -> None:
+    proposal.recording, proposal.device = candidate.path, candidate.device
+    if candidate.away_s is not None:
+        proposal.evidence.append(f"clock: {candidate.away_s:+.1f} s from the recording's start")
     proposal.evidence.append(f"motion: {verdict}" if verdict else "motion: nothing to compare with")
 
 
 def _by_serial(clip: CardClip, path: Path, manifest: Manifest) -> CandidateRecording | None:
-    """A recording with this very camera; or with none whose serial number is known."""
+    """Return the recording if it has this camera, or one of unknown serial number, or none."""
     cameras = {n: d for n, d in (manifest.get("devices") or {}).items() if d.get("kind") == "gopro"}
     for name, device in cameras.items():
         if clip.serial and device.get("serial") == clip.serial:
@@ -158,44 +162,44 @@ def _by_serial(clip: CardClip, path: Path, manifest: Manifest) -> CandidateRecor
     return None
 
 
-def _in_time(clip: CardClip, one: CandidateRecording) -> bool:
-    """Return whether clip and recording overlap, whatever whole zone lies between their clocks.
+def _in_time(clip: CardClip, candidate: CandidateRecording) -> bool:
+    """Return whether clip and recording overlap, with any time zone between their clocks.
 
-    Where the computer's clock was set while it recorded, the camera may have had the time of before or after.
+    If the computer's clock was set during the recording, the camera may have the time of before or after.
     """
-    utc = utc_times(one.manifest)
+    utc = utc_times(candidate.manifest)
     if clip.started_s is None or utc is None:
         return False
-    moments = one.manifest.get("started"), one.manifest.get("stopped")
+    moments = candidate.manifest.get("started"), candidate.manifest.get("stopped")
     begin, end = (utc.readings((moment or {}).get("host_ns")) for moment in moments)
     length_s = (end[0] - begin[0]) / 1e9 if end and end > begin else clip.duration_s
-    zones = {0, int((one.manifest.get("zone") or {}).get("utc_offset_s") or 0)}
+    zones = {0, int((candidate.manifest.get("zone") or {}).get("utc_offset_s") or 0)}
     away = [clip.started_s - zone_s - begin_ns / 1e9 for zone_s in zones for begin_ns in begin]
-    one.away_s = away_s = min(away, key=abs)
+    candidate.away_s = away_s = min(away, key=abs)
     overlap_s = min(away_s + clip.duration_s, length_s) - max(away_s, 0.0)
     shorter_s = min(clip.duration_s, length_s)
     return overlap_s + NEAR_S > 0 and (overlap_s >= LEAST_OVERLAP * shorter_s or abs(away_s) < NEAR_S)
 
 
-def _by_motion(clip: CardClip, rates: ClipRates, one: CandidateRecording) -> str | None:
-    """Compare the gyroscopes: aligned, check, not_aligned; None where clip or recording have none to compare.
+def _by_motion(clip: CardClip, rates: ClipRates, candidate: CandidateRecording) -> str | None:
+    """Compare the gyroscopes: aligned, check, not_aligned; None if clip or recording have no gyroscope.
 
-    Of several headsets the camera rides with one: the best answer counts.
+    The camera is mounted on one of the headsets, so the best result counts.
     """
     if rates.track is None:
         return None
     verdicts = []
-    for headset in _headsets(one.path):
+    for headset in _headsets(candidate.path):
         try:
-            found = align_pair(headset, make_track(clip.name, rates.track.t_s, rates.track.xyz))
+            pair = align_pair(headset, make_track(clip.name, rates.track.t_s, rates.track.xyz))
         except SyncError:
             continue
-        verdicts.append(str(found.verdict.status))
+        verdicts.append(str(pair.verdict.status))
     return min(verdicts, key=BEST_FIRST.index, default=None)
 
 
 def _headsets(path: Path) -> Iterator[HeadsetGyro]:
-    """Read the gyroscope of each headset, one in memory at a time; what cannot be read is passed over."""
+    """Read the gyroscope of each headset, one in memory at a time; unreadable ones are skipped."""
     try:
         with open_recording(path) as recording:
             for name in recording.streams:

@@ -1,7 +1,7 @@
-"""Measure a camera's picture latency from one of its files, and keep it where `sync` finds it.
+"""Measure a camera's picture latency from one of its files, and store it for `sync`.
 
-`camera-latency.json` lies beside the recordings, so that it travels with them: for each camera (serial number) and
-mode (size, rate, lens) the latency with its error.
+`camera-latency.json` beside the recordings has the latency with its error for each camera (serial number) and mode
+(size, rate, lens).
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Progress = Callable[[float, float], None]
 def measure_file(path: Path, *, seconds: float, progress: Progress | None = None) -> dict[str, Any]:
     """Measure the latency of a camera by one clip; return the object `sync-camera/1`.
 
-    Reads at most `seconds` of pictures; `progress` gets seconds done and in all. `status` is `measured`, or `refused`
-    with reasons and no latency. Raises SensorError when the file cannot be read at all.
+    Reads at most `seconds` of pictures; `progress` gets seconds done and in total. `status` is `measured`, or
+    `refused` with reasons and no latency. Raises SensorError if the file cannot be read.
     """
     media = open_media(path)
-    found, lens, why = _measure(media, seconds, progress)
-    reasons = [*why, *(found.refusals if found else ())]
+    latency, lens, why = _measure(media, seconds, progress)
+    reasons = [*why, *(latency.refusals if latency else ())]
     answer: dict[str, Any] = {
         "schema": SCHEMA,
         "status": "refused" if reasons else "measured",
@@ -51,14 +51,17 @@ def measure_file(path: Path, *, seconds: float, progress: Progress | None = None
         "mode": media.mode.latency_name if media.video else "no pictures",
         "latency_ms": None,
         "sigma_ms": None,
-        "evidence": _evidence(found, lens) if found and lens else None,
+        "evidence": _evidence(latency, lens) if latency and lens else None,
         "thresholds": dict(THRESHOLDS),
         "input": {"path": path.name, "sha256": file_sha256(path)},
         "version": software_version(),
         "stored": None,
     }
-    if found and not reasons:
-        answer |= {"latency_ms": round(found.latency_s * 1e3, 3), "sigma_ms": round(found.sigma_s * 1e3, 3)}
+    if latency and not reasons:
+        answer |= {
+            "latency_ms": round(latency.latency_s * 1e3, 3),
+            "sigma_ms": round(latency.sigma_s * 1e3, 3),
+        }
     return dict(plain(answer))
 
 
@@ -78,7 +81,7 @@ def keep(answer: dict[str, Any], data: Path) -> Path:
 def _measure(
     media: GoProMedia, seconds: float, progress: Progress | None
 ) -> tuple[ImageLatency | None, LensModel | None, list[str]]:
-    """The answer by the lens whose pictures follow the gyroscope best."""
+    """Return the latency with the lens model of the best match, and reasons against it."""
     if media.video is None or len(media.frame_times_s) < 2:
         return None, None, ["the file has no pictures"]
     try:
@@ -90,14 +93,14 @@ def _measure(
     why += disagreements(clip_clues(Clip([media])))
     tracks = list(track(_grey_pictures(media, seconds, progress)))
     answers = [(measure_latency(image_turns(tracks, lens), gyro), lens) for lens in LENSES]
-    found, lens = max(answers, key=lambda pair: pair[0].r2)
-    return found, lens, why
+    latency, lens = max(answers, key=lambda pair: pair[0].r2)
+    return latency, lens, why
 
 
 def _grey_pictures(
     media: GoProMedia, seconds: float, progress: Progress | None
 ) -> Iterator[tuple[float, npt.NDArray[np.uint8]]]:
-    """Decode (media s, grey picture 640 wide) from the beginning."""
+    """Yield (media s, grey picture 640 wide) from the beginning."""
     whole_s = min(seconds, float(media.frame_times_s[-1]))
     for t_s, grey in grey_pictures(media, 0.0, seconds):
         yield t_s, grey
@@ -108,7 +111,7 @@ def _grey_pictures(
 def grey_pictures(
     media: GoProMedia, first_s: float, last_s: float
 ) -> Iterator[tuple[float, npt.NDArray[np.uint8]]]:
-    """Decode (media s, grey picture 640 wide) of a span of media time, one in memory at a time."""
+    """Yield (media s, grey picture 640 wide) of a span of media time, one in memory at a time."""
     zero, base = int(media.frame_pts[0]), media.time_base
     with media.container() as container:
         stream = container.streams.video[0]
@@ -127,15 +130,15 @@ def grey_pictures(
             yield t_s, np.asarray(grey, np.uint8)
 
 
-def _evidence(found: ImageLatency, lens: LensModel) -> dict[str, object]:
+def _evidence(latency: ImageLatency, lens: LensModel) -> dict[str, object]:
     return {
-        "r2": round(found.r2, 4),
-        "rival": found.rival,
-        "halves_ms": [part * 1e3 for part in found.parts_s],
-        "pairs": found.pairs,
-        "pairs_used": found.usable,
-        "seconds": round(found.seconds, 3),
-        "turning_deg_per_s": round(found.turning_deg_per_s, 2),
-        "lens": {"kind": lens.kind, "view_deg": round(lens.view_deg), "scale": found.scale.tolist()},
-        "upside_down": found.is_upside_down,
+        "r2": round(latency.r2, 4),
+        "rival": latency.rival,
+        "halves_ms": [part * 1e3 for part in latency.parts_s],
+        "pairs": latency.pairs,
+        "pairs_used": latency.usable,
+        "seconds": round(latency.seconds, 3),
+        "turning_deg_per_s": round(latency.turning_deg_per_s, 2),
+        "lens": {"kind": lens.kind, "view_deg": round(lens.view_deg), "scale": latency.scale.tolist()},
+        "upside_down": latency.is_upside_down,
     }

@@ -1,4 +1,4 @@
-"""The rotation rates of a clip where they lie on its pictures, and what its files say of that."""
+"""The rotation rates of a clip, placed on its pictures, with the clues in its files."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from kitchensync.storage.verify.suitable_uses import spans_in_words
 from kitchensync.sync.errors import one_line
 from kitchensync.sync.recording.picture_shift import place_on_pictures
 
-MOST_SPANS = 3  # so many spans of a gyroscope that repeats one value are named, the others counted
+MOST_SPANS = 3  # maximum number of listed spans with a constant value
 
 
 @dataclass(frozen=True, slots=True)
 class ClipRates:
-    """One track over all chapters on clip time; None where there is none, with the reason in `problem`."""
+    """One track over all chapters on clip time; None with the reason in `problem`."""
 
     starts_s: list[float]  # clip time of each chapter's first picture
-    loose: list[bool]  # whether a chapter is only put behind the one before for want of a better place
+    loose: list[bool]  # whether a chapter of unknown start is placed right after the one before
     track: ImuTrack | None = None
     problem: str = ""
     late_s: tuple[float, ...] = ()
-    "By how much each chapter's own telemetry, read alone, lies later than on its pictures."
+    "Delay of each chapter's own telemetry to its pictures."
     clues: tuple[Clue, ...] = ()
-    doubts: tuple[str, ...] = ()  # clues that contradict each other and that the pictures do not settle
-    noted: tuple[str, ...] = ()  # what a certificate names beside its status
+    doubts: tuple[str, ...] = ()  # contradictory clues that the pictures do not decide
+    noted: tuple[str, ...] = ()  # notes for the certificate
     is_wrong_pace: bool = False
-    "Whether it is not in real time, as `problem` says: nothing can be aligned with it."
+    "Whether it is not in real time (see `problem`), so that it cannot be aligned."
 
     @property
     def report(self) -> dict[str, object]:
-        """What an alignment says of the track."""
+        """The facts of the track for the alignment file."""
         if (track := self.track) is None:
             return {}
         return {"rate_hz": round(track.rate_hz, 4), "samples": len(track.t_s), "stamp": track.method}
 
 
 def clip_rates(clip: Clip) -> ClipRates:
-    """Read the gyroscope of a clip; pictures are decoded only where its clues contradict each other."""
+    """Read the gyroscope of a clip; pictures are only decoded if its clues contradict each other."""
     starts_s, loose = _chapter_starts(clip)
     pace = next((pace for pace in map(pace_of, clip.chapters) if pace is not None), None)
     if pace is not None and pace.is_wrong:
@@ -73,7 +73,7 @@ def clip_rates(clip: Clip) -> ClipRates:
 
 
 def _chapter_starts(clip: Clip) -> tuple[list[float], list[bool]]:
-    """Clip time of each chapter, and whether it is only put behind the one before for want of a better place."""
+    """Return the clip time of each chapter, and whether it is only assumed to follow the one before."""
     try:
         stamped = clip.telemetry_starts_s
     except SensorError as error:
@@ -89,19 +89,19 @@ def _chapter_starts(clip: Clip) -> tuple[list[float], list[bool]]:
 def _rates(
     clip: Clip, starts_s: list[float], *, is_loose: bool
 ) -> tuple[ImuTrack | None, str, list[tuple[float, float]]]:
-    """One track over all chapters, or why there is none; and the spans that are left out, where it stands still."""
+    """Return one track over all chapters, or the problem; and the omitted spans with a constant value."""
     name = clip.path.name
     try:
         if not clip.payloads:
             return None, f"{name}: no telemetry", []
-        whole = not is_loose and (clip.telemetry_starts_s is not None or not clip.has_stamps)
-        if whole:
+        is_continuous = not is_loose and (clip.telemetry_starts_s is not None or not clip.has_stamps)
+        if is_continuous:
             track = clip.gyroscope()
-        else:  # no stamps count on: each chapter's own track is put where its pictures are
+        else:  # without continuous stamps each chapter's track is placed at its pictures
             tracks = [chapter.gyroscope() for chapter in clip.chapters]
-            times = np.concatenate([one.t_s + at for one, at in zip(tracks, starts_s, strict=True)])
+            times = np.concatenate([part.t_s + at for part, at in zip(tracks, starts_s, strict=True)])
             longest = max(tracks, key=lambda track: len(track.t_s))
-            track = replace(longest, t_s=times, xyz=np.concatenate([one.xyz for one in tracks]))
+            track = replace(longest, t_s=times, xyz=np.concatenate([part.xyz for part in tracks]))
     except SensorError as error:
         pass_on_trouble(error)
         return None, one_line(error, clip.path), []

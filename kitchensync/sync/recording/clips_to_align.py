@@ -1,7 +1,7 @@
-"""What `sync` reads of the cameras in a recording: clips with their chapters, gyroscopes, and when shutters opened.
+"""Read the cameras of a recording for `sync`: clips with chapters, gyroscopes and shutter times.
 
-The chapters of one clip are one video: one track of rotation rates, aligned once, on one clip time that is 0 at the
-first picture.
+The chapters of one clip are one video with one track of rotation rates. It is aligned as a whole, on a clip time that
+is 0 at the first picture.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Floats = npt.NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True)
 class CameraFile:
-    """One file of one camera: an alignment source of its own, whatever take it belongs to."""
+    """One file of one camera, which is an alignment source."""
 
     device: str
     path: Path
@@ -52,14 +52,14 @@ class CameraFile:
     frame_times_s: Floats
     start_s: float  # clip time of its first picture
     last_gyro_s: float  # its own media time of its last rotation rate, or of its last picture
-    is_loose: bool  # a chapter before it is missing and no stamp tells how long that was
+    is_loose: bool  # a chapter of unknown length before it is missing
     problem: str
     telemetry_late_s: float = 0.0
-    "By how much its own telemetry, read alone, lies later than on its pictures."
+    "Delay of its own telemetry to its pictures."
 
     @property
     def has_frames(self) -> bool:
-        """Return whether there is anything to place."""
+        """Return whether it has pictures."""
         return len(self.frame_times_s) > 0
 
     @property
@@ -70,34 +70,34 @@ class CameraFile:
 
 @dataclass(frozen=True, slots=True)
 class CameraClip:
-    """The chapters that one press of the shutter made, in order."""
+    """The chapters of one opening of the shutter, in order."""
 
     device: str
     files: tuple[CameraFile, ...]
-    camera: str = ""  # what made it: the device, or the serial number of an adopted film
+    camera: str = ""  # its camera: the device, or with the serial number of an adopted film
     gyro: GyroTrack | None = None  # on clip time
     gyro_report: dict[str, object] = field(default_factory=dict)
     problem: str = ""
-    starts: tuple[StatedStart, ...] = ()  # what is said of the host time of clip time 0
-    clues: tuple[Clue, ...] = ()  # what its files say of where the rates lie on its pictures
-    doubts: tuple[str, ...] = ()  # clues that contradict each other and that the pictures do not settle
-    noted: tuple[str, ...] = ()  # what the certificate names beside its status
-    is_wrong_pace: bool = False  # whether it is not in real time, as `problem` says
+    starts: tuple[StatedStart, ...] = ()  # host times of clip time 0 by shutter and camera clock
+    clues: tuple[Clue, ...] = ()  # clues in its files to the delay of rates to pictures
+    doubts: tuple[str, ...] = ()  # contradictory clues that the pictures do not decide
+    noted: tuple[str, ...] = ()  # notes for the certificate
+    is_wrong_pace: bool = False  # whether it is not in real time; see `problem`
 
     @property
     def warnings(self) -> list[str]:
-        """What is wrong with its clock, and which of its chapters are not here."""
-        known = [name for name in (card_name(file.path.name) for file in self.files) if name is not None]
-        here = {name.chapter for name in known}
-        lost = [str(chapter) for chapter in range(1, max(here, default=0)) if chapter not in here]
-        said = [*(start.warning for start in self.starts if start.warning), *self.noted]
+        """Problems of its clock, and missing chapters."""
+        names = [name for name in (card_name(file.path.name) for file in self.files) if name is not None]
+        chapters = {name.chapter for name in names}
+        lost = [str(chapter) for chapter in range(1, max(chapters, default=0)) if chapter not in chapters]
+        problems = [*(start.warning for start in self.starts if start.warning), *self.noted]
         if lost:
-            said.append(f"chapter {', '.join(lost)} of recording {known[0].number} is not here")
-        return said
+            problems.append(f"chapter {', '.join(lost)} of recording {names[0].number} is not here")
+        return problems
 
     @property
     def readable(self) -> tuple[CameraFile, ...]:
-        """The chapters that have pictures."""
+        """The chapters with pictures."""
         return tuple(file for file in self.files if file.has_frames)
 
 
@@ -106,7 +106,7 @@ def camera_clips(recording: Recording) -> list[CameraClip]:
     clips = []
     for device, paths in recording.gopro_files.items():
         for opening in clip_openings(read_media(recording.path, device), paths):
-            opened = opening.opened  # one that was not seen to be obeyed says too little
+            opened = opening.opened  # useful only if its effect was observed
             is_timed = opened is not None and opened.get("observed_host_ns") is not None
             clips += read_clip(recording, device, list(opening.files), opened if is_timed else None)
     return clips
@@ -115,7 +115,7 @@ def camera_clips(recording: Recording) -> list[CameraClip]:
 def read_clip(
     recording: Recording, device: str, paths: list[Path], shutter: ShutterForm | None
 ) -> list[CameraClip]:
-    """Read one clip; files that only look like chapters of one are a clip each."""
+    """Read one clip; files that are not really chapters of one become a clip each."""
     opened: dict[Path, GoProMedia] = {}
     problems: dict[Path, str] = {}
     for path in paths:
@@ -130,21 +130,23 @@ def read_clip(
             problems[path] = one_line(error, path)
     try:
         clip = Clip(list(opened.values())) if opened else None
-    except SensorError as error:  # of several recordings, or one's header is damaged
+    except SensorError as error:  # files of several recordings, or a damaged header
         pass_on_trouble(error)
         each = [read_clip(recording, device, [path], shutter if path == paths[0] else None) for path in paths]
-        return [one for clips in each for one in clips]
+        return [clip for clips in each for clip in clips]
     if clip is None:
         files = tuple(_unreadable(recording, device, path, problems[path]) for path in paths)
         return [CameraClip(device, files, device, problem=files[0].problem)]
     rates = clip_rates(clip)
-    known = {file.path: file for file in _readable_files(recording, device, clip, rates)}
-    files = tuple(known.get(path) or _unreadable(recording, device, path, problems[path]) for path in paths)
+    readable = {file.path: file for file in _readable_files(recording, device, clip, rates)}
+    files = tuple(
+        readable.get(path) or _unreadable(recording, device, path, problems[path]) for path in paths
+    )
     track, first = rates.track, clip.chapters[0]
     camera = device
     if recording.manifest["devices"][device].get("kind") != "gopro":
-        camera = f"{device}/{first.serial or first.path.name}"  # films of several are adopted as one device
-    found = CameraClip(
+        camera = f"{device}/{first.serial or first.path.name}"  # films of several cameras are adopted as one device
+    camera_clip = CameraClip(
         device,
         files,
         camera,
@@ -157,7 +159,7 @@ def read_clip(
         noted=rates.noted,
         is_wrong_pace=rates.is_wrong_pace,
     )
-    return [found]
+    return [camera_clip]
 
 
 def _readable_files(recording: Recording, device: str, clip: Clip, rates: ClipRates) -> Iterator[CameraFile]:
@@ -181,15 +183,15 @@ def _unreadable(recording: Recording, device: str, path: Path, problem: str) -> 
 
 
 def _starts(recording: Recording, clip: Clip, shutter: ShutterForm | None) -> tuple[StatedStart, ...]:
-    """Collect what shutter and camera clock say of the first picture; of an adopted film nobody knows."""
+    """Return the times of the first picture by shutter and camera clock; none for an adopted film."""
     manifest, first = recording.manifest, clip.chapters[0]
     if "adopted" in manifest:
         return ()
-    known = card_name(first.path.name)
-    is_first = known is None or known.chapter == 1
+    name = card_name(first.path.name)
+    is_first = name is None or name.chapter == 1
     try:
         before, label = first.frames_before, first.tmcd_displayed
-        lost_s = 0.0 if is_first else None  # before the first picture that is here; None: nothing tells
+        lost_s = 0.0 if is_first else None  # missing time before the first picture; None if unknown
         if before is not None:
             lost_s = float(before * first.frame_period) - first.payloads[0].start_s
         label_s = None
@@ -199,7 +201,7 @@ def _starts(recording: Recording, clip: Clip, shutter: ShutterForm | None) -> tu
         clock = StatedCameraClock(first.creation_time, first.tmcd_wall_seconds_since_midnight, label_s)
     except SensorError as error:
         pass_on_trouble(error)
-        return ()  # what is wrong with the file is said of its rates
+        return ()  # the problem of the file is reported with its rates
     pressed = start_from_shutter(shutter, earlier_s=lost_s) if lost_s is not None else None
     own = start_from_camera_clock(
         clock,
@@ -210,7 +212,7 @@ def _starts(recording: Recording, clip: Clip, shutter: ShutterForm | None) -> tu
         seconds=float(clip.duration_s),
     )
     if own is not None and lost_s and is_first:
-        # a trimmed film: some tools write its start anew, others keep the old one
+        # a trimmed film: some tools update its start, others keep it
         half_s = lost_s / 2
         sigma_s = float(np.hypot(own.sigma_s, half_s))
         own = replace(own, host_ns=own.host_ns + round(half_s * 1e9), sigma_s=sigma_s)
@@ -221,9 +223,9 @@ KIND = "video"
 
 
 def adopted_clips(recording: Recording) -> list[CameraClip]:
-    """Read every adopted film in the order in which it was given; chapters of a GoPro are one clip.
+    """Read every adopted film in the order of adoption; chapters of a GoPro are one clip.
 
-    No picture is decoded, but where the clues of a film contradict each other.
+    Pictures are only decoded if the clues of a film contradict each other.
     """
     devices = [name for name, about in recording.manifest["devices"].items() if about.get("kind") == KIND]
     promised = list(promised_hashes(recording.readable, recording.manifest)) if devices else []
@@ -246,15 +248,19 @@ def _has_motion(path: Path) -> bool:
 
 
 def _still_clip(recording: Recording, device: str, path: Path) -> CameraClip:
-    """Read the media time of each picture, the first is 0, of a film that says nothing of motion."""
+    """Read the media time of each picture, from the first, of a film without motion data."""
     relative, problem = path.relative_to(recording.readable).as_posix(), ""
     times_s: npt.NDArray[np.floating] = np.empty(0)
     try:
         with open_container(path) as container:
             stream = next(iter(container.streams.video), None)
             if stream is not None and stream.time_base is not None:
-                packets = (one for one in container.demux(stream) if one.size and not one.is_discard)
-                stamps = np.array(sorted(one.pts for one in packets if one.pts is not None), dtype=np.int64)
+                packets = (
+                    packet for packet in container.demux(stream) if packet.size and not packet.is_discard
+                )
+                stamps = np.array(
+                    sorted(packet.pts for packet in packets if packet.pts is not None), dtype=np.int64
+                )
                 times_s = (stamps - stamps[:1]) * float(stream.time_base)
     except (av.FFmpegError, OSError) as error:
         pass_on_trouble(error)

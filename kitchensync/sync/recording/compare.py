@@ -1,4 +1,4 @@
-"""Compare one clip of a camera with the headset: motion, sound and clocks, each saying what it knows."""
+"""Compare one clip of a camera with the headset by motion, sound and clocks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LONGEST_HOLE_PACKETS = 50_000
 
 
 def headset_sound(stream: StoredStream, epoch_ticks: int) -> Sound | None:
-    """The AAC microphone on repaired packet stamps, seconds since `epoch_ticks`; lost packets become silence."""
+    """Return the AAC sound with repaired stamps, seconds since `epoch_ticks`; lost packets become silence."""
     codec: Any = av.CodecContext.create("aac", "r")
     ticks = stream.index["device_ticks"].astype(np.int64)
     pieces: list[Floats] = []
@@ -73,9 +73,11 @@ def headset_sound(stream: StoredStream, epoch_ticks: int) -> Sound | None:
 
 
 def camera_sound(path: Path) -> Sound | None:
-    """The sound of a camera file in media seconds, 0 at its first picture; the edit list is honoured."""
+    """Return the sound of a camera file in media seconds from its first picture, according to the edit list."""
     try:
-        blocks = [(one.t_s, _mono(one.samples), one.rate_hz) for one in sound_blocks(open_media(path))]
+        blocks = [
+            (block.t_s, _mono(block.samples), block.rate_hz) for block in sound_blocks(open_media(path))
+        ]
     except (SensorError, OSError, ValueError) as error:
         pass_on_trouble(error)
         return None
@@ -87,7 +89,7 @@ def camera_sound(path: Path) -> Sound | None:
 
 
 def _laid_out(parts: list[tuple[int, Floats]]) -> Floats:
-    """Put pieces of sound, (place, samples) each, into one; silence where there is none."""
+    """Join pieces of sound, (place, samples) each, with silence between them."""
     most = sum(len(part) for _, part in parts) + LONGEST_HOLE_PACKETS * microphone.AAC_SAMPLES
     parts = [(at, part) for at, part in parts if at + len(part) <= most]
     whole = np.zeros(max(at + len(part) for at, part in parts), np.float32)
@@ -97,23 +99,23 @@ def _laid_out(parts: list[tuple[int, Floats]]) -> Floats:
 
 
 def take_sound(chapters: list[tuple[Path, float]]) -> Sound | None:
-    """The sound of all chapters, (file, clip time of its first picture) each; silence where one is missing."""
-    heard = [(camera_sound(path), start_s) for path, start_s in chapters]
-    known = [replace(sound, start_s=sound.start_s + start_s) for sound, start_s in heard if sound is not None]
-    if len(known) < 2:
-        return known[0] if known else None
-    first, hz = known[0].start_s, known[0].hz
-    return Sound(first, _laid_out([(round((s.start_s - first) * hz), s.samples) for s in known]), hz)
+    """Return the sound of all chapters, (file, clip time of its first picture) each; missing ones are silent."""
+    read = [(camera_sound(path), start_s) for path, start_s in chapters]
+    sounds = [replace(sound, start_s=sound.start_s + start_s) for sound, start_s in read if sound is not None]
+    if len(sounds) < 2:
+        return sounds[0] if sounds else None
+    first, hz = sounds[0].start_s, sounds[0].hz
+    return Sound(first, _laid_out([(round((s.start_s - first) * hz), s.samples) for s in sounds]), hz)
 
 
 def _mono(block: npt.NDArray[Any]) -> Floats:
-    """Mean of the channels (channels, n), float32."""
+    """Return the mean of the channels (channels, n), float32."""
     mixed: Floats = np.atleast_2d(block).astype(np.float32).mean(axis=0)
     return mixed
 
 
 def _thin(samples: Floats, rate: int) -> tuple[Floats, float]:
-    """To about 12 kHz, a minute at a time."""
+    """Downsample to about 12 kHz in blocks of a minute."""
     factor = max(1, rate // SOUND_HZ)
     if factor == 1:
         return samples, float(rate)
@@ -130,44 +132,44 @@ def _thin(samples: Floats, rate: int) -> tuple[Floats, float]:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What motion, sound and clocks say of one clip, on clip time."""
+    """Results of motion, sound and clocks for one clip, on clip time."""
 
     clip: CameraClip
     master: Master
     epoch: int
     prior: Prior | None
     timestamps: ClockEvidence
-    found: PairAlignment | None
+    pair: PairAlignment | None
     heard: Heard | None
     problem: str
-    others: tuple[OtherHeadset, ...] = ()  # what came of the other headsets, where there are several
+    others: tuple[OtherHeadset, ...] = ()  # results of the other headsets
 
     @property
     def rank(self) -> tuple[int, float]:
-        """How well it fits: the larger the better."""
-        found = self.found
-        if found is not None and found.clock_map is not None:
-            return 2 + (found.verdict.status == "aligned"), found.coarse.rho
+        """Quality of the match; larger is better."""
+        pair = self.pair
+        if pair is not None and pair.clock_map is not None:
+            return 2 + (pair.verdict.status == "aligned"), pair.coarse.rho
         return int(self.heard is not None and self.heard.is_usable), 0.0
 
 
 def compare(session: Session, clip: CameraClip) -> Compared | None:
-    """Compare a clip with the headset, or without any the reference clip, whose motion it shares best."""
-    found = [c for c in (_compare_with(master, clip) for master in session.masters) if c is not None]
-    if not found:
+    """Compare a clip with the best matching headset, or without any with the best matching reference clip."""
+    comparisons = [c for c in (_compare_with(master, clip) for master in session.masters) if c is not None]
+    if not comparisons:
         return None
-    best = max(found, key=lambda compared: compared.rank)  # of equals the first
+    best = max(comparisons, key=lambda compared: compared.rank)  # the first of equal ones
     others = []
-    for other in found:
+    for other in comparisons:
         if other is not best:
             refused = Verdict(NOT_ALIGNED, (other.problem,))
-            verdict = other.found.verdict if other.found is not None else refused
+            verdict = other.pair.verdict if other.pair is not None else refused
             others.append(OtherHeadset(other.master.motion, verdict.status, tuple(verdict.reasons)))
     return replace(best, others=tuple(others))
 
 
 def _compare_with(master: Master, clip: CameraClip) -> Compared | None:
-    """Motion first; sound when motion is missing, too little or doubted; clocks when there is nothing else."""
+    """Compare motion; sound if motion is missing, too little or doubtful; and clocks."""
     epoch = master.epoch
     if epoch is None:
         return None
@@ -176,25 +178,25 @@ def _compare_with(master: Master, clip: CameraClip) -> Compared | None:
         list(clip.starts) if host else [], ticks_of_host=host.to_ticks if host else None, epoch_ticks=epoch
     )
     if host is not None:
-        known = HostClockEvidence(host.probes, host.bound_ns / 1e6, len(host.lines))
-        timestamps = replace(timestamps, host_clock=known)
-    found, problem = _by_motion(master, clip, prior)
-    is_doubtful = found is None or found.verdict.status != "aligned"
+        host_clock = HostClockEvidence(host.probes, host.bound_ns / 1e6, len(host.lines))
+        timestamps = replace(timestamps, host_clock=host_clock)
+    pair, problem = _by_motion(master, clip, prior)
+    is_doubtful = pair is None or pair.verdict.status != "aligned"
     heard = _listen(master, clip, epoch) if is_doubtful else None
-    problem = problem or "; ".join(found.verdict.reasons if found else ())
-    if found is not None:
+    problem = problem or "; ".join(pair.verdict.reasons if pair else ())
+    if pair is not None:
         doubts = [*clip.doubts]
-        if isinstance(master, Reference):  # a video too, whose rates may not lie on its own pictures
-            loose = [one.path.name for one in master.clip.readable if one.is_loose]
+        if isinstance(master, Reference):  # also a video, whose rates may not match its own pictures
+            loose = [file.path.name for file in master.clip.readable if file.is_loose]
             missing = (f"how much is missing before {name} is not known" for name in loose)
             doubts[:0] = [f"{master.name}: {doubt}" for doubt in (*master.clip.doubts, *missing)]
         restarted = RESTARTED if host and host.restarts else ""
-        found = doubted(found, doubt_by_sound(found, heard), restarted, "; ".join(doubts))
-    return Compared(clip, master, epoch, prior, timestamps, found, heard, problem)
+        pair = doubted(pair, doubt_by_sound(pair, heard), restarted, "; ".join(doubts))
+    return Compared(clip, master, epoch, prior, timestamps, pair, heard, problem)
 
 
 def _by_motion(master: Master, clip: CameraClip, prior: Prior | None) -> tuple[PairAlignment | None, str]:
-    """The gyroscopes' answer, or why there is none."""
+    """Return the alignment by gyroscopes, or None and the reason."""
     if master.gyro is None:
         why = "the headset's gyroscope was not recorded, nor its head pose: there is no motion to compare"
         return None, why
@@ -210,7 +212,7 @@ def _by_motion(master: Master, clip: CameraClip, prior: Prior | None) -> tuple[P
 
 
 def _listen(master: Master, clip: CameraClip, epoch: int) -> Heard | None:
-    """Compare the sounds, where both were recorded; None where not."""
+    """Compare the sounds if both were recorded, else return None."""
     if isinstance(master, Headset) and not master.has(MICROPHONE):
         return None
     camera = _sound_of(clip)

@@ -1,7 +1,7 @@
-"""Where a clip's telemetry lies on its pictures, judged by its pictures: image rotation against the gyroscope.
+"""Find the delay of a clip's telemetry to its pictures by image rotation and gyroscope.
 
-Used where stamps, counts and edit lists of a film contradict each other (`clip_clues`). One sample of the telemetry
-belongs to one picture, so that the answer is a whole number of pictures.
+It is used if stamps, counts and edit lists of a film contradict each other (`clip_clues`). One sample of the
+telemetry belongs to one picture, so the result is a whole number of pictures.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from kitchensync.sync.recording.camera_latency import grey_pictures
 
 PICTURES = "pictures"
 IN_PIECES = ("stamps", "edit lists")
-"""Clues that, where they contradict others, move a part of the film: no single shift of the whole can settle it."""
-WINDOW_S = 40.0  # pictures that are looked at, at the beginning and at the end
+"""Clues that, if contradictory, move a part of the film, which a single shift of the whole cannot correct."""
+WINDOW_S = 40.0  # length of the used pictures at the beginning and at the end
 SEARCH_S, STEP_S = 5.0, 0.02
 RIVAL_SHARE_MOST = 0.9
 LATENCY_MOST_S = 0.015
-"What no camera's pictures lie further from its gyroscope by themselves: the systematic part of every certificate."
+"Maximum latency of pictures to the gyroscope of any camera: the systematic part of every certificate."
 
 
 @dataclass(frozen=True, slots=True)
 class PictureShift:
-    """By how many pictures the telemetry lies too late; None where the pictures do not tell, with the reason."""
+    """Number of pictures by which the telemetry is late; None if undecided, with the reason."""
 
     pictures: int | None
     says: str
@@ -43,23 +43,23 @@ class PictureShift:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Rotation rates where the clues put them, or else the pictures."""
+    """Rotation rates placed by the clues, or by the pictures."""
 
     track: ImuTrack
-    clues: tuple[Clue, ...]  # those of the files, and that of the pictures where they were asked
+    clues: tuple[Clue, ...]  # clues of the files, and of the pictures if they were used
     late_s: float = 0.0
-    "By how much the pictures found the telemetry to lie too late; `track` has it taken off."
-    is_settled: bool = True  # whether the clues agree, or the pictures settled where they do not
+    "Delay of the telemetry by the pictures; already subtracted in `track`."
+    is_settled: bool = True  # whether the clues agree, or the pictures decided
 
     @property
     def contradictions(self) -> tuple[str, ...]:
-        """What was against another clue, and what the pictures said then."""
+        """The contradictions of clues, and the result of the pictures."""
         against = tuple(disagreements(self.clues))
         return (*against, *(clue.says for clue in self.clues if clue.name == PICTURES and clue.agrees))
 
 
 def place_on_pictures(clip: Clip, track: ImuTrack) -> Placed:
-    """Let the pictures judge where stamps, counts and edit lists contradict each other; else decode nothing."""
+    """Place rates by the pictures if stamps, counts and edit lists contradict each other; else without decoding."""
     clues = clip_clues(clip)
     if not disagreements(clues):
         return Placed(track, tuple(clues))
@@ -79,10 +79,10 @@ def place_on_pictures(clip: Clip, track: ImuTrack) -> Placed:
 
 
 def picture_shift(clip: Clip, gyro: ImuTrack, surplus: int) -> PictureShift:
-    """Find by how many pictures the rotation rates lie too late on a clip. Raises UnreadableMedia.
+    """Find the number of pictures by which the rotation rates of a clip are late. Raises UnreadableMedia.
 
-    `gyro` on clip time; `surplus` the pictures by which telemetry goes on beyond the film (`picture_surplus`), one
-    of two places where the search looks. The beginning and the end of the clip have to say the same.
+    `gyro` is on clip time; `surplus` is the number of pictures by which telemetry is longer than the film
+    (`picture_surplus`), one of two search centres. The beginning and the end of the clip must agree.
     """
     if clip.chapters[0].mode.is_stabilised:
         return PictureShift(None, "the pictures are stabilised and do not show how the camera moved")
@@ -91,15 +91,15 @@ def picture_shift(clip: Clip, gyro: ImuTrack, surplus: int) -> PictureShift:
     lags_s = np.unique(np.round(np.concatenate([near_s, near_s + float(surplus / clip.rate)]), 3))
     end_s = float(clip.duration_s)
     spans = [(0.0, WINDOW_S), (end_s - WINDOW_S, end_s)] if end_s > 1.5 * WINDOW_S else [(0.0, end_s)]
-    found = [_in_span(clip, rates, span, lags_s) for span in spans]
-    if untold := next((one for one in found if one.pictures is None), None):
-        return untold
-    if len({one.pictures for one in found}) > 1:
-        shifts = " and ".join(f"{one.pictures:+d}" for one in found)
+    shifts = [_in_span(clip, rates, span, lags_s) for span in spans]
+    if undecided := next((shift for shift in shifts if shift.pictures is None), None):
+        return undecided
+    if len({shift.pictures for shift in shifts}) > 1:
+        numbers = " and ".join(f"{shift.pictures:+d}" for shift in shifts)
         return PictureShift(
-            None, f"the beginning and the end of the film need different shifts ({shifts} pictures)"
+            None, f"the beginning and the end of the film need different shifts ({numbers} pictures)"
         )
-    return found[0]
+    return shifts[0]
 
 
 def _in_span(clip: Clip, rates: GyroTrack, span: tuple[float, float], lags_s: Floats) -> PictureShift:
@@ -112,17 +112,19 @@ def _in_span(clip: Clip, rates: GyroTrack, span: tuple[float, float], lags_s: Fl
     if len(tracks) < 2:
         return PictureShift(None, "too few pictures to compare with the gyroscope")
     turns = [image_turns(tracks, lens) for lens in LENSES]
-    best, seen = max(((wide_search(one, rates, lags_s), one) for one in turns), key=lambda pair: pair[0].r2)
+    best, best_turns = max(
+        ((wide_search(turn, rates, lags_s), turn) for turn in turns), key=lambda pair: pair[0].r2
+    )
     if best.rival > RIVAL_SHARE_MOST:
         return PictureShift(None, "the pictures fit the gyroscope at more than one place")
-    exact = measure_latency(seen, GyroTrack(rates.t_s - best.lag_s, rates.rad_per_s))
+    exact = measure_latency(best_turns, GyroTrack(rates.t_s - best.lag_s, rates.rad_per_s))
     if exact.refusals:
         return PictureShift(None, exact.refusals[0])
     return _whole_pictures(exact.latency_s + best.lag_s, float(1 / clip.rate))
 
 
 def _whole_pictures(lag_s: float, period_s: float) -> PictureShift:
-    """Return the number of pictures that explains a lag; 0 before others where two do."""
+    """Return the number of pictures that explains a lag, preferably 0."""
     if abs(lag_s) <= LATENCY_MOST_S:
         return PictureShift(0, "the pictures follow the gyroscope as it lies")
     below = int(lag_s // period_s)

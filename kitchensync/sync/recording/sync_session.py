@@ -1,4 +1,4 @@
-"""What one run of `sync` knows of a recording: its cameras, and the clocks and motion of its headsets."""
+"""The state of one run of `sync`: cameras of a recording, and clocks and motion of its headsets."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ class Headset:
 
     @property
     def motion(self) -> str:
-        """Name of what moves with it, as alignments have it."""
+        """Name of its motion in alignments."""
         return f"{self.name}/{GYROSCOPE}"
 
     def has(self, short: str) -> bool:
-        """Return whether a stream was armed and sent anything."""
+        """Return whether a stream has packets."""
         name = f"{self.name}/{short}"
         return name in self.recording.streams and len(self.recording[name]) > 0
 
     @property
     def streams(self) -> list[tuple[str, StoredStream]]:
-        """Its streams that sent anything, by short name."""
+        """Its streams with packets, by short name."""
         names = (name.partition("/") for name in self.recording.streams)
         own = [short for device, _, short in names if device == self.name and self.has(short)]
         return [(short, self.recording[f"{self.name}/{short}"]) for short in own]
 
     @property
     def epoch(self) -> int | None:
-        """Ticks that its seconds count from: its gyroscope's first, or else its first packet's."""
+        """Ticks of its second 0: the first of its gyroscope, else of its first packet."""
         if self.gyro is not None:
             return self.gyro.epoch_ticks
         return min((int(stream.index["device_ticks"][0]) for _, stream in self.streams), default=None)
@@ -61,7 +61,7 @@ class Headset:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A clip onto whose media time those of other cameras are put, where no headset was recorded."""
+    """A clip with whose media time other cameras are aligned if there is no headset."""
 
     clip: CameraClip
     gyro: HeadsetGyro
@@ -70,12 +70,12 @@ class Reference:
 
     @property
     def name(self) -> str:
-        """The source of its first file that can be read: there its time is 0."""
+        """The source of its first readable file, where its time is 0."""
         return self.clip.readable[0].source
 
     @property
     def motion(self) -> str:
-        """Name of what moves with it, as alignments have it."""
+        """Name of its motion in alignments."""
         return self.name
 
 
@@ -84,10 +84,11 @@ Master = Headset | Reference
 
 @dataclass(slots=True)
 class Session:
-    """What one run knows of a recording.
+    """The state of one run.
 
-    `main` is the headset on whose ticks everything is put; `bridges` lead there from the others, by name. The map of
-    a camera file leads to the ticks of the headset that it rides with, without one to media time of a reference.
+    `main` is the headset whose ticks are the common clock; `bridges` convert those of the others, by name. The map
+    of a camera file converts to the ticks of the headset on which it is mounted, without one to media time of a
+    reference.
     """
 
     recording: Recording
@@ -95,13 +96,13 @@ class Session:
     clips: list[CameraClip]
     main: Headset | None = None
     references: list[Reference] = field(default_factory=list)
-    "The clips of the camera that others are compared with, where there is no headset."
+    "The clips of the camera with which others are compared, without a headset."
     bridges: dict[str, Bridge] = field(default_factory=dict)
     maps: dict[str, ClockMap] = field(default_factory=dict)
     rides_with: dict[str, Master] = field(default_factory=dict)
     picture_late_s: dict[str, float] = field(default_factory=dict)
-    "How much later than their stamps the pictures of a file were taken, where that was measured."
-    folder: Path = field(default_factory=Path)  # where this run writes
+    "Measured latency of the pictures of a file to their stamps."
+    folder: Path = field(default_factory=Path)  # output folder of this run
 
     @property
     def cameras(self) -> list[CameraFile]:
@@ -110,48 +111,48 @@ class Session:
 
     @property
     def masters(self) -> list[Headset] | list[Reference]:
-        """What cameras are compared with."""
+        """The headsets or clips with which cameras are compared."""
         return self.headsets or self.references
 
     @property
     def own_clip(self) -> CameraClip | None:
-        """The clip on whose media time the index counts, where there is no headset: with most others on it."""
+        """Without a headset the clip whose media time is that of the index: the one with most others aligned."""
         if self.headsets:
             return None
         placed = list(self.rides_with.values())
         if self.references:
-            return max(self.references, key=placed.count).clip  # of equals the first
+            return max(self.references, key=placed.count).clip  # the first of equal ones
         return next((clip for clip in self.clips if clip.readable), None)
 
     def place(self, file: CameraFile, clock_map: ClockMap, master: Master) -> None:
-        """Keep the map of a file and the device that it rides with."""
+        """Store the map of a file and its headset or reference."""
         self.maps[file.source], self.rides_with[file.source] = clock_map, master
 
     def is_on_tables(self, source: str) -> bool:
-        """Return whether a file lies on the clock of the tables: a later clip of the reference has another one."""
+        """Return whether a file is on the clock of the tables, which later clips of the reference are not."""
         master = self.rides_with.get(source)
         return master is not None and (isinstance(master, Headset) or master.clip is self.own_clip)
 
     def name_of(self, clip: CameraClip) -> str:
-        """Name of a clip's pictures in the tables: the device's, but for the later cameras of adopted films."""
-        first = next(one for one in self.clips if one.device == clip.device)
+        """Name of a clip's pictures in the tables: the device's, except for later cameras of adopted films."""
+        first = next(other for other in self.clips if other.device == clip.device)
         return clip.device if clip.camera in (clip.device, first.camera) else clip.files[0].source
 
     def column(self, headset: Headset, short: str) -> str:
-        """Name of a headset's stream in the tables: the device stands first where there are several."""
+        """Name of a headset's stream in the tables, with the device if there are several."""
         return short if len(self.headsets) == 1 else f"{headset.name}/{short}"
 
 
 def open_session(recording: Recording, master: str | None = None) -> Session:
-    """Read clocks and motion of all devices; `master` names a stream whose headset gives the ticks, if one does."""
+    """Read clocks and motion of all devices; the headset of the stream `master`, if any, is the main one."""
     devices = recording.manifest.get("devices") or {}
     clips = [*camera_clips(recording), *adopted_clips(recording)]
     names = [name for name, device in devices.items() if device.get("kind") == "hololens"]
     headsets = [_open_headset(recording, name, needs_motion=bool(clips)) for name in names]
-    wanted = [headset for headset in headsets if headset.name == (master or "").partition("/")[0]]
-    session = Session(recording, headsets, clips, main=next(iter([*wanted, *headsets]), None))
+    requested = [headset for headset in headsets if headset.name == (master or "").partition("/")[0]]
+    session = Session(recording, headsets, clips, main=next(iter([*requested, *headsets]), None))
     moving = sorted((clip for clip in clips if clip.gyro is not None), key=lambda clip: clip.device)
-    if not headsets:  # each clip of the first camera that recorded motion serves, the first is the index's
+    if not headsets:  # references are the clips of the first camera with motion
         session.references = [
             Reference(clip, camera_as_reference(clip.gyro))
             for clip in moving
@@ -177,7 +178,7 @@ def _open_headset(recording: Recording, name: str, *, needs_motion: bool) -> Hea
 
 
 def _host_clock_of_utc(headset: Headset) -> HostClock | None:
-    """Without probes: both clocks know UTC, good to seconds."""
+    """Return a clock by the UTC of both devices, for recordings without probes; it is precise to seconds."""
     manifest = headset.recording.manifest
     offset = manifest["devices"][headset.name].get("utc_offset_ticks")
     began_ns, at = moment_utc_ns(manifest), (manifest.get("started") or {}).get("host_ns")

@@ -1,4 +1,4 @@
-"""Alignments of a recording for a report: what `sync` wrote and its plots."""
+"""Alignments of a recording for a report, with their plots."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ PlotArrays = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class ShownAlignment:
-    """One alignment of a recording with what is drawn of it."""
+    """One alignment of a recording with its plots."""
 
-    said: Alignment
+    alignment: Alignment
     figures: list[Figure] = field(default_factory=list)
     overlays: list[Figure] = field(default_factory=list)
 
     def is_of(self, device: str, file: str) -> bool:
         """Return whether this is the alignment of a camera's file."""
-        inputs = self.said.inputs if not self.said.is_on_camera else ()  # a reference's films are among those
-        named = [one.path for one in inputs if one.path.upper().endswith(".MP4")]
+        # On a camera's clock the inputs include the reference's films.
+        inputs = self.alignment.inputs if not self.alignment.is_on_camera else ()
+        named = [file_input.path for file_input in inputs if file_input.path.upper().endswith(".MP4")]
         if named:
             return any(Path(path).name == file and device in Path(path).parts[:-1] for path in named)
         stem = Path(file).stem
-        return self.said.source in (device, f"{device}/{file}", f"{device}-{stem}", stem)
+        return self.alignment.source in (device, f"{device}/{file}", f"{device}-{stem}", stem)
 
 
 def read_alignments(recording: Path) -> list[ShownAlignment]:
-    """Read every alignment that `sync` wrote, with its plots; without the arrays beside it nothing is drawn."""
-    found = []
+    """Read every alignment of `sync` with its plots, which need the arrays beside it."""
+    shown = []
     for path in alignment_files(recording):
         stored, plots = read_alignment(path), path.with_name(path.stem + PLOT_SUFFIX)
         try:
@@ -52,7 +53,7 @@ def read_alignments(recording: Path) -> list[ShownAlignment]:
             arrays = {}
         except DAMAGED as error:
             caption = f"{plots.name} cannot be read ({error}); run `kitchensync sync` again"
-            found.append(ShownAlignment(stored, [Figure(Markup(""), caption)]))
+            shown.append(ShownAlignment(stored, [Figure(Markup(""), caption)]))
             continue
         figures: list[Figure] = []
         if _has(arrays, "coarse_lag_s", "coarse_score"):
@@ -63,33 +64,33 @@ def read_alignments(recording: Path) -> list[ShownAlignment]:
             figures += [lag_figure(arrays, stored), residual_figure(arrays)]
         has_overlays = _has(arrays, "overlay_t_s", "overlay_headset_rad_per_s", "overlay_camera_rad_per_s")
         overlays = overlay_figures(arrays, stored.compared_with) if has_overlays else []
-        found.append(ShownAlignment(stored, figures, overlays))
-    return found
+        shown.append(ShownAlignment(stored, figures, overlays))
+    return shown
 
 
 def _has(arrays: PlotArrays, *names: str) -> bool:
     return all(name in arrays and len(arrays[name]) for name in names)
 
 
-def score_figures(lag_s: Floats, score: Floats, said: Alignment) -> list[Figure]:
+def score_figures(lag_s: Floats, score: Floats, alignment: Alignment) -> list[Figure]:
     """Draw the agreement over the lag: the whole search, and around its peak. Lags (n,) s, scores (n,) in [0, 1]."""
-    known = np.isfinite(score)
-    if not known.any():
+    has_score = np.isfinite(score)
+    if not has_score.any():
         return []
-    row, rho = int(np.nanargmax(score)), said.gyro.search.rho if said.gyro is not None else None
-    if isinstance(rho, (int, float)):  # the lag that won is where the evidence has its score
+    row, rho = int(np.nanargmax(score)), alignment.gyro.search.rho if alignment.gyro is not None else None
+    if isinstance(rho, (int, float)):  # the chosen lag has the score of the evidence
         nearest = int(np.nanargmin(np.abs(score - rho)))
         row = nearest if abs(float(score[nearest]) - rho) < 1e-3 else row
     peak_s, peak = float(lag_s[row]), float(score[row])
-    needed = said.thresholds.get("rho_least")
+    needed = alignment.thresholds.get("rho_least")
     dotted = ". Dotted: what is needed at least." if needed is not None else ""
     figures = []
     for part, half_s in (("whole search", math.inf), ("around its peak", NEAR_PEAK_S)):
-        rows = np.flatnonzero((np.abs(lag_s - peak_s) <= half_s) & known)
+        rows = np.flatnonzero((np.abs(lag_s - peak_s) <= half_s) & has_score)
         if len(rows) < 2:
             continue
         lags, scores = lag_s[rows[0] : rows[-1] + 1], score[rows[0] : rows[-1] + 1]
-        x = Axis(float(lags[0]), float(lags[-1]), f"lag, {said.compared_with} minus camera (s)")
+        x = Axis(float(lags[0]), float(lags[-1]), f"lag, {alignment.compared_with} minus camera (s)")
         y = Axis(min(0.0, float(np.nanmin(scores))), 1.0, "agreement, 0 to 1")
         plot = Plot(x, y, f"Agreement over the lag, {part}")
         if needed is not None:
@@ -100,14 +101,14 @@ def score_figures(lag_s: Floats, score: Floats, said: Alignment) -> list[Figure]
     return figures
 
 
-def lag_figure(arrays: PlotArrays, said: Alignment) -> Figure:
+def lag_figure(arrays: PlotArrays, alignment: Alignment) -> Figure:
     """Draw the lags of all windows about the fitted line, ms, with one sigma up and down."""
     left_out, mean_s = ~arrays["window_kept"], float(np.mean(arrays["line_tau_s"]))
     lag_ms, line_ms = (arrays["window_tau_s"] - mean_s) * 1e3, (arrays["line_tau_s"] - mean_s) * 1e3
     title = "Lag of every window with the fitted clock line"
     plot = _window_plot(title, "lag about its mean (ms)", arrays, lag_ms, line_ms)
     plot.dots(arrays["window_t_s"][left_out], lag_ms[left_out], CROSS)
-    fit = said.gyro.fit if said.gyro is not None else None
+    fit = alignment.gyro.fit if alignment.gyro is not None else None
     drift_ppm = fit.drift_ppm if fit is not None else None
     slope = f", slope {drift_ppm:.1f} ppm" if isinstance(drift_ppm, (int, float)) else ""
     caption = (
@@ -118,7 +119,7 @@ def lag_figure(arrays: PlotArrays, said: Alignment) -> Figure:
 
 
 def residual_figure(arrays: PlotArrays) -> Figure:
-    """Draw what each window says beyond the fitted line, ms, with one sigma up and down."""
+    """Draw the residual of each window to the fitted line, ms, with one sigma up and down."""
     line_t_s, line_tau_s = arrays["line_t_s"], arrays["line_tau_s"]
     slope = (line_tau_s[-1] - line_tau_s[0]) / max(line_t_s[-1] - line_t_s[0], 1e-9)
     line_s = line_tau_s[0] + slope * (arrays["window_t_s"] - line_t_s[0])
@@ -132,7 +133,7 @@ def residual_figure(arrays: PlotArrays) -> Figure:
 
 
 def _window_plot(title: str, label: str, arrays: PlotArrays, lag_ms: Floats, line_ms: Floats) -> Plot:
-    """Draw the windows that count, with one sigma up and down, and the line."""
+    """Draw the used windows with one sigma up and down, and the line."""
     t_s, kept, sigma_ms = arrays["window_t_s"], arrays["window_kept"], arrays["window_sigma_s"] * 1e3
     shown = kept if kept.any() else np.isfinite(lag_ms)
     y = axis_around(label, (lag_ms - sigma_ms)[shown], (lag_ms + sigma_ms)[shown], line_ms)
@@ -145,7 +146,7 @@ def _window_plot(title: str, label: str, arrays: PlotArrays, lag_ms: Floats, lin
 
 
 def overlay_figures(arrays: PlotArrays, master: str = "headset") -> list[Figure]:
-    """Draw ten seconds of both rotation rates after alignment, one drawing an axis."""
+    """Draw ten seconds of both rotation rates after alignment, one figure per axis."""
     t_s = arrays["overlay_t_s"]
     headset, camera = (np.degrees(arrays[f"overlay_{who}_rad_per_s"]) for who in ("headset", "camera"))
     if headset.shape != camera.shape or headset.shape != (len(t_s), 3):

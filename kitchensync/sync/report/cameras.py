@@ -101,7 +101,7 @@ def _described(recording: Recording, device: str, path: Path) -> ShownFile:
 
 def _placed(file: ShownFile, alignments: list[ShownAlignment], clocks: dict[str, TicksToHost]) -> ShownFile:
     """Place a file by its clock map, when it has one that may be believed."""
-    alignment = next((a.said for a in alignments if a.is_of(file.device, file.path.name)), None)
+    alignment = next((a.alignment for a in alignments if a.is_of(file.device, file.path.name)), None)
     if alignment is None or alignment.clock_map is None or file.seconds is None:
         return file
     clock = clocks.get(alignment.headset) or next(iter(clocks.values()), None)

@@ -1,4 +1,4 @@
-"""What a report says in words: the verdicts, what was recorded, and how to do it again."""
+"""The facts of a report in words: verdicts, recorded data and software."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEVICE_LEFT_OUT = ("kind", "address", "utc_offset_ticks")
 
 
 class StreamBalance(TypedDict, total=False):
-    """What verify reports of one stream or camera file."""
+    """Results of verify for one stream or camera file."""
 
     received: int
     duplicates: int
@@ -35,7 +35,7 @@ class StreamBalance(TypedDict, total=False):
 
 
 class VerifyAnswer(TypedDict, total=False):
-    """The object `verify/1`, as far as a report shows it."""
+    """The keys of the object `verify/1` that a report shows."""
 
     status: str
     checked: bool
@@ -47,14 +47,14 @@ class VerifyAnswer(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ShownVerdict:
-    """A status with its sign, what it means in words, and reasons."""
+    """A status with its sign, meaning in words, and reasons."""
 
     status: str
     level: str  # good | warn | bad | none: the colour and the sign
     meaning: str
     reasons: list[str] = field(default_factory=list)
-    advice: list[str] = field(default_factory=list)  # what it is good for, and where not to use it
-    notes: list[str] = field(default_factory=list)  # what is worth knowing and harms nothing
+    advice: list[str] = field(default_factory=list)  # suitable and unsuitable uses
+    notes: list[str] = field(default_factory=list)  # harmless observations
 
 
 _MEANINGS = {
@@ -75,7 +75,7 @@ _ALIGNED = {
 
 
 def data_verdict(verification: VerifyAnswer) -> ShownVerdict:
-    """Put the answer of verify into words."""
+    """Return the answer of verify in words."""
     status = str(verification["status"])
     reasons, advice = verification.get("reasons", []), verification.get("good_for", [])
     level, meaning = _MEANINGS.get(status, ("bad", ""))
@@ -85,7 +85,7 @@ def data_verdict(verification: VerifyAnswer) -> ShownVerdict:
 def alignment_verdict(
     alignments: list[Alignment], cameras: list[ShownFile], armed: list[str]
 ) -> ShownVerdict:
-    """Put the alignment of all cameras into words; the worst one counts."""
+    """Return the alignment of all cameras in words; the worst one counts."""
     if not alignments and not armed:
         meaning = "One clocked device was recorded: there is nothing to align."
         return ShownVerdict("nothing to align", "none", meaning)
@@ -94,8 +94,8 @@ def alignment_verdict(
     if not alignments:
         meaning = "No alignment was made yet: run `kitchensync sync` on the recording."
         return ShownVerdict("not yet aligned", "warn", meaning)
-    found = {alignment.status for alignment in alignments}
-    status = next(status for status in _ALIGNED if status in found or status == "aligned")
+    statuses = {alignment.status for alignment in alignments}
+    status = next(status for status in _ALIGNED if status in statuses or status == "aligned")
     level, meaning = _ALIGNED[status]
     reasons = [
         f"{a.source}: {text}" for a in alignments for text in [a.problem, *a.reasons, *a.warnings] if text
@@ -115,7 +115,7 @@ def state_note(manifest: Manifest) -> str:
 def what_was_recorded(
     manifest: Manifest, verification: VerifyAnswer, recording: Path, data_s: float
 ) -> list[tuple[str, str]]:
-    """List what a person wants to know of a recording before anything else."""
+    """List the main facts of a recording."""
     began_ns = moment_utc_ns(manifest)
     started, stopped = manifest.get("started") or {}, manifest.get("stopped") or {}
     took = ""
@@ -124,8 +124,8 @@ def what_was_recorded(
         took = f" ({length(whole_s)} with start and closing)"
     sizes = f"{size(sum(path.stat().st_size for path in files_below(recording)))} on disk"
     if streams := verification["streams"]:
-        cameras = sum(one["bytes"] for name, one in streams.items() if name.upper().endswith(".MP4"))
-        packets = sum(one["bytes"] for one in streams.values()) - cameras
+        cameras = sum(balance["bytes"] for name, balance in streams.items() if name.upper().endswith(".MP4"))
+        packets = sum(balance["bytes"] for balance in streams.values()) - cameras
         sizes += f": {size(packets)} in packets, {size(cameras)} in camera files"
     rows = [
         ("Recording", f"{manifest.get('recording')}"),
@@ -148,20 +148,20 @@ def what_was_recorded(
 
 
 def devices(manifest: Manifest) -> list[dict[str, str]]:
-    """List the devices with what they reported of themselves."""
-    found = []
+    """List the devices with the facts that they reported."""
+    rows = []
     for name, facts in (manifest.get("devices") or {}).items():
         words = [
             f"{key.replace('_', ' ')} {'; '.join(map(str, value)) if isinstance(value, list) else value}"
             for key, value in facts.items()
             if key not in _DEVICE_LEFT_OUT and value != []
         ]
-        found.append({"name": str(name), "kind": str(facts.get("kind", "")), "words": ", ".join(words)})
-    return found
+        rows.append({"name": str(name), "kind": str(facts.get("kind", "")), "words": ", ".join(words)})
+    return rows
 
 
 def losses(manifest: Manifest) -> dict[str, list[str]]:
-    """List what the profile of each headset gives away for its bandwidth, with the streams."""
+    """List the losses of each headset's bandwidth profile, with the streams."""
     lost: dict[str, list[str]] = {}
     for name, facts in (manifest.get("streams") or {}).items():
         for loss in (facts.get("format") or {}).get("loses") or []:
@@ -170,7 +170,7 @@ def losses(manifest: Manifest) -> dict[str, list[str]]:
 
 
 def profiles(manifest: Manifest) -> list[str]:
-    """Name the profile of each headset, and what was chosen beside it."""
+    """List the profile of each headset, with other chosen settings."""
     return [
         f"{device}: " + ", ".join(f"{str(key).replace('_', ' ')} {value}" for key, value in chosen.items())
         for device, chosen in (manifest.get("profile") or {}).items()
@@ -179,7 +179,7 @@ def profiles(manifest: Manifest) -> list[str]:
 
 
 def versions(manifest: Manifest, alignments: list[Alignment]) -> list[tuple[str, str]]:
-    """List the software that recorded, aligned and reported."""
+    """List the software versions of recording, alignment and report."""
     recorded = ", ".join(f"{k} {v}" for k, v in (manifest.get("software") or {}).items()) or "not known"
     aligned = ", ".join(sorted({a.version for a in alignments if a.version}))
     rows = [("Recorded with", recorded), ("Reported with", f"kitchensync {software_version()}")]

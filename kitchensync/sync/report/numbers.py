@@ -1,4 +1,4 @@
-"""The numbers of an alignment that a person asks for, in words: offset, bounds, what each witness said."""
+"""The numbers of an alignment in words: offset, bounds, evidence."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Rows = Iterator[tuple[str, str]]
 
 
 def numbers(alignment: Alignment, first_picture: str = "") -> list[tuple[str, str]]:
-    """List the numbers a person asks for first: offset, drift, bound, and what no correlation can see.
+    """List the main numbers: offset, drift, bound, and systematic errors.
 
-    `first_picture` says in words when the camera's first picture was. Without a map only the evidence is given:
-    a bound beside a refused fit would be believed.
+    `first_picture` is the time of the camera's first picture in words. Without a map only the evidence is listed, as
+    the bound of a refused fit would be misleading.
     """
     rows: list[tuple[str, str]] = []
     if alignment.clock_map is not None:
@@ -36,9 +36,9 @@ def numbers(alignment: Alignment, first_picture: str = "") -> list[tuple[str, st
         rows += _evidence(alignment.gyro)
     if alignment.headset_gyro is not None:
         rows += _headset_gyro(alignment.headset_gyro, alignment.compared_with)
-    if (heard := alignment.sound) is not None:
-        lag = f", {heard.tau0_s:.3f} s" if _number(heard.tau0_s) else ""
-        rows.append(("Sound", f"{heard.windows_ok or 0} of {heard.windows or 0} windows agree{lag}"))
+    if (sound := alignment.sound) is not None:
+        lag = f", {sound.tau0_s:.3f} s" if _number(sound.tau0_s) else ""
+        rows.append(("Sound", f"{sound.windows_ok or 0} of {sound.windows or 0} windows agree{lag}"))
     if alignment.clocks is not None:
         rows += _clocks(alignment.clocks)
     return rows
@@ -49,7 +49,7 @@ def _number(value: float | None) -> TypeGuard[float]:
 
 
 def _place(alignment: Alignment, clock_map: ClockMap, first_picture: str) -> Rows:
-    """Where the camera's time begins on the headset's clock, and which of several headsets it moves with."""
+    """Return the start of the camera's time on the headset's clock, and its headset if there are several."""
     at = f"{first_picture}: " if first_picture else ""
     since_s = float(clock_map.tau_s(0.0))
     what = "Camera's first picture" if alignment.source_clock == CAMERA_CLOCK else "Its first sample"
@@ -57,12 +57,12 @@ def _place(alignment: Alignment, clock_map: ClockMap, first_picture: str) -> Row
         yield what, f"{at}at {since_s:.4f} s of {alignment.master}"
         return
     yield what, f"{at}{since_s:.4f} s after tick {clock_map.epoch_ticks} of {alignment.headset}"
-    if others := [one.headset for one in alignment.other_headsets]:
+    if others := [other.headset for other in alignment.other_headsets]:
         yield "Moves with", f"{alignment.headset}, not with {' or '.join(others)}"
 
 
 def _errors(alignment: Alignment) -> Rows:
-    """Drift, and the errors: statistical, systematic, together."""
+    """Return the drift, and the statistical, systematic and total errors."""
     fit, errors = alignment.gyro.fit if alignment.gyro is not None else None, alignment.errors
     if fit is not None and _number(fit.drift_ppm):
         give = f" ± {fit.drift_sigma_ppm:.1f}" if _number(fit.drift_sigma_ppm) else ""
@@ -82,7 +82,7 @@ def _errors(alignment: Alignment) -> Rows:
 
 
 def _evidence(gyro: GyroEvidence) -> Rows:
-    """What the verdict rests on."""
+    """Return the main evidence of the verdict."""
     if gyro.windows_ok is not None:
         yield "Windows used", f"{gyro.windows_ok} of {gyro.windows}"
     for words, value in (
@@ -105,16 +105,16 @@ def _headset_gyro(headset: GyroReport, whose: str) -> Rows:
         yield f"{whose.capitalize()}'s gyroscope", f"{headset.rate_hz:.1f} samples/s{jitter}{lost}"
 
 
-def _clocks(said: ClockEvidence) -> Rows:
-    """What the clocks said of the camera's start, and how well the headset's is known."""
-    for one in said.statements or ():
-        if _number(one.prior_s) and _number(one.sigma_s):
-            words = f"{one.prior_s:.2f} ± {one.sigma_s:.2f} s"
-            if abs(one.prior_s) > FAR_S:
-                words = f"{abs(one.prior_s) / 86_400:.1f} days away"
-            unused = "" if one.serves else ", not used"
-            yield f"{STATEMENTS.get(one.source, one.source)} said", words + unused
-    clock = said.host_clock
+def _clocks(clocks: ClockEvidence) -> Rows:
+    """Return the camera's start by the clocks, and the error of the headset's clock."""
+    for statement in clocks.statements or ():
+        if _number(statement.prior_s) and _number(statement.sigma_s):
+            words = f"{statement.prior_s:.2f} ± {statement.sigma_s:.2f} s"
+            if abs(statement.prior_s) > FAR_S:
+                words = f"{abs(statement.prior_s) / 86_400:.1f} days away"
+            unused = "" if statement.serves else ", not used"
+            yield f"{STATEMENTS.get(statement.source, statement.source)} said", words + unused
+    clock = clocks.host_clock
     if clock is not None and _number(clock.bound_ms):
         stretches = f" in {clock.stretches} stretches" if clock.stretches > 1 else ""
         yield "Headset's clock", f"within {clock.bound_ms:.2f} ms by {clock.probes} exchanges{stretches}"

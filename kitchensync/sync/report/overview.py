@@ -1,4 +1,4 @@
-"""One page over many recordings, worst first: verdicts, bounds, reasons, links to each report."""
+"""One page about many recordings, worst first: verdicts, bounds, reasons, links to each report."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MOVED_MS = 0.01
 
 @dataclass(frozen=True)
 class SummaryLine:
-    """One recording on the page; `link` leads to its own page where that is there."""
+    """One recording on the page; `link` is its own page, if it exists."""
 
     name: str
     link: str
@@ -64,7 +64,7 @@ class SummaryLine:
 
 
 def summary_page(answer: SyncAnswer, folder: Path) -> str:
-    """HTML of the answer `sync/1`; links go from `folder` to each report that is there."""
+    """Return the HTML of the answer `sync/1`, with links from `folder` to existing reports."""
     recordings = worst_first(answer["recordings"])
     lines = [_line(recording, folder) for recording in recordings]
     bounds = sorted(b for b in map(largest_bound_ms, recordings) if b is not None)
@@ -81,12 +81,12 @@ def summary_page(answer: SyncAnswer, folder: Path) -> str:
     )
 
 
-def _counts(statuses: list[str], known: dict[str, tuple[str, str]]) -> list[dict[str, object]]:
+def _counts(statuses: list[str], meanings: dict[str, tuple[str, str]]) -> list[dict[str, object]]:
     """Count the verdicts, worst first."""
     counted = Counter(statuses)
     return [
         {"count": counted[status], "status": status, "level": level, "meaning": meaning}
-        for status, (level, meaning) in known.items()
+        for status, (level, meaning) in meanings.items()
         if counted[status]
     ]
 
@@ -113,12 +113,12 @@ def _line(recording: RecordingAnswer, folder: Path) -> SummaryLine:
 
 
 def write_summary(answer: SyncAnswer, target: Path, *, force: bool = True) -> None:
-    """Write the page whole or not at all. Raises OutputRefused."""
+    """Write the page atomically. Raises OutputRefused."""
     write_output(target, summary_page(answer, target.parent).encode(), force=force)
 
 
 def refresh_summary(folder: Path) -> None:
-    """Write a folder's page anew, if it is there, from what its recordings keep: so that it links to new reports."""
+    """Update a folder's existing page from the stored answers of its recordings, with links to new reports."""
     if not (folder / PAGE).exists():
         return
     entries = []
@@ -134,7 +134,7 @@ def refresh_summary(folder: Path) -> None:
 
 
 def worst_first(recordings: list[RecordingAnswer]) -> list[RecordingAnswer]:
-    """Order: refused, to be looked at, aligned; inside that the largest bound first, then by name."""
+    """Sort by status (refused, to check, aligned), then the largest bound first, then by name."""
     return sorted(
         recordings, key=lambda r: (ORDER.index(r["status"]), -(largest_bound_ms(r) or 0.0), r["recording"])
     )
@@ -147,7 +147,7 @@ def largest_bound_ms(recording: RecordingAnswer) -> float | None:
 
 
 def compare(first: Path, second: Path) -> dict[str, Any]:
-    """What differs between two runs: recordings, folders of them, or files that `sync --json` printed.
+    """Compare two runs: recordings, folders of them, or outputs of `sync --json`.
 
     `moved_ms` is the largest distance of both maps over the earlier one's samples. Raises CannotCompare.
     """
@@ -181,25 +181,25 @@ def _pairs(path: Path) -> dict[tuple[str, str], Alignment]:
         try:
             answer = load_json(path)
             return {
-                (recording["recording"], one.source): one
+                (recording["recording"], alignment.source): alignment
                 for recording in answer["recordings"]
-                for one in map(Alignment.from_object, recording["pairs"])
+                for alignment in map(Alignment.from_object, recording["pairs"])
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError, OutsideMap) as error:
             raise CannotCompare(path, "is not what `kitchensync sync --json` prints") from error
-    found: dict[tuple[str, str], Alignment] = {}
+    alignments: dict[tuple[str, str], Alignment] = {}
     for recording in recordings_in(path):
         try:
             name = str(read_manifest(recording)["recording"])
         except (ManifestLost, ManifestDamaged):
-            name = recording.name  # what was aligned is still there
+            name = recording.name  # its alignments still exist
         except StorageError as error:
             raise CannotCompare(recording, "is no recording, and no folder of recordings") from error
         for file in alignment_files(recording):
             stored = read_alignment(file)
             if stored.problem:
                 raise CannotCompare(file, "cannot be read; run `kitchensync sync` again")
-            found[(name, stored.source)] = stored
-    if not found:
+            alignments[(name, stored.source)] = stored
+    if not alignments:
         raise CannotCompare(path, "holds no alignments; run `kitchensync sync` first")
-    return found
+    return alignments

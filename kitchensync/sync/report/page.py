@@ -1,4 +1,4 @@
-"""`report.html`: one self-contained page by which a person can judge a recording."""
+"""`report.html`: one self-contained page to assess a recording."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from kitchensync.sync.report.timeline import (
 
 NAME = Path("sync") / "report.html"
 AFTER_S = 30.0
-"""What is noted later than this after the last packet is work on the recording, not what happened in it."""
+"""Maximum time of shown events after the last packet; later ones are work on the recording."""
 DECODED_PARTS = 4
 """Parts of each picture stream that are decoded for a report; `kitchensync verify --deep` decodes all."""
 
@@ -49,8 +49,8 @@ DECODED_PARTS = 4
 def write_report(recording: Path, verification: dict[str, Any] | None = None) -> Path:
     """Write the page of a recording and return its path.
 
-    `verification` is the object `verify/1`, made anew when not given. Damage inside a recording is named on the
-    page. Raises NotARecording, OutputRefused.
+    `verification` is the object `verify/1`, computed by default. Damage inside a recording is shown on the page.
+    Raises NotARecording, OutputRefused.
     """
     judged = verification or verify(recording, deep=True, most_parts=DECODED_PARTS)
     with open_recording(recording) as opened:
@@ -64,19 +64,19 @@ def write_report(recording: Path, verification: dict[str, Any] | None = None) ->
 
 @dataclass(frozen=True)
 class PageContents:
-    """What was read of a recording, and the time in which it is shown."""
+    """The read contents of a recording, and its time axis."""
 
     streams: list[ReadStream]
     clocks: dict[str, TicksToHost]
     alignments: list[ShownAlignment]
     cameras: list[ShownFile]
-    armed: list[str]  # the cameras that were to film
+    armed: list[str]  # the cameras of the rig
     story: Story
     time: ShownTime
 
     @cached_property
     def span(self) -> ShownSpan:
-        """The time in which everything was recorded; what people do with it afterwards is no part of that."""
+        """The time of all recorded data, without later work on the recording."""
         moments_ns = [
             ns for file in self.cameras for ns in (file.start_host_ns, file.end_host_ns) if ns is not None
         ]
@@ -96,11 +96,11 @@ class PageContents:
 
 
 def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]:
-    """Collect what the page shows, by the names of the template."""
+    """Collect the values of the template."""
     manifest, judged = recording.manifest, cast(facts.VerifyAnswer, verification)
     checked: dict[str, facts.StreamBalance] = judged["streams"]
     read = _read(recording)
-    said = [one.said for one in read.alignments]
+    alignments = [shown.alignment for shown in read.alignments]
     holes = {
         s.name: holes_of(s, checked.get(s.name, {}).get("gaps", []), read.clocks[s.device], read.span)
         for s in read.streams
@@ -114,7 +114,7 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
     return {
         "recording": str(manifest.get("recording") or recording.path.name),
         "data": facts.data_verdict(judged),
-        "alignment": facts.alignment_verdict(said, read.cameras, read.armed),
+        "alignment": facts.alignment_verdict(alignments, read.cameras, read.armed),
         "state_note": facts.state_note(manifest),
         "rows": facts.what_was_recorded(manifest, judged, recording.readable, data_s),
         "devices": facts.devices(manifest),
@@ -123,17 +123,20 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
         "damages": damages,
         "zero": _zero_words(manifest, read.time),
         "lanes": list(_lanes(read, holes)),
-        "holes": sorted((h for found in holes.values() for h in found), key=lambda h: h.start_s - h.end_s),
+        "holes": sorted(
+            (h for stream_holes in holes.values() for h in stream_holes), key=lambda h: h.start_s - h.end_s
+        ),
         "rates": [rate_of(s, checked.get(s.name, {}), read.clocks.get(s.device)) for s in read.streams],
         "cameras": read.cameras,
         "alignments": [
-            {"numbers": numbers(one.said, _first_picture(one, read)), "shown": one} for one in read.alignments
+            {"numbers": numbers(shown.alignment, _first_picture(shown, read)), "shown": shown}
+            for shown in read.alignments
         ],
         "mounts": read_mounts(recording.path),
         "strip": _strip(recording, read),
         "story": read.story,
         "folder": shlex.quote(recording.path.resolve().name),
-        "versions": facts.versions(manifest, said),
+        "versions": facts.versions(manifest, alignments),
     }
 
 
@@ -145,8 +148,8 @@ def _read(recording: Recording) -> PageContents:
     ]
     clocks = {}
     for device in dict.fromkeys(stream.device for stream in streams):
-        if (known := read_clock(recording.readable, device, streams)) is not None:
-            clocks[device] = known
+        if (device_clock := read_clock(recording.readable, device, streams)) is not None:
+            clocks[device] = device_clock
     alignments = read_alignments(recording.path)
     try:
         session = recording.session_time
@@ -154,7 +157,7 @@ def _read(recording: Recording) -> PageContents:
         session = None
     if session is not None and session.clock is not None:
         time = ShownTime(session, int(session.clock.lines[0].to_host_ns(session.ticks0)))
-    else:  # damage or the lack of a headset hides session time: since the first packet, or the start
+    else:  # without session time: since the first packet, or the start
         arrivals = [int(stream.index["host_ns"][0]) for stream in streams if len(stream.index)]
         started_ns = (manifest.get("started") or {}).get("host_ns") or 0
         time = ShownTime(None, min(arrivals) if arrivals else int(started_ns))
@@ -195,19 +198,19 @@ def _lanes(read: PageContents, holes: dict[str, list[Hole]]) -> Iterator[Lane]:
     for kind in SIGNS:
         if marks := [mark for mark in read.story.marks if mark.lane == kind and mark.at_s <= span.last_s]:
             yield event_lane(f"event: {kind}", marks, span)
-    for known in read.clocks.values():
-        yield clock_lane(known, span)
+    for device_clock in read.clocks.values():
+        yield clock_lane(device_clock, span)
 
 
 def _first_picture(alignment: ShownAlignment, read: PageContents) -> str:
-    """Return in words when the first picture of an aligned file was."""
+    """Return the time of the first picture of an aligned file in words."""
     files = (f for f in read.cameras if f.clock_map and alignment.is_of(f.device, f.path.name))
     start_ns = next((file.start_host_ns for file in files), None)
     return f"at {clock(read.span.seconds(start_ns))} of the recording" if start_ns is not None else ""
 
 
 def _strip(recording: Recording, read: PageContents) -> Strip:
-    """Make the pictures, the headset's from the first front camera that sent any; name what stands in the way."""
+    """Return the pictures, of the headset those of the first front camera with any, or the problem."""
     try:
         sensors = [(stream, recording.sensor(stream.name)) for stream in read.streams if len(stream.index)]
         pv = next((stream for stream, sensor in sensors if sensor and sensor.is_front_camera), None)

@@ -1,4 +1,4 @@
-"""The alignment of one pair, in the types that its file is made of, and its plot data."""
+"""The alignment of one pair as stored in its file, and its plot data."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ FILM_PICTURES = ErrorPart(GYRO_TO_FRAME, 0.0, 15.0, ASSUMED)
 REFERENCE_PICTURES = ErrorPart(REFERENCE_PART, 0.0, 15.0, ASSUMED)
 BOTH_FILMS = (REFERENCE_PICTURES, FILM_PICTURES)
 SYSTEMATIC = (HEADSET_STAMP, FILM_PICTURES)
-"""Errors that no correlation can see, ms: late host stamps, and the camera's gyroscope against its frames."""
+"""Systematic errors that a correlation cannot measure, ms: late host stamps, and the delay of gyroscope to frames."""
 
 
 def pair_aligned(
-    found: PairAlignment,
+    pair: PairAlignment,
     *,
     epoch_ticks: int,
     last_t_s: float,
@@ -61,15 +61,15 @@ def pair_aligned(
     clocks: ClockEvidence | None = None,
     systematic: tuple[ErrorPart, ...] = SYSTEMATIC,
 ) -> Alignment:
-    """Everything that two gyroscopes said; without map and samples when not aligned."""
-    unit, prior = GyroUnit(found.unit.name, found.unit.scale, found.unit.source), found.prior
+    """Return the alignment by two gyroscopes; without map and samples if not aligned."""
+    unit, prior = GyroUnit(pair.unit.name, pair.unit.scale, pair.unit.source), pair.prior
     if clocks is None and prior is not None:
         clocks = ClockEvidence(prior.tau0_s, prior.sigma_s, prior.source)
     return replace(
-        by_verdict(found.verdict, found.clock_map, last_t_s, inputs=inputs),
+        by_verdict(pair.verdict, pair.clock_map, last_t_s, inputs=inputs),
         epoch_ticks=epoch_ticks,
-        errors=_errors_of_motion(found, systematic) if found.fine is not None else None,
-        gyro=_gyro_evidence(found),
+        errors=_errors_of_motion(pair, systematic) if pair.fine is not None else None,
+        gyro=_gyro_evidence(pair),
         clocks=clocks,
         headset_gyro=GyroReport(headset, unit),
         camera_gyro=camera,
@@ -77,14 +77,14 @@ def pair_aligned(
 
 
 def refused(reason: str, *, inputs: Iterable[Input] = ()) -> Alignment:
-    """Return why a pair could not even be compared."""
+    """Return the alignment of a pair that could not be compared."""
     return by_verdict(Verdict(NOT_ALIGNED, (reason,)), None, 0.0, inputs=inputs)
 
 
 def by_verdict(
     verdict: Verdict, clock_map: ClockMap | None, last_t_s: float, *, inputs: Iterable[Input] = ()
 ) -> Alignment:
-    """A verdict with its map, handed out until `last_t_s`; the caller adds errors and evidence."""
+    """Return a verdict with its map, sampled until `last_t_s`; the caller adds errors and evidence."""
     return Alignment(
         status=verdict.status,
         reasons=tuple(verdict.reasons),
@@ -98,7 +98,7 @@ def by_verdict(
 
 
 def with_picture_latency(answer: Alignment, measured: StoredLatency, name: str = GYRO_TO_FRAME) -> Alignment:
-    """Put a camera's measured picture latency in the place of the default; without that part nothing changes."""
+    """Replace the default picture latency by a measured one, if the alignment has that part."""
     errors = answer.errors
     if errors is None or errors.total_ms is None:
         return answer
@@ -106,7 +106,7 @@ def with_picture_latency(answer: Alignment, measured: StoredLatency, name: str =
     if part is None:
         return answer
     new = ErrorPart(name, measured["latency_ms"], measured["sigma_ms"], MEASURED)
-    changed = tuple(new if one.part == name else one for one in errors.systematic)
+    changed = tuple(new if part.part == name else part for part in errors.systematic)
     variance = errors.total_ms**2 - part.sigma**2 + new.sigma**2
     total_ms = round(math.sqrt(max(variance, 0.0)), 3)
     return replace(answer, errors=replace(errors, systematic=changed, total_ms=total_ms))
@@ -124,14 +124,14 @@ def bridged(
         return replace(refused(why), source_clock=HEADSET_CLOCK)
     clock_map, strays_ms = bridge.as_map(epoch, source_epoch, last_ticks)
     verdict = judge_bridge(bridge, name, strays_ms)
-    said = BridgeEvidence(
+    evidence = BridgeEvidence(
         bound_ms=bridge.bound_ms,
         probes=[bridge.source.probes, bridge.target.probes],
         stretches=[len(bridge.source.lines), len(bridge.target.lines)],
     )
     placed = clock_map if verdict.status != NOT_ALIGNED else None
     answer = by_verdict(verdict, placed, clock_map.valid_s[1])
-    answer = replace(answer, source_clock=HEADSET_CLOCK, clocks=ClockEvidence(bridge=said))
+    answer = replace(answer, source_clock=HEADSET_CLOCK, clocks=ClockEvidence(bridge=evidence))
     if placed is None:
         return answer
     errors = replace(
@@ -143,14 +143,14 @@ def bridged(
 
 
 def sound_errors(heard: Heard) -> AlignmentErrors:
-    """Error parts of an alignment by sound alone, ms."""
+    """Return the error parts of an alignment by sound alone, ms."""
     first, last = heard.span_s
     where = np.array([first, 0.5 * (first + last), last])
     return _errors_of(heard.sigma_s(where) * 1e3, (ErrorPart("microphones", 0.0, MICROPHONES_MS, ASSUMED),))
 
 
 def clock_errors(prior: Prior) -> AlignmentErrors:
-    """Error parts of an alignment by clocks alone, ms."""
+    """Return the error parts of an alignment by clocks alone, ms."""
     return _errors_of(np.full(3, prior.sigma_s * 1e3), SYSTEMATIC)
 
 
@@ -165,22 +165,22 @@ def _errors_of(stat_ms: npt.NDArray[np.floating], parts: tuple[ErrorPart, ...]) 
     )
 
 
-def _errors_of_motion(found: PairAlignment, systematic: tuple[ErrorPart, ...]) -> AlignmentErrors:
-    """Statistical, model and systematic parts apart."""
-    parts = systematic + ((HEAD_POSE_PART,) if found.head_pose else ())
-    unseen = math.fsum(part.sigma**2 for part in parts)
+def _errors_of_motion(pair: PairAlignment, systematic: tuple[ErrorPart, ...]) -> AlignmentErrors:
+    """Return statistical, model and systematic parts of the error."""
+    parts = systematic + ((HEAD_POSE_PART,) if pair.head_pose else ())
+    systematic_variance = math.fsum(part.sigma**2 for part in parts)
     return AlignmentErrors(
-        stat_ms=_rounded(found.stat_ms),
-        model_ms=_rounded(found.model_ms),
-        bound95_ms=_rounded(found.bound95_ms),
+        stat_ms=_rounded(pair.stat_ms),
+        model_ms=_rounded(pair.model_ms),
+        bound95_ms=_rounded(pair.bound95_ms),
         systematic=parts,
-        total_ms=round(math.sqrt(max(found.stat_ms) ** 2 + max(found.model_ms) ** 2 + unseen), 3),
+        total_ms=round(math.sqrt(max(pair.stat_ms) ** 2 + max(pair.model_ms) ** 2 + systematic_variance), 3),
     )
 
 
-def _gyro_evidence(found: PairAlignment) -> GyroEvidence:
-    """What the gyroscopes say, in numbers."""
-    coarse, fine = found.coarse, found.fine
+def _gyro_evidence(pair: PairAlignment) -> GyroEvidence:
+    """Return the numbers of the gyroscopes."""
+    coarse, fine = pair.coarse, pair.fine
     search = GyroSearch(
         rho=round(coarse.rho, 4),
         rho2=round(coarse.rho2, 4),
@@ -189,7 +189,7 @@ def _gyro_evidence(found: PairAlignment) -> GyroEvidence:
         z=round(coarse.z, 2),
         edge=coarse.edge,
         magnitude_agrees=bool(abs(coarse.magnitude_tau_s - coarse.tau_s) < 0.1),
-        rate_grid=coarse.rate if found.nominal_rate else None,
+        rate_grid=coarse.rate if pair.nominal_rate else None,
     )
     if fine is None:
         return GyroEvidence(search, windows_ok=0, windows=0)
@@ -211,11 +211,11 @@ def _gyro_evidence(found: PairAlignment) -> GyroEvidence:
     return GyroEvidence(search, int(fine.lags.kept.sum()), len(fine.lags.kept), fit)
 
 
-def plot_arrays(found: PairAlignment) -> PlotArrays:
-    """Arrays that the report draws: score over lag, window lags with the line, overlay of both rates."""
-    arrays: PlotArrays = {"coarse_lag_s": found.coarse.lags_s, "coarse_score": found.coarse.score}
-    if (fine := found.fine) is not None:
-        # where the curve must be known to be drawn: its ends, both sides of jumps, and between when it bends
+def plot_arrays(pair: PairAlignment) -> PlotArrays:
+    """Return the arrays for the report: score over lag, window lags with the line, overlay of both rates."""
+    arrays: PlotArrays = {"coarse_lag_s": pair.coarse.lags_s, "coarse_score": pair.coarse.score}
+    if (fine := pair.fine) is not None:
+        # points of the drawn curve: its ends, both sides of jumps, and between if it bends
         breaks = np.array(fine.line.shape.breaks_s)
         between = np.linspace(*fine.overlap_s, 2 if fine.line.shape.degree == 1 else 41)
         line_t_s = np.unique(np.concatenate([between, breaks, np.nextafter(breaks, np.inf)]))
@@ -228,11 +228,11 @@ def plot_arrays(found: PairAlignment) -> PlotArrays:
             "line_t_s": line_t_s,
             "line_tau_s": fine.line.at(line_t_s),
         }
-    if found.overlay is not None:
+    if pair.overlay is not None:
         arrays |= {
-            "overlay_t_s": found.overlay.t_s,
-            "overlay_headset_rad_per_s": found.overlay.headset,
-            "overlay_camera_rad_per_s": found.overlay.camera,
+            "overlay_t_s": pair.overlay.t_s,
+            "overlay_headset_rad_per_s": pair.overlay.headset,
+            "overlay_camera_rad_per_s": pair.overlay.camera,
         }
     return arrays
 

@@ -1,4 +1,4 @@
-"""What a finished synchronization rested on, so that a run over many recordings can be taken up again."""
+"""The inputs of a finished synchronization, so that a run over many recordings can be continued."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LATER = ("annotations", "logs", "report.html", COPIES, DERIVED)
 
 
 class KeptState(TypedDict):
-    """The file: the fingerprint of what an answer rested on, the answer, and the names of its set."""
+    """The file: fingerprint of the inputs, answer, and names of all written files."""
 
     schema: str
     inputs: str
@@ -37,27 +37,27 @@ class KeptState(TypedDict):
 
 
 def finished(recording: Path, master: str | None) -> RecordingAnswer | None:
-    """The answer of an earlier run when it still holds: same files, same software, same thresholds, tables there."""
+    """Return the answer of an earlier run if still valid: same files, software and thresholds, and its tables."""
     state = _state(recording)
     try:
         if state is None or state.get("inputs") != fingerprint(recording, master):
             return None
     except OSError:
-        return None  # a file went away while it was looked at: somebody is at work here
+        return None  # a file was removed meanwhile by another process
     if any(not (recording / OWN / name).exists() for name in state["written"]):
         return None
     return state["answer"] | {"path": str(recording)}
 
 
 def kept_answer(recording: Path) -> RecordingAnswer | None:
-    """The answer of the last run that came to its end, whatever changed since; None without one."""
+    """Return the answer of the last finished run, regardless of later changes, or None."""
     state = _state(recording)
     return state["answer"] | {"path": str(recording)} if state is not None else None
 
 
 def _state(recording: Path) -> KeptState | None:
     try:
-        check_folder(recording)  # the manifest may be damaged, and nobody have looked
+        check_folder(recording)  # it may not have been checked if the manifest is damaged
         state: KeptState = load_json(recording / STATE)
         return state if state["schema"] == SCHEMA and _is_ours(state["answer"], state["written"]) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OutsideMap, UnsafeFile):
@@ -65,27 +65,27 @@ def _state(recording: Path) -> KeptState | None:
 
 
 def _is_ours(answer: RecordingAnswer, written: list[str]) -> bool:
-    """Return whether a kept answer holds what a page is made of. Raises as `Alignment.from_object` does."""
+    """Return whether a stored answer has the values for a page. Raises the errors of `Alignment.from_object`."""
     for pair in answer["pairs"]:
         Alignment.from_object(pair)
     lists = [answer.get("reasons", []), answer.get("warnings", []), written]
-    texts = [answer["recording"], *(text for said in lists for text in said)]
-    are_lists = all(isinstance(said, list) for said in [*lists, answer["pairs"]])
+    texts = [answer["recording"], *(text for part in lists for text in part)]
+    are_lists = all(isinstance(part, list) for part in [*lists, answer["pairs"]])
     return answer["status"] in STATUSES and are_lists and all(isinstance(text, str) for text in texts)
 
 
 def forget(recording: Path) -> None:
-    """Say that the last answer no longer holds, since the data was found to be damaged."""
+    """Invalidate the last answer because the data is damaged."""
     try:
         (recording / STATE).unlink(missing_ok=True)
     except OSError:
-        return  # not a folder, or not ours to write: then it was not ours to say either
+        return  # not a folder, or not writable, so the answer was not ours either
 
 
 def remember(folder: Path, inputs: str, answer: RecordingAnswer) -> None:
-    """Write the state beside the other files of a set, in `folder`; it names them all.
+    """Write the state beside the other files of a set, in `folder`; it lists them all.
 
-    It holds no machine's path, so that equal recordings have equal files. `inputs` is the fingerprint from before the
+    It has no absolute paths, so that equal recordings have equal files. `inputs` is the fingerprint from before the
     work. Raises OSError.
     """
     written = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
@@ -95,11 +95,11 @@ def remember(folder: Path, inputs: str, answer: RecordingAnswer) -> None:
 
 
 def fingerprint(recording: Path, master: str | None) -> str:
-    """Digest of what an answer depends on: files by name and size, the manifest (it holds hashes), the software."""
+    """Return a hash of the inputs: files by name and size, the manifest (with hashes), the software."""
     try:
         latencies = hashlib.sha256(store_of(recording).read_bytes()).hexdigest()
     except OSError:
-        latencies = ""  # `sync-camera` left nothing beside the recordings
+        latencies = ""  # no latencies by `sync-camera`
     digest = hashlib.sha256()
     about = [software_version(), json.dumps(THRESHOLDS, sort_keys=True), str(master), latencies]
     for line in [*about, *_files(recording)]:
@@ -108,7 +108,7 @@ def fingerprint(recording: Path, master: str | None) -> str:
 
 
 def _files(recording: Path) -> Iterator[str]:
-    """Files that an answer may depend on; where copies lie, and what other commands wrote, it does not."""
+    """Yield the files on which an answer may depend, without lists of copies and outputs of other commands."""
     below = ((path.relative_to(recording), path) for path in files_below(recording))
     sizes = {name: path.stat().st_size for name, path in below if name.parts[0] not in (OWN, *LATER)}
     sizes |= {Path(line.file): line.bytes for line in freed_lines(recording)}

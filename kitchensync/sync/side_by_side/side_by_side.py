@@ -1,4 +1,4 @@
-"""A video for visual checking: what all cameras saw at each instant of the index, side by side, times burnt in."""
+"""A video for visual checks: pictures of all cameras at each instant of the index side by side, with times."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ ShownPicture = tuple[UInt8, float | None]  # RGB uint8 (h, w, 3); media s for fi
 
 
 class HeadsetPictures:
-    """A headset's camera, decoded on from picture to picture: going back begins anew.
+    """A headset's camera, decoded sequentially; going back starts another decoder.
 
-    Depth is shown in colours, near red to far blue; black where it is not known.
+    Depth is shown in colours, near red to far blue; black where it is unknown.
     """
 
     def __init__(self, stream: StoredStream, kind: HeadsetStream) -> None:
@@ -45,11 +45,11 @@ class HeadsetPictures:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Decode no further."""
+        """Stop decoding."""
         self._next = iter(())
 
     def at(self, row: int, _file: str | None) -> ShownPicture | None:
-        """Return a picture by its number; None when it does not decode."""
+        """Return a picture by its number; None if it is undecodable."""
         if (self._held is None or row < self._held.row) and row != self._from:
             self._next, self._from = self._frames(row), row
             self._held = next(self._next, None)
@@ -67,7 +67,7 @@ class HeadsetPictures:
         return np.asarray(coloured, np.uint8), None
 
     def hides(self, row: int, _file: str | None) -> bool:
-        """Return whether a picture may show a privacy pause."""
+        """Return whether a picture may be of a privacy pause."""
         return bool(self._stream.hidden[row])
 
     def _frames(self, row: int) -> Iterator[Frame | DepthFrame]:
@@ -87,7 +87,7 @@ class CameraPictures:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file that is open."""
+        """Close the open file."""
         self._stack.close()
 
     def at(self, row: int, file: str | None) -> ShownPicture | None:
@@ -97,11 +97,11 @@ class CameraPictures:
         try:
             picture = self._opened(file)[2].number(row, WIDTH_PX)
         except SensorError:
-            return None  # the panel says which one does not decode
+            return None  # the panel shows its number
         return picture.rgb, picture.time_s
 
     def hides(self, row: int, file: str | None) -> bool:
-        """Return whether a picture may show a privacy pause."""
+        """Return whether a picture may be of a privacy pause."""
         return file is not None and bool(self._opened(file)[1][row])
 
     def _opened(self, file: str) -> tuple[str, Mask, PictureReader]:
@@ -129,10 +129,10 @@ def film_side_by_side(
     progress: Progress | None = None,
     force: bool = False,
 ) -> int:
-    """Write an MP4 with a picture of every stream at each frame of the master; return how many frames it has.
+    """Write an MP4 with a picture of every stream at each frame of the master; return the number of frames.
 
     `streams` are names of the index (default: the front cameras and all films); `from_s` and `to_s` are seconds
-    since the first frame of the master; `force` lets `out` be replaced. A few pictures are in memory at a time.
+    since the first frame of the master; `force` allows to replace `out`. A few pictures are in memory at a time.
     Raises NotARecording, NotIndexed, CannotFilm, OutputRefused.
     """
     with open_recording(recording) as opened, ExitStack() as stack:
@@ -157,16 +157,20 @@ def _rows(recording: Recording, from_s: float, to_s: float | None) -> range:
 def _chosen(recording: Recording, streams: tuple[str, ...], path: Path) -> list[str]:
     instants = recording.instants
     kinds = {name: sensor.kind for name in instants.names if (sensor := known_stream(name)) is not None}
-    there = [name for name in instants.names if instants.is_film(name) or kinds.get(name) in (FRAMES, DEPTH)]
+    available = [
+        name for name in instants.names if instants.is_film(name) or kinds.get(name) in (FRAMES, DEPTH)
+    ]
     if not streams:
-        usual = [name for name in there if instants.is_film(name) or is_front_camera(name)]
-        if not usual:
-            raise CannotFilm(path, f"no front camera and no film in the index; choose of: {', '.join(there)}")
-        return usual
-    for name in streams:
-        if name not in there:
+        default_names = [name for name in available if instants.is_film(name) or is_front_camera(name)]
+        if not default_names:
             raise CannotFilm(
-                path, f"no pictures of {name} in the index; there are: {', '.join(there) or 'none'}"
+                path, f"no front camera and no film in the index; choose of: {', '.join(available)}"
+            )
+        return default_names
+    for name in streams:
+        if name not in available:
+            raise CannotFilm(
+                path, f"no pictures of {name} in the index; there are: {', '.join(available) or 'none'}"
             )
     return list(dict.fromkeys(streams))
 
@@ -188,31 +192,29 @@ def _encode(
     ticks0, first = recording.at(0).ticks, recording.at(rows[0]).ticks
     with FilmWriter(part) as film:
         for done, row in enumerate(rows, start=1):
-            here = recording.at(row)
-            title = (
-                f"{(here.ticks - ticks0) / TICKS_PER_S:9.3f} s   frame {row} of {recording.instants.master}"
-            )
-            picture = sheet([_panel(name, here, source) for name, source in sources.items()], title)
-            film.write(picture, units_of_ticks(here.ticks - first))
+            instant = recording.at(row)
+            title = f"{(instant.ticks - ticks0) / TICKS_PER_S:9.3f} s   frame {row} of {recording.instants.master}"
+            picture = sheet([_panel(name, instant, source) for name, source in sources.items()], title)
+            film.write(picture, units_of_ticks(instant.ticks - first))
             if progress is not None:
                 progress(done, len(rows))
     return len(rows)
 
 
-def _panel(name: str, here: Instant, source: PictureSource) -> Panel:
-    """The picture of one stream at one instant, or why there is none."""
-    row = here.file_rows.get(name, here.rows.get(name))
+def _panel(name: str, instant: Instant, source: PictureSource) -> Panel:
+    """Return the picture of one stream at one instant, or the reason for none."""
+    row = instant.file_rows.get(name, instant.rows.get(name))
     if row is None:
         return Panel(name, None, "no picture near this instant")
-    if source.hides(row, here.files.get(name)):
+    if source.hides(row, instant.files.get(name)):
         return Panel(name, None, "privacy pause")
-    shown = source.at(row, here.files.get(name))
+    shown = source.at(row, instant.files.get(name))
     if shown is None:
         return Panel(name, None, f"picture {row} does not decode")
     rgb, media_s = shown
-    file = f"  {Path(here.files[name]).name}" if name in here.files else ""
+    file = f"  {Path(instant.files[name]).name}" if name in instant.files else ""
     media = f"  media {media_s:.3f} s" if media_s is not None else ""
-    away_ms = here.dt_us[name] / 1000
+    away_ms = instant.dt_us[name] / 1000
     return Panel(name, drawn(rgb), f"{file}  picture {row}  {away_ms:+.1f} ms{media}")
 
 
@@ -232,7 +234,7 @@ class Panel:
 
 
 def drawn(picture: UInt8) -> UInt8:
-    """Fit an RGB picture of any size into a panel, on black."""
+    """Scale an RGB picture of any size into a panel, on black."""
     height, width = picture.shape[:2]
     scale = min(WIDTH / width, HEIGHT / height)
     size = max(1, round(width * scale)), max(1, round(height * scale))
@@ -244,7 +246,7 @@ def drawn(picture: UInt8) -> UInt8:
 
 
 def sheet(panels: list[Panel], title: str) -> UInt8:
-    """Put panels side by side, two in a row, each with its words below, under one title."""
+    """Draw panels side by side, two per row, each with its words below, under one title."""
     columns = min(MOST_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     out = np.empty((LINE + rows * (HEIGHT + LINE), columns * WIDTH, 3), np.uint8)

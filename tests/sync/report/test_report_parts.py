@@ -177,16 +177,16 @@ def test_alignments_are_read_with_their_plots_and_bad_ones_are_named(tmp_path):
     (folder / "right.plot.npz").write_bytes(b"nothing")
     gopro, left, right = read_alignments(tmp_path)
     assert len(gopro.figures) == 2
-    assert dict(numbers(gopro.said))["Camera's first picture"] == "4.9991 s after tick 1000 of hololens"
-    assert dict(numbers(gopro.said))["Clock drift, headset against camera"] == "30.0 ± 2.0 ppm"
+    assert dict(numbers(gopro.alignment))["Camera's first picture"] == "4.9991 s after tick 1000 of hololens"
+    assert dict(numbers(gopro.alignment))["Clock drift, headset against camera"] == "30.0 ± 2.0 ppm"
     assert (
-        dict(numbers(gopro.said))["Systematic: the camera's pictures against its gyroscope"]
+        dict(numbers(gopro.alignment))["Systematic: the camera's pictures against its gyroscope"]
         == "0 ± 15 ms (assumed)"
     )
-    assert left.said.status == "unreadable"
-    assert "left.json" in left.said.problem
-    assert right.said.clock_map is None
-    assert not any("bound" in name or "drift" in name for name, _ in numbers(right.said))
+    assert left.alignment.status == "unreadable"
+    assert "left.json" in left.alignment.problem
+    assert right.alignment.clock_map is None
+    assert not any("bound" in name or "drift" in name for name, _ in numbers(right.alignment))
     assert "cannot be read" in right.figures[0].caption
 
 
