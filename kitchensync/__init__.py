@@ -5,9 +5,9 @@
     rec = ks.open("data/take-1")
     picture, motion = rec.pv[0], rec.gyroscope.sample([5.0, 5.1])
 
-`verify`, `synchronize`, `align` and `list_recordings` answer what `kitchensync verify|sync|align|list` print with
-`--json`, and raise where those refuse: errors of `kitchensync.storage.errors`, `kitchensync.sync.errors`, one line
-each. All of it is imported when it is called.
+`verify`, `synchronize` and `align` return what `kitchensync verify|sync|align` print with `--json`. They raise where
+those refuse: errors of `kitchensync.storage.errors` and `kitchensync.sync.errors`, one line each. `list_recordings`
+returns the paths of the recordings in one folder. Everything is imported when it is called.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def open(path: str | os.PathLike[str], *, with_pauses: bool = False) -> OpenedRe
 
 
 def list_recordings(root: str | os.PathLike[str]) -> list[Path]:
-    """List the recordings in a folder in order of name; of a recording itself only that one.
+    """Return the paths of the recordings in a folder, not of those in folders below it, in order of name.
 
-    A folder whose `recording.json` is lost counts, so that whoever goes over them has to name it. Raises
-    NotARecording where there is none.
+    The path of a recording itself gives that recording. A recording whose `recording.json` is lost is included, so
+    that it is not skipped in silence. Raises NotARecording if there is none.
     """
     return _recordings(Path(root))
 

@@ -30,6 +30,7 @@ from kitchensync.storage.names import MANIFEST, PART_SUFFIX, WORK, is_recording
 FILE = Path(WORK) / "_catalogue"
 """Path beside the recordings; no recording can have this name."""
 HEAD = b"KitchenSync catalogue 3\n"
+"""First line of the file; a new number when the lines get other keys, so that old ones are read again."""
 MOST_BYTES = 1 << 30
 FEWEST = 100
 """Fewest recordings for a cache: reading fewer manifests is as fast."""

@@ -46,7 +46,8 @@ LINE = 100
 def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> Answer:
     """List the recordings below ROOT (else the data folder), recursively.
 
-    The verdict is the last of `record`, `verify` or `report`; for a withdrawn recording only its name is shown.
+    The verdict is the last one of `record`, `verify`, `report`, `move` or `cut`. A withdrawn recording has only its
+    name and life.
 
     \b
     Example:
