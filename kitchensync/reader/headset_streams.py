@@ -61,11 +61,15 @@ class PacketStream(TimedStream):
 
     @cached_property
     def session_ns(self) -> Int64:
-        """Session time of each value, (n,) int64 ns; for plug-in sensors the arrival time. Raises NotKnown."""
+        """Session time of each value, (n,) int64 ns; without clock exchanges of a plug-in sensor its arrival.
+
+        Raises NotKnown.
+        """
         index, device = self.stored.index[self.rows], self.name.partition("/")[0]
         arrived_ns = index["host_ns"].astype(np.int64)
         about = self.recording.stored.manifest["devices"].get(device)
-        if about is None or about["kind"] != "hololens":
+        is_headset = about is not None and about["kind"] == "hololens"
+        if not is_headset and self.recording.clock.host_clock(device) is None:
             return self.recording.clock.of_host(arrived_ns)
         return self.recording.clock.of_ticks(device, index["device_ticks"].astype(np.int64), arrived_ns)
 

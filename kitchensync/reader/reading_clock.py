@@ -51,7 +51,7 @@ class ReadingClock:
         return time
 
     def host_clock(self, device: str) -> HostClock | None:
-        """Return the map of a headset's ticks to the capture clock; None without clock exchanges."""
+        """Return the map of a device's ticks to the capture clock; None without clock exchanges."""
         if device not in self._clocks:
             self._clocks[device] = self._recording.device_clock(device)
         return self._clocks[device]
@@ -67,7 +67,7 @@ class ReadingClock:
         return self._known(self._session.of_host(host_ns))
 
     def of_ticks(self, device: str, ticks: npt.ArrayLike, arrived_ns: npt.ArrayLike) -> Int64:
-        """Return session ns (n,) of a headset's ticks (n,) that arrived at host ns (n,). Raises NotKnown."""
+        """Return session ns (n,) of a device's ticks (n,) that arrived at host ns (n,). Raises NotKnown."""
         if device == self.main_headset:
             return self._session.of_ticks(ticks, near_host_ns=arrived_ns)
         clock = self.host_clock(device)
@@ -77,7 +77,7 @@ class ReadingClock:
         return self.of_host(clock.to_host_ns(np.asarray(ticks, np.int64), near_host_ns=near_ns))
 
     def bound_of_s(self, device: str, seconds: float) -> float:
-        """Return the error bound of a headset's packet times at an instant, seconds. Raises NotKnown.
+        """Return the error bound of a device's packet times at an instant, seconds. Raises NotKnown.
 
         0 for the main headset, until its clock restarted.
         """

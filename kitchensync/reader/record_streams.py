@@ -18,7 +18,7 @@ GAP_STEPS = 3.0
 
 
 class RecordStream(PacketStream):
-    """Records of a plug-in sensor: `s["grams"]` is a column (n,), `s[i]` a record; times are arrival times."""
+    """Records of a plug-in sensor: `s["grams"]` is a column (n,), `s[i]` a record."""
 
     kind = "records"
 

@@ -16,6 +16,7 @@ from small_recordings import HOST0_NS
 
 import kitchensync as ks
 from kitchensync.cli import main
+from kitchensync.shell import host_clock
 from kitchensync.storage.chunks.chunk_writer import Packet, seal
 from kitchensync.storage.events import EventLog
 from kitchensync.storage.manifest import edit_manifest
@@ -73,6 +74,35 @@ def messages_in(path: Path) -> tuple[dict[str, Any], list[tuple[int, dict[str, A
     assert messages[0][0] is not None
     assert messages[0][0].encoding == "jsonschema"
     return json.loads(messages[0][0].data), [(at_ns, message) for _, at_ns, message in messages]
+
+
+def test_a_sensor_with_a_clock_has_the_times_of_its_stamps(cooked: Path, tmp_path: Path) -> None:
+    """Its packets arrive 30 to 70 ms late; its ticks run 40 ppm fast, and their zero is far away."""
+    take = with_scale(cooked, tmp_path)
+    late_ns = np.random.default_rng(1).integers(30_000_000, 70_000_000, COUNT)
+
+    def ticks_at(host_ns: Any) -> Any:
+        return 7_000_000_000 + np.int64((host_ns - HOST0_NS) * 1.00004 / 100)
+
+    shutil.rmtree(take / "scale" / "weight")
+    (take / "scale" / "weight").mkdir()
+    (take / "clock" / "scale").mkdir(parents=True)
+    measured_ns = arrived_ns(np.arange(COUNT))
+    packets = [
+        Packet(k, 1, int(ticks_at(at)), int(at + late), 1, records_of(k, 1).tobytes(), b"")
+        for k, (at, late) in enumerate(zip(measured_ns, late_ns, strict=True))
+    ]
+    seal(take / "scale" / "weight", 1, packets, {})
+    asked_ns = [int(at) for at in np.arange(HOST0_NS, HOST0_NS + 30_000_000_000, 500_000_000)]
+    probes = [host_clock.encode(at, at + 2_000_000, int(ticks_at(at + 700_000))) for at in asked_ns]
+    exchanges = [
+        Packet(k, 1, k, at, 1, probe, b"") for k, (at, probe) in enumerate(zip(asked_ns, probes, strict=True))
+    ]
+    seal(take / "clock" / "scale", 1, exchanges, {})
+    with ks.open(take) as rec:
+        scale = rec["scale/weight"]
+        off_ns = np.abs(rec.clock.to_host(scale.session_ns) - measured_ns).max()
+        assert off_ns < 2_000_000 <= 1e9 * scale.bound_at(5) < 10_000_000
 
 
 @pytest.mark.parametrize("each", [1, 3])
