@@ -6,8 +6,8 @@
 
 Announce it in your package:  [project.entry-points."kitchensync.sensors"]  scale = "scale:Scale"
 
-By `RECORD` its weights are a typed table on disk, numbers for `recording["scale/weight"].decoded()` and lines in
-`kitchensync view`, also where this file is not installed; by `check` `kitchensync verify` names what is no weight.
+`RECORD` makes its weights a typed table on disk, columns such as `rec["scale/weight"]["grams"]`, and lines in
+`kitchensync view`, also where this file is not installed. With `check`, `kitchensync verify` names what is no weight.
 """
 
 from __future__ import annotations

@@ -159,6 +159,15 @@ def test_the_command_enters_scopes_and_refuses_words_that_are_none(take: Path) -
     assert "'everything' is no scope; there are annotate, release_raw" in refused.stderr
 
 
+@pytest.mark.parametrize("reference", ["none", " "])
+def test_a_reference_that_stands_for_no_consent_is_refused(take: Path, reference: str) -> None:
+    command = ["consent", str(take), "--reference", reference, "--by", "op", "--scopes", "release_raw"]
+    before = (take / "recording.json").read_bytes()
+    refused = CliRunner().invoke(main, command)
+    assert (refused.exit_code, "stands for no consent" in refused.stderr) == (2, True)
+    assert (take / "recording.json").read_bytes() == before
+
+
 def _may(take: Path, purpose: Purpose) -> bool:
     try:
         require_consent(take, purpose)

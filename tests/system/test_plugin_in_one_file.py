@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -19,7 +20,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from processes import kitchensync
+from processes import COMMAND, kitchensync
 
 from kitchensync.storage.recording import open_recording
 
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.system
 ROOT = Path(__file__).resolve().parents[2]
 SCALE = ROOT / "examples" / "plugins" / "scale.py"
 PAGE = (ROOT / "docs" / "how-to" / "add-a-sensor.md").read_text(encoding="utf-8")
-PACKAGE, RIG, _, READ = (
+PACKAGE, RIG, COMMANDS, READ = (
     textwrap.dedent(block) for block in re.findall(r"\n\n((?: {8}.*\n|\n(?= {8}))+)", PAGE)
 )
 """The indented blocks of the page: `pyproject.toml`, `rig.toml`, commands, Python."""
@@ -113,7 +114,12 @@ def test_a_sensor_in_one_file_does_all_that_the_headset_does(take, tmp_path, mon
         ([20.5], [1]),
     ]
 
-    # it is read as the page shows
+    # it is checked, exported and read as the page shows
+    for line in COMMANDS.splitlines()[1:]:
+        command = [COMMAND, *shlex.split(line)[1:]]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "tables" / "take-1" / "scale" / "weight.parquet").is_file()
     opened, shown = READ.splitlines()
     program = f"import kitchensync as ks\n{opened}\nprint(*map(len, ({shown})))"
     done = subprocess.run(

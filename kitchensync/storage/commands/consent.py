@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kitchensync.shell.answer import Answer, answers
-from kitchensync.storage.consent import Scope, give_consent
+from kitchensync.storage.consent import NONE, Scope, give_consent
 from kitchensync.storage.options.given_path import GivenRecording
 
 
@@ -39,6 +39,11 @@ def consent(path: Path, reference: str, scopes: tuple[Scope, ...], by: str) -> A
     Example:
       kitchensync consent data/take-1 --reference form-12 --scopes annotate,release_raw --by operator-2
     """
+    if reference.strip() in ("", NONE):
+        why = (
+            "this stands for no consent; give the form's number, or no-person-recorded where nobody is in it"
+        )
+        raise click.BadParameter(why, param_hint="--reference")
     manifest = give_consent(path, reference, scopes, by=by)
     given = manifest["consent_scopes"]
     said = {"recording": path.name, "consent": reference, "consent_scopes": given}
