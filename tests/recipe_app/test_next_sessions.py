@@ -250,7 +250,7 @@ def test_what_is_no_plan_is_refused_in_words(kitchen: Any, wrong: dict[str, Any]
     body = {"schema": "study-plan/1", "sessions": [entry(kitchen, 1) | wrong]}
     answer = kitchen.desk("operator").post("/api/v1/desk/plan", json=body)
     assert answer.status_code in (400, 422)
-    assert "not a plan from `study plan`" in answer.json()["error"]
+    assert "no plan that `study plan` wrote" in answer.json()["error"]
     assert next_sessions.sessions_of(kitchen.tools.records) == []
 
 

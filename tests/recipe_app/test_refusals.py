@@ -37,7 +37,6 @@ KINDS = {
 }
 IN_ENGLISH = {
     "dataset/commands/annotate/annotate_read.py",
-    "recipe_app/commands/graph/score_command.py",
     "task_graphs/mistakes/hints.py",
     "operations/filed_shapes.py",
     "operations/operation_kinds.py",

@@ -158,7 +158,7 @@ def test_what_was_written_down_of_the_sound_is_in_a_release(data: Path) -> None:
     [
         (spoken(1, 1.0, 2.0, "S09 · another", "do"), "unknown label: annotation 7 region r1"),
         (spoken(1, 2.0, 1.0, "S01 · Do thing 1", "do"), "end before start: annotation 7 region r1"),
-        (spoken(1, 1.0, 2.0, "S01 · Do thing 1", " "), "annotation 7: holds no text"),
+        (spoken(1, 1.0, 2.0, "S01 · Do thing 1", " "), "annotation 7: has no text"),
     ],
 )
 def test_what_was_written_down_and_cannot_count_is_refused(

@@ -260,8 +260,8 @@ def test_vectors_tell_colours_and_motion_apart() -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("none", "no extractor 'none' is installed; there is: broken, histograms, reader, short"),
-        ("short", "gave (2,), not 3 numbers"),
+        ("none", "no extractor 'none' is installed; there are: broken, histograms, reader, short"),
+        ("short", "returned (2,), not 3 finite numbers"),
         ("broken", "RuntimeError: no graphics card"),
     ],
 )

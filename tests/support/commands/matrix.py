@@ -38,7 +38,7 @@ COMMANDS: dict[str, list[str]] = {
     "calibrate rig": [TAKE],
     "calibrate check": [TAKE],
     "calibrate imu": [TAKE],
-    "view": [TAKE, "--save", "out.rrd", "--to-s", "0.5"],
+    "view": [TAKE, "--save", "out.rrd", "--to", "0.5"],
     "cloud": [TAKE, "--out", "out.ply", "--seconds", "0.3", "--voxel-mm", "40"],
     "mesh": [TAKE, "--out", "out.ply", "--seconds", "0.3", "--voxel-mm", "40"],
     "overlay": [TAKE, "--out", "out.mp4", "--seconds", "0.4", "--width", "320"],

@@ -130,7 +130,7 @@ class Pace:
     until_ns: int = field(default_factory=lambda: host_ns() + WINDOW_NS)
 
     def left_s(self) -> float:
-        """Return the remaining seconds; start another window after one with enough bytes. Raises HTTPException."""
+        """Return the remaining seconds; start another window after enough bytes. Raises fastapi.HTTPException."""
         if (left_ns := self.until_ns - host_ns()) > 0:
             return left_ns / 1e9
         if self.taken - self.before < LEAST_IN_WINDOW:
