@@ -23,6 +23,8 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.errors import StorageError
 
 POSE = "world_from_"
+_sequence: list[Any] = []
+"""In a worker process: its sequence of instants, opened at the first task."""
 
 
 class OneInstant:
@@ -175,10 +177,6 @@ class InstantSequence:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return InstantSequence, (self.recording, self.hz, self.start, self.end, self.read)
-
-
-_sequence: list[Any] = []
-"""In a worker process: its sequence of instants, opened at the first task."""
 
 
 def read_in_workers(

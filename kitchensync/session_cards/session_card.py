@@ -36,6 +36,9 @@ from kitchensync.sync.answers import RecordingAnswer
 from kitchensync.sync.errors import SyncError
 from kitchensync.sync.synchronize import synchronize
 
+PROXIES = "proxies"
+NOT_COPIED = ("sync", "annotations")
+"""Folders of results, which are not linked."""
 AGREES_MS = 50.0
 """Largest difference of two alignments that agree, milliseconds, unless their bounds are larger."""
 WORTH = {"aligned": PASS, "check": WARN, "nothing_to_align": PASS}
@@ -193,11 +196,6 @@ def _to_repeat(
             "let the participant turn the head quickly left and right and clap, both cameras on, then stop again"
         )
     return actions or (["record again"] if any("damaged" in reason for reason in reasons) else [])
-
-
-PROXIES = "proxies"
-NOT_COPIED = ("sync", "annotations")
-"""Folders of results, which are not linked."""
 
 
 def provisional_alignment(recording: Path) -> RecordingAnswer | None:
