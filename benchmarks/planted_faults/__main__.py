@@ -3,8 +3,9 @@
     python -P benchmarks/planted_faults [--stages 1,2,3] [--only NAME ...] [--copy FOLDER] [--results FILE]
     python -P benchmarks/planted_faults --list | --check
 
-The faults stand in `faults.toml`. Stage 1 runs those tests of `make test` that are of the fault's folder, stage 2
-all of them, stage 3 every test; a fault goes no further than the stage that finds it. Before a stage the same tests
+The faults stand in `faults.toml`. Stage 1 runs those tests of `make test` that are of the fault's folder, or every
+test of a file that the fault names; stage 2 all tests of `make test`, stage 3 every test. A fault goes no further
+than the stage that finds it. Before a stage the same tests
 run on the sound copy: what fails there is left out. A test finds a fault only if it fails twice. Every run is noted
 in FILE, and what is noted there of the copy's commit is not run again: with --copy an interrupted run goes on at
 its commit. Exit code 1 where a fault was found by none of the stages.
@@ -92,8 +93,9 @@ class Bench:
         known = self.results.get(fault.name, fault.change, stage)
         if known is not None:
             return known
-        words = [*SELECTIONS[stage], *_paths(fault, stage)]
-        skipped = self.failing_without(_paths(fault, stage), stage)
+        paths = _paths(fault, stage)
+        words = _selection(paths, stage)
+        skipped = self.failing_without(paths, stage)
         begun_s, unsure = time.monotonic(), list[str]()
         with planted(fault, self.clone.folder):
             by, why = self._finder(words, LIMITS_S[stage], skipped, unsure)
@@ -107,7 +109,7 @@ class Bench:
         known = self.results.get(BASELINE, name, stage)
         if known is None:
             _say(f"stage {stage}: {name or 'all tests'} without a fault")
-            seen = run_tests(self.clone, [*SELECTIONS[stage], *paths], LIMITS_S[stage])
+            seen = run_tests(self.clone, _selection(paths, stage), LIMITS_S[stage])
             if not seen.is_clear:
                 raise NoBaseline(f"the tests of stage {stage} fail without a fault:\n{seen.tail}")
             known = self.results.add(BASELINE, name, stage, failed=seen.failed, seconds=seen.seconds)
@@ -134,6 +136,11 @@ class Bench:
 
 def _paths(fault: Fault, stage: int) -> list[str]:
     return list(fault.tests) if stage == 1 else []
+
+
+def _selection(paths: Sequence[str], stage: int) -> list[str]:
+    is_of_files = bool(paths) and all(path.endswith(".py") for path in paths)
+    return [*(ALL if is_of_files else SELECTIONS[stage]), *paths]
 
 
 def run(bench: Bench, faults: Sequence[Fault], stages: Sequence[int]) -> None:
