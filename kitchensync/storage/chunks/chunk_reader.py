@@ -33,7 +33,7 @@ MOST_ATTRIBUTE_BYTES = 1 << 20
 ROWS_AT_ONCE = 256
 """Number of small payloads of a compressed file that are read together."""
 DAMAGED = "its content does not match its checksum: `kitchensync verify` says what to do"
-PLAIN = (h5py.h5t.TypeStringID, h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
+NUMBERS = (h5py.h5t.TypeIntegerID, h5py.h5t.TypeFloatID)
 INDEX_TYPE = h5py.h5t.py_create(INDEX)
 UNREADABLE = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError)
 """Errors of HDF5 and NumPy for a file with a damaged structure."""
@@ -111,22 +111,31 @@ def _index(file: h5py.File, path: Path) -> npt.NDArray[np.void]:
 
 def _value(file: h5py.File, path: Path, attribute: h5py.h5a.AttrID) -> Any:
     """Return an attribute of fixed length; others are in a heap, which hangs HDF5 if damaged. Raises BadChunk."""
-    kind, name = attribute.get_type(), attribute.name.decode()
-    if attribute.get_storage_size() > MOST_ATTRIBUTE_BYTES:
+    kind, size = attribute.get_type(), attribute.get_storage_size()
+    if size > MOST_ATTRIBUTE_BYTES:
+        name = attribute.name.decode()
         raise BadChunk(path, f"attribute {name!r} has more than {MOST_ATTRIBUTE_BYTES} bytes")
+    # Texts and numbers are read without the overhead of the library: chunks are opened often.
+    if isinstance(kind, h5py.h5t.TypeStringID) and not kind.is_variable_str() and size == kind.get_size():
+        text = np.empty((), f"S{size}")
+        attribute.read(text, mtype=kind)
+        return text.item().decode()
+    if isinstance(kind, NUMBERS):
+        number = np.empty(attribute.shape, attribute.dtype)
+        attribute.read(number)
+        return number[()]
+    return _unusual_value(file, path, attribute)
+
+
+def _unusual_value(file: h5py.File, path: Path, attribute: h5py.h5a.AttrID) -> Any:
+    """Return an attribute that is neither one text nor numbers. Raises BadChunk."""
+    kind, name = attribute.get_type(), attribute.name.decode()
     if kind.detect_class(h5py.h5t.VLEN) or (
         isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str()
     ):
         raise BadChunk(path, f"attribute {name!r} has no fixed length, as in no file of schema {SCHEMA!r}")
-    value = _plain(attribute) if isinstance(kind, PLAIN) else file.attrs[name]
+    value = file.attrs[name]
     return value.decode() if isinstance(value, bytes) else value
-
-
-def _plain(attribute: h5py.h5a.AttrID) -> Any:
-    """Read a number or text without the overhead of the library: chunks are opened often."""
-    value = np.empty(attribute.shape, attribute.dtype)
-    attribute.read(value)
-    return value[()]
 
 
 def _read_all(file: Any, size: int) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import h5py
 
-from kitchensync.shell.files_on_disk import open_plain
+from kitchensync.shell.files_on_disk import check_plain
 from kitchensync.storage.errors import BadChunk
 
 MOST_DEFLATED = 1032
@@ -29,7 +29,7 @@ MOST_TIMES = 16
 
 def open_hdf5(path: Path) -> h5py.File:
     """Open a file of its own for reading. Raises NotPlainFile, OSError."""
-    open_plain(path).close()
+    check_plain(path)
     return h5py.File(path, "r", locking=False)  # sealed: some stores have no locks
 
 
@@ -63,14 +63,13 @@ def own_dataset(file: h5py.File, name: str) -> h5py.Dataset:
 
 def whole_table(file: h5py.File, name: str, most_rows: int | None = None) -> h5py.Dataset:
     """Return a dataset to read as a whole: not compressed, not sparse, at most `most_rows` rows. Raises BadChunk."""
-    path = Path(file.filename)
     dataset = own_dataset(file, name)
     if dataset.chunks is not None:
-        raise BadChunk(path, f"{name} does not lie in one piece")
+        raise BadChunk(Path(file.filename), f"{name} does not lie in one piece")
     if most_rows is not None and len(dataset) > most_rows:
-        raise BadChunk(path, f"{name} has {len(dataset)} rows for {most_rows} packets")
-    if dataset.nbytes > SMALL_BYTES:
+        raise BadChunk(Path(file.filename), f"{name} has {len(dataset)} rows for {most_rows} packets")
+    if (size := dataset.id.get_storage_size()) > SMALL_BYTES:
         facts = os.fstat(file.id.get_vfd_handle())
-        if facts.st_blocks * 512 * MOST_TIMES < dataset.nbytes:
-            raise BadChunk(path, f"{name} is a hole in the file")
+        if facts.st_blocks * 512 * MOST_TIMES < size:
+            raise BadChunk(Path(file.filename), f"{name} is a hole in the file")
     return dataset
