@@ -119,19 +119,19 @@ def test_a_vanished_camera_is_found_and_fetched_later(tmp_path: Path) -> None:
         gopro.camera.begin_fault("gopro_vanish")
         stop_clip(take)
         assert take.state.state == "pending"
-        assert "fetch --pending" in take.state.problem
+        assert "fetch" in take.state.problem
         assert media(recording / "gopro")["files"] == []
         manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}
         manifest |= {"state": "complete", "streams": {}}
         write_json(recording / "recording.json", manifest)
         gopro.camera.end_fault("gopro_vanish")
-        done = CliRunner().invoke(main, ["gopro", "fetch", str(tmp_path / "data"), "--pending", "--json"])
+        done = CliRunner().invoke(main, ["gopro", "fetch", str(tmp_path / "data"), "--json"])
         assert done.exit_code == 0, done.output
         truth = gopro.camera.kitchen.truth.as_dict()["gopro"]
     assert json.loads(done.stdout)["takes"][0]["files"] == ["GX010001.MP4"]
     entry = media(recording / "gopro")
     assert (entry["state"], entry["files"][0]["sha256"]) == ("done", truth[0]["sha256"])
-    again = CliRunner().invoke(main, ["gopro", "fetch", str(tmp_path / "data"), "--pending"])
+    again = CliRunner().invoke(main, ["gopro", "fetch", str(tmp_path / "data")])
     assert "nothing is pending" in again.stdout
 
 
@@ -462,7 +462,7 @@ def test_fetching_does_not_touch_a_camera_used_by_a_running_recorder(
             about = {"state": "pending", "address": url, "serial": camera.info().serial, "files": []}
             write_json(data / name / "gopro" / "media.json", about)
         camera.shutter(True)
-        fetch = ["gopro", "fetch", str(data), "--pending", "--json"]
+        fetch = ["gopro", "fetch", str(data), "--json"]
         takes = json.loads(CliRunner().invoke(main, fetch).stdout)["takes"]
         assert all("does not know the address" in row["problem"] for row in takes), (
             "addresses in media.json are not trusted"
@@ -501,7 +501,7 @@ def test_a_card_that_lists_no_file_is_checked_again_later(
         manifest = {"schema": "recording/1", "recording": "take-1", "devices": {"gopro": device}, "files": {}}
         manifest |= {"state": "complete", "streams": {}}
         write_json(recording / "recording.json", manifest)
-        done = CliRunner().invoke(main, ["gopro", "fetch", str(recording), "--pending", "--json"])
+        done = CliRunner().invoke(main, ["gopro", "fetch", str(recording), "--json"])
         assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["takes"][0]["files"] == ["GX010001.MP4"]
 

@@ -50,7 +50,7 @@ def test_the_first_card_says_by_the_small_copy_what_the_final_one_says_by_the_fi
     assert first["alignment"]["verdict"] in ("aligned", "check")
     assert "mark" in [event["kind"] for event in first["events"]]
     assert first["thumbnails"] == ["gopro/proxies/GX010001.THM"]
-    assert kitchensync("gopro", "fetch", "--pending", data).returncode == 0
+    assert kitchensync("gopro", "fetch", data).returncode == 0
     final = card_of(take)
     assert (final["stage"], final["alignment"]["by"]) == ("final", "the film")
     assert (final["agrees"], final["differs"]) == (True, [])

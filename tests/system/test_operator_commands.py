@@ -97,7 +97,7 @@ def test_films_may_stay_on_the_card_so_that_the_next_one_can_begin(kitchen, runt
         said("stop", "take", "--leave-films")
         recorder.communicate(timeout=LIMIT_S)
     assert json.loads((data / "take" / "gopro" / "media.json").read_text())["state"] == "pending"
-    fetch = kitchensync("gopro", "fetch", "--pending", data)
+    fetch = kitchensync("gopro", "fetch", data)
     assert fetch.returncode == 0, fetch.stderr
 
 

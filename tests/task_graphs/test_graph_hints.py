@@ -340,18 +340,19 @@ def test_induced_errors_are_balanced_and_protected_steps_kept() -> None:
     assert set(INDUCIBLE) < set(CATEGORY_NAMES)
 
 
-def test_the_command_proposes_by_step_and_category() -> None:
+def test_the_command_proposes_errors_by_step() -> None:
     path = str(EXAMPLES / "pan_quesadilla.json")
-    result = CliRunner().invoke(main, ["graph", "hints", path, "--category", "technique", "--json"])
+    result = CliRunner().invoke(main, ["graph", "hints", path, "--json"])
     answer = json.loads(result.stdout)
     assert (result.exit_code, answer["schema"], answer["notes"]) == (0, "hints/1", [])
-    assert {hint["category"] for step in answer["steps"] for hint in step["hints"]} == {"Technique"}
+    categories = {hint["category"] for step in answer["steps"] for hint in step["hints"]}
+    assert {"Technique"} < categories <= set(CATEGORY_NAMES)
     spoken = CliRunner().invoke(main, ["graph", "hints", path, "--step", str(answer["steps"][0]["node"])])
     assert answer["steps"][0]["text"] in spoken.stdout
 
 
-@pytest.mark.parametrize("arguments", [["--step", "999"], ["--category", "weather"]])
-def test_the_command_refuses_unknown_names(arguments: list[str]) -> None:
-    result = CliRunner().invoke(main, ["graph", "hints", str(EXAMPLES / "pan_quesadilla.json"), *arguments])
+def test_the_command_refuses_an_unknown_step() -> None:
+    path = str(EXAMPLES / "pan_quesadilla.json")
+    result = CliRunner().invoke(main, ["graph", "hints", path, "--step", "999"])
     assert result.exit_code == 1
     assert len(result.stderr.splitlines()) == 1

@@ -64,16 +64,9 @@ def _voxel_mm(minimum: float, default: float, what: str) -> Callable[[Command], 
     )
 
 
-def _depth(command: Command) -> Command:
-    return click.option(
-        "--depth", metavar="STREAM", help="Depth stream.  [default: far depth, else near depth]"
-    )(command)
-
-
 @click.command()
 @_common
 @_out("The PLY to write.", "cloud.ply")
-@_depth
 @click.option(
     "--cameras",
     metavar="A,B,...",
@@ -85,7 +78,6 @@ def cloud(
     recording: Path,
     out: Path,
     force: bool,
-    depth: str | None,
     cameras: str | None,
     voxel_mm: float,
     data: Path | None,
@@ -102,14 +94,14 @@ def cloud(
     \b
     Example:
       kitchensync cloud data/take-1 --out kitchen.ply
-      kitchensync cloud data/take-1 --depth depth_ahat --cameras pv --voxel-mm 4 --start 60 --seconds 10
+      kitchensync cloud data/take-1 --cameras pv --voxel-mm 4 --start 60 --seconds 10
     """
     from kitchensync.calibration.space.cloud import CloudRequest, make_cloud
 
     names = None
     if cameras is not None:
         names = tuple(name.strip() for name in cameras.split(",") if name.strip() not in ("", "none"))
-    request = CloudRequest(depth, names, voxel_mm / 1e3, start_s, seconds)
+    request = CloudRequest(names, voxel_mm / 1e3, start_s, seconds)
     with Bar(out.name, unit="frames") as bar:
         answer = make_cloud(
             recording, out, data or recording.absolute().parent, request, bar.show, force=force
@@ -129,13 +121,11 @@ def cloud(
 @click.command()
 @_common
 @_out("The PLY to write.", "mesh.ply")
-@_depth
 @_voxel_mm(2.0, 20.0, "cell")
 def mesh(
     recording: Path,
     out: Path,
     force: bool,
-    depth: str | None,
     voxel_mm: float,
     start_s: float,
     seconds: float | None,
@@ -152,7 +142,7 @@ def mesh(
     """
     from kitchensync.calibration.space.mesh import MeshRequest, make_mesh
 
-    request = MeshRequest(depth, voxel_mm / 1e3, start_s, seconds)
+    request = MeshRequest(voxel_mm / 1e3, start_s, seconds)
     with Bar(out.name, unit="frames") as bar:
         answer = make_mesh(recording, out, request, bar.show, force=force)
     if as_json:

@@ -54,8 +54,6 @@ MIN_COUNT = 2
 class CloudRequest:
     """Options of `make_cloud`."""
 
-    depth: str | None = None
-    "Depth stream; by default far depth, else near depth."
     cameras: tuple[str, ...] | None = None
     "Cameras that provide colour; by default all that can."
     voxel_m: float = VOXEL_M
@@ -78,7 +76,7 @@ def make_cloud(
     the calibrations; `force` allows to replace `out`. Raises Refused, NotAligned, StorageError.
     """
     with OpenedRecording(path) as recording, ExitStack() as stack:
-        source = DepthSource(recording, depth_stream(recording, request.depth))
+        source = DepthSource(recording, depth_stream(recording, None))
         eyes, without = _eyes(recording, data, request, source.headset)
         names = [eye.name for eye in eyes]
         inputs = [

@@ -148,8 +148,6 @@ SCHEMA = "mesh/1"
 class MeshRequest:
     """Options of `make_mesh`."""
 
-    depth: str | None = None
-    "Depth stream; by default far depth, else near depth."
     voxel_m: float = VOXEL_M
     start_s: float = 0.0
     seconds: float | None = None
@@ -163,7 +161,7 @@ def make_mesh(
     `force` allows to replace `out`. Raises Refused (also without Open3D), StorageError.
     """
     with OpenedRecording(path) as recording:
-        source = DepthSource(recording, depth_stream(recording, request.depth))
+        source = DepthSource(recording, depth_stream(recording, None))
         inputs = [SCHEMA, recording.id, recording.stored.pauses, request.voxel_m]
         fusion = Fusion(source.table, request.voxel_m)
         walk = DepthWalk(source, request.start_s, request.seconds, out, inputs, force=force)

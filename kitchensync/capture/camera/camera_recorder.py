@@ -1,7 +1,7 @@
 """Record with one GoPro: prepare, start, watch, stop, fetch; in its own thread, so that it blocks nothing else.
 
 A camera that is lost is reported and goes on recording by itself. Its video is fetched from the card at the next
-contact, here or later by `kitchensync gopro fetch --pending`.
+contact, here or later by `kitchensync gopro fetch`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ IDLE_LIMIT_S = 60.0
 RETRY_LIMIT_S = 20.0
 """Time for which the end of a recording waits for a lost camera; then its files are left for later."""
 RETRY_S = 1.0
-NO_FILE = "no file of this clip is on its card; look again with `kitchensync gopro fetch --pending`"
+NO_FILE = "no file of this clip is on its card; look again with `kitchensync gopro fetch`"
 
-STAYS_ON_CARD = "; its video stays on the card of {}: `kitchensync gopro fetch --pending`, or `gopro import`"
+STAYS_ON_CARD = "; its video stays on the card of {}: `kitchensync gopro fetch`, or `gopro import`"
 CARD_TAKEN = "{} of its {} clips: not on the card that is in it now; get them with `kitchensync gopro import`"
 
 
@@ -124,7 +124,7 @@ class CameraRecorder(threading.Thread):
             self.state.problem = "; ".join(filter(None, (watch.verdict(), self.state.problem)))
         except (CameraLost, TimeoutError) as error:
             self.state.state = self._media["state"] = "pending"
-            self.state.problem = f"{error}; its files stay on the card: `kitchensync gopro fetch --pending`"
+            self.state.problem = f"{error}; its files stay on the card: `kitchensync gopro fetch`"
         except (SensorError, OSError) as error:
             is_recorded = "shutter_off" in self._media  # only fetching failed
             self.state.state = "pending" if is_recorded else "failed"

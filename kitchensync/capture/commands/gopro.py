@@ -19,6 +19,10 @@ from kitchensync.storage.options.given_path import GivenRecording, given_path
 from kitchensync.storage.options.named_url import NAMED_URL
 from kitchensync.storage.options.output_options import output_file
 
+USERNAME = "gopro"
+"""User name that every camera gives out."""
+LISTEN_S = 5.0
+
 if TYPE_CHECKING:
     import rich.table
 
@@ -99,9 +103,8 @@ def inspect_file(file: Path) -> Answer:
 
 
 @click.command("discover")
-@click.option("--seconds", default=5.0, show_default=True, help="How many seconds to listen.")
 @answers("gopro-discover/1")
-def discover_cameras(seconds: float) -> Answer[DiscoveredCameras]:
+def discover_cameras() -> Answer[DiscoveredCameras]:
     """List the cameras that announce themselves on USB and on the network.
 
     \b
@@ -110,7 +113,7 @@ def discover_cameras(seconds: float) -> Answer[DiscoveredCameras]:
     """
     from kitchensync.sensors.gopro.control.open_camera import discover
 
-    return Answer(DiscoveredCameras(discover(seconds)), _show_cameras)
+    return Answer(DiscoveredCameras(discover(LISTEN_S)), _show_cameras)
 
 
 def _show_cameras(discovered: DiscoveredCameras) -> None:
@@ -123,7 +126,6 @@ def _show_cameras(discovered: DiscoveredCameras) -> None:
 @click.command("remember")
 @click.argument("name")
 @click.option("--address", required=True, metavar="HOST[:PORT]", help="The camera on the home network.")
-@click.option("--username", default="gopro", show_default=True, help="User name that the camera gave out.")
 @click.option(
     "--certificate",
     required=True,
@@ -132,9 +134,7 @@ def _show_cameras(discovered: DiscoveredCameras) -> None:
 )
 @click.option("--password", prompt=True, hide_input=True, help="Asked for when not given.")
 @answers("gopro-remember/1")
-def remember(
-    name: str, address: str, username: str, certificate: Path, password: str
-) -> Answer[RememberedCamera]:
+def remember(name: str, address: str, certificate: Path, password: str) -> Answer[RememberedCamera]:
     """Store the address and password of a camera on the home network, as cohn:NAME, in a private file (0600).
 
     The camera gives address, name, password and certificate out when it joins the network (GoPro's app or SDK).
@@ -144,7 +144,7 @@ def remember(
       kitchensync gopro remember kitchen --address 192.168.1.40 --certificate cohn.crt
     """
     path = write_credentials(
-        name, address=address, username=username, password=password, certificate=certificate.read_text()
+        name, address=address, username=USERNAME, password=password, certificate=certificate.read_text()
     )
     return Answer(
         RememberedCamera(f"cohn:{name}", path), lambda _: click.echo(f"cohn:{name} is stored in {path}")
@@ -245,9 +245,6 @@ def _show_joined(joined: Joined) -> None:
 
 @click.command("fetch")
 @click.argument("path", type=GivenRecording(usable=True))
-@click.option(
-    "--pending", is_flag=True, help="Fetch only recordings whose files are not here yet (the default)."
-)
 @click.option("--proxies", is_flag=True, help="Fetch the camera's small copies and thumbnails too.")
 @click.option(
     "--gopro",
@@ -257,9 +254,7 @@ def _show_joined(joined: Joined) -> None:
     help="Present address of a camera; may be repeated.",
 )
 @answers("gopro-fetch/1")
-def fetch(
-    path: Path, pending: bool, proxies: bool, addresses: tuple[tuple[str, str], ...]
-) -> Answer[FetchedVideos]:
+def fetch(path: Path, proxies: bool, addresses: tuple[tuple[str, str], ...]) -> Answer[FetchedVideos]:
     """Download from the cameras the files of the recording PATH, or of all recordings in the folder PATH.
 
     An interrupted download is resumed. A camera that is still recording is stopped first, unless it records for a
@@ -267,11 +262,11 @@ def fetch(
 
     \b
     Example:
-      kitchensync gopro fetch data --pending
+      kitchensync gopro fetch data
     """
     from kitchensync.capture.camera.fetch import fetch_pending, pending_in
 
-    chosen = [camera for camera in pending_in(path) if camera.is_open or (proxies and not pending)]
+    chosen = [camera for camera in pending_in(path) if camera.is_open or proxies]
     takes, urls = [], dict(addresses)
     with ByteMeter() as meter:
         for camera in chosen:

@@ -52,7 +52,7 @@ only_in_data = click.option(
 @click.option(
     "--leave-films",
     is_flag=True,
-    help="Do not wait for videos: they stay on the cards for `kitchensync gopro fetch --pending`.",
+    help="Do not wait for videos: they stay on the cards for `kitchensync gopro fetch`.",
 )
 @answers("stop/1")
 def stop(

@@ -74,9 +74,7 @@ def examine_camera(address: str, minutes: float) -> Report:
     else:
         status = GOOD if remaining_s >= 60 * minutes else BAD
         result = f"room for {remaining_s // 60} min, {minutes:g} are needed"
-        report.add(
-            "card", status, result, "kitchensync gopro fetch --pending, then gopro free; or another card"
-        )
+        report.add("card", status, result, "kitchensync gopro fetch, then gopro free; or another card")
     for complaint in state.complaints():
         report.add("state", BAD, complaint, "fix it at the camera")
     if not state.ready:

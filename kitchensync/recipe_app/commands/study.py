@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,12 +45,6 @@ def study() -> None:
     help="Folder of recordings, searched recursively: what was recorded counts, what was lost or withdrawn is "
     "planned again.",
 )
-@click.option(
-    "--since",
-    type=click.DateTime(["%Y-%m-%d"]),
-    metavar="DATE",
-    help="First day of new sessions [default: now; none is planned earlier].",
-)
 @SEED
 @answers("study-plan/1")
 def plan(
@@ -59,7 +53,6 @@ def plan(
     force: bool,
     keep: Path | None,
     data: Path | None,
-    since: datetime | None,
     seed: int,
 ) -> Answer:
     """Plan the sessions of a study: as many goals as fit without conflicts, and the reason for each that does not.
@@ -76,8 +69,7 @@ def plan(
     from kitchensync.recipe_app.study.study_progress import not_recorded
 
     study, recipes = read_study(file)
-    first = datetime.combine(since.date(), time(0), study.zone) if since is not None else _now()
-    study = replace(study, not_before=max(first, _now()))
+    study = replace(study, not_before=_now())
     counted, left_out = cooked_below(data) if data else ([], {})
     cooked = as_cooked(data, counted) if data else []
     locked = not_recorded(read_locked(keep), cooked) if keep else []

@@ -14,6 +14,9 @@ from kitchensync.shell.terminal import headline
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder
 
+LONGEST_S = 60.0
+"""Length of the measured part of a film."""
+
 
 @click.command("sync-camera")
 @click.argument("file", type=given_path(exists=True, dir_okay=False))
@@ -22,15 +25,8 @@ from kitchensync.storage.options.output_options import OutputFolder
     type=OutputFolder(exists=True),
     help="Folder of recordings to keep the result in.  [default: only show it]",
 )
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=1.0),
-    default=60.0,
-    show_default=True,
-    help="How many seconds of the film are measured.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def sync_camera(file: Path, data: Path | None, seconds: float, as_json: bool) -> None:
+def sync_camera(file: Path, data: Path | None, as_json: bool) -> None:
     """Measure a camera's picture latency: image rotation against its own gyroscope.
 
     FILE is a clip of 20 to 30 s in the mode that is used for recording, stabilisation off, in which the camera is
@@ -44,7 +40,7 @@ def sync_camera(file: Path, data: Path | None, seconds: float, as_json: bool) ->
     from kitchensync.sync.recording.camera_latency import keep, measure_file
 
     with Bar(file.name, unit="s") as bar:
-        answer = measure_file(file, seconds=seconds, progress=bar.show)
+        answer = measure_file(file, seconds=LONGEST_S, progress=bar.show)
     if data is not None and answer["status"] == "measured":
         answer["stored"] = str(keep(answer, data))
     click.echo(json.dumps(answer)) if as_json else _show(answer, data)

@@ -130,16 +130,6 @@ def _fits_category(before: str, after: str, category: str) -> bool:
     return True
 
 
-def check_category(category: str | None) -> str | None:
-    """Return the category with a name in any case. Raises NotFound."""
-    if category is None:
-        return None
-    for name in CATEGORY_NAMES:
-        if name.lower() == category.lower():
-            return name
-    raise NotFound(f"no category {category!r}; known are {', '.join(CATEGORY_NAMES)}")
-
-
 def hintable(graph: Graph, node: int | None) -> list[Step]:
     """Return one step, or all. Raises NotFound."""
     steps = [step for step in graph.steps if node in (None, step.node)]

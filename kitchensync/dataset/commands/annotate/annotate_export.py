@@ -54,11 +54,6 @@ ERRORS = click.option(
     show_default=True,
     help="timeline: steps in frames; audio: narration in seconds, with text; elan: an .eaf per recording.",
 )
-@click.option(
-    "--films-at",
-    metavar="URL",
-    help="Where the server serves OUT [default: /data/local-files/?d=OUT's name, Label Studio's local files].",
-)
 @WITHOUT_CONSENT
 @answers("annotate-export/1")
 def export(
@@ -67,7 +62,6 @@ def export(
     force: bool,
     errors: str,
     form: str,
-    films_at: str | None,
     without_consent: str,
 ) -> Answer:
     """Write what an annotation server needs: small videos, config.xml, and tasks.json with proposals from touches.
@@ -97,7 +91,7 @@ def export(
     options = ExportOptions(
         "timeline" if form == "elan" else form,
         errors == "shown",
-        films_at or f"/data/local-files/?d={out.name}",
+        f"/data/local-files/?d={out.name}",
     )
     tasks: list[ServerTask] = []
     files: dict[str, bytes] = {}

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kitchensync.task_graphs.model import Graph
 
 WRITTEN = ("captaincook4d", "graph", "dot", "assembly")
-READ = ("captaincook4d", "graph", "assembly", "cooklang", "jsonld", "text")
 
 
 @click.command()
@@ -37,7 +36,6 @@ READ = ("captaincook4d", "graph", "assembly", "cooklang", "jsonld", "text")
 @click.option(
     "--to", "target", type=click.Choice(WRITTEN), default="graph", show_default=True, help="Format to write."
 )
-@click.option("--from", "source", type=click.Choice(READ), help="Format to read [default: seen from FILE].")
 @output("out", "--out", help="File to write, a folder for a folder [default: standard output].")
 @click.option("--toy", default="", help="Which graph, when FILE holds several (ProMQA-Assembly).")
 @click.option("--accept", is_flag=True, help="Take every suggested edge as an edge.")
@@ -45,7 +43,6 @@ READ = ("captaincook4d", "graph", "assembly", "cooklang", "jsonld", "text")
 def convert(
     file: Path,
     target: str,
-    source: str | None,
     out: Path | None,
     force: bool,
     toy: str,
@@ -67,7 +64,6 @@ def convert(
         answer = convert_file(
             file,
             target,
-            source=source,
             out=out,
             toy=toy,
             accept_all=accept,
@@ -88,7 +84,6 @@ def convert_file(
     file: Path,
     target: str,
     *,
-    source: str | None,
     out: Path | None,
     toy: str,
     accept_all: bool,
@@ -96,7 +91,7 @@ def convert_file(
 ) -> dict[str, Any]:
     """Build the `convert/1` object of one graph, and write the file."""
     text = read_text(file)
-    kind = source or kind_of(file.name, text)
+    kind = kind_of(file.name, text)
     graph = parse_graph(text, name=file.name, kind=kind, toy=toy)
     if accept_all:
         graph = accept(graph)

@@ -13,7 +13,6 @@ from kitchensync.dataset.commands.options import FILE, SEED
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.mistakes.hints import (
-    check_category,
     graph_hints,
     hintable,
     step_hints,
@@ -161,10 +160,9 @@ def _print_script(answer: dict[str, Any]) -> None:
 @click.command()
 @FILE
 @click.option("--step", "node", type=int, help="Only this step [default: all].")
-@click.option("--category", help="Only this category, for example Timing.")
 @click.option("--model/--no-model", default=False, help="Ask the model server named in the environment too.")
 @answers("hints/1")
-def hints(file: Path, node: int | None, category: str | None, model: bool) -> Answer:
+def hints(file: Path, node: int | None, model: bool) -> Answer:
     """Propose concrete errors for the steps in FILE, by category, each with the text to show.
 
     Rules work offline. --model also asks an OpenAI-compatible server: KITCHENSYNC_HINTS_URL (base address),
@@ -176,14 +174,13 @@ def hints(file: Path, node: int | None, category: str | None, model: bool) -> An
     \b
     Example: kitchensync graph hints kitchensync/examples/recipes/tea_and_toast.json --step 2
     """
-    answer = hints_answer(file, node, category, ask_model=model)
+    answer = hints_answer(file, node, ask_model=model)
     return Answer(answer, _print_hints, [f"note: {file.name}: {note}" for note in answer["notes"]])
 
 
-def hints_answer(file: Path, node: int | None, category: str | None, *, ask_model: bool) -> dict[str, Any]:
+def hints_answer(file: Path, node: int | None, *, ask_model: bool) -> dict[str, Any]:
     """Build the `hints/1` object."""
     graph = read_graph(file)
-    number = check_category(category)
     steps, notes = [], set[str]()
     for step in hintable(graph, node):
         proposed = step_hints(step, texts_after(graph, step.node)) + graph_hints(graph, step.node)
@@ -194,8 +191,7 @@ def hints_answer(file: Path, node: int | None, category: str | None, *, ask_mode
             texts = {hint.text for hint in proposed}
             proposed += [hint for hint in more if hint.text not in texts]
             notes |= {note} - {""}
-        kept = [asdict(hint) for hint in proposed if number in (None, hint.category)]
-        steps.append({"node": step.node, "text": step.text, "hints": kept})
+        steps.append({"node": step.node, "text": step.text, "hints": [asdict(hint) for hint in proposed]})
     return {
         "schema": "hints/1",
         "file": graph.name,
