@@ -28,7 +28,7 @@ from kitchensync.task_graphs.formats.by_name import parse_graph, written_graph
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.formats.graph_json import format_graph_json
 from kitchensync.task_graphs.order.closure import relation
-from kitchensync.task_graphs.scoring.recorded_orders import read_recorded
+from kitchensync.task_graphs.scoring.score import read_recorded
 from kitchensync.task_graphs.text.spans import find_spans, timers
 
 RECIPES = sorted((Path(__file__).parents[2] / "kitchensync" / "examples" / "recipes").glob("*.json"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import card_name
@@ -13,13 +14,14 @@ from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clue import Clue
 from kitchensync.sensors.gopro.files.pace import pace_of
 from kitchensync.sensors.gopro.files.telemetry import ImuTrack
-from kitchensync.sensors.still_sensor import still_spans
+from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.verify.suitable_uses import spans_in_words
 from kitchensync.sync.errors import one_line
 from kitchensync.sync.recording.picture_shift import place_on_pictures
 
 MOST_SPANS = 3  # maximum number of listed spans with a constant value
+STILL_S = 1.0  # shortest span that counts as still, seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +114,17 @@ def _rates(
     if len(track.t_s) < 2:
         return None, f"{name}: fewer than two gyroscope samples", still
     return (replace(track, t_s=track.t_s[moves], xyz=track.xyz[moves]) if still else track), "", still
+
+
+def still_spans(
+    t_s: npt.NDArray[np.floating], values: npt.NDArray[np.generic], least_s: float = STILL_S
+) -> list[tuple[float, float]]:
+    """Return (first, last) seconds of each run of bit-identical rows that lasts at least `least_s`.
+
+    `t_s` (n,) in increasing order, `values` (n, fields). A gap in the times does not end a run.
+    """
+    if len(values) < 2:
+        return []
+    same = np.all(values[1:] == values[:-1], axis=1)
+    runs = [(float(t_s[first]), float(t_s[last])) for first, last in marked_runs(same)]
+    return [(first, last) for first, last in runs if last - first >= least_s]

@@ -17,8 +17,8 @@ from kitchensync.sensors.gopro.files.clue import disagreements
 from kitchensync.sensors.gopro.files.inspect import inspect
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.mp4.join import join
-from kitchensync.sensors.still_sensor import still_spans
 from kitchensync.storage.verify.suitable_uses import spans_in_words
+from kitchensync.sync.recording.clip_rates import still_spans
 
 AGREE = ("whole", "cut-late-told", "cut-early-told", "cut-hidden-told", "payload-missing", "turned-180")
 CHAPTERS = ("chapters", "chapters-payload-early", "chapters-payload-late")

@@ -17,7 +17,7 @@ from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.order.closure import find_cycle, redundant_edges, relation
 from kitchensync.task_graphs.order.diverse import draw_diverse
 from kitchensync.task_graphs.order.orders import Drawn, Orders, draw_orders
-from kitchensync.task_graphs.scoring.recorded_orders import read_recorded
+from kitchensync.task_graphs.scoring.score import read_recorded
 from kitchensync.task_graphs.scoring.validate import check_graph
 
 if TYPE_CHECKING:
