@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from kitchensync.sensors.errors import WordedError
 from kitchensync.shell.files_on_disk import NO_INODES
 
 
@@ -41,13 +42,10 @@ class StreamsFailed(CaptureError):
         super().__init__(f"{', '.join(streams)} failed; the error is above, in this log")
 
 
-class AlreadyRunning(CaptureError):
+class AlreadyRunning(WordedError, CaptureError):
     """A recording with this id is running."""
 
-    def __init__(self, recording: str) -> None:
-        super().__init__(
-            f"recording {recording} is running already; stop it with `kitchensync stop {recording}`"
-        )
+    text = "recording {at} is running already; stop it with `kitchensync stop {at}`"
 
 
 class StillEnding(CaptureError):
@@ -60,24 +58,22 @@ class StillEnding(CaptureError):
         )
 
 
-class BadPlan(CaptureError):
+class BadPlan(WordedError, CaptureError):
     """The plan of an unfinished recording cannot be read."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(
-            f"{path}: cannot be read ({why}); the sealed files of that recording are safe, its queue cannot be"
-            f" stored: move {path.parent} elsewhere to go on"
-        )
+    text = (
+        "{at}: cannot be read ({why}); the sealed files of that recording are safe, its queue cannot be"
+        " stored: move {at.parent} elsewhere to go on"
+    )
 
 
-class PlanOfOthers(CaptureError):
+class PlanOfOthers(WordedError, CaptureError):
     """The plan of an unfinished recording was not written by this user on this computer."""
 
-    def __init__(self, work: Path) -> None:
-        super().__init__(
-            f"{work}: its recorder was not run by this user on this computer; if you ran it elsewhere, use "
-            f"`kitchensync recover --mine --data {work.parent.parent}`, else remove the folder"
-        )
+    text = (
+        "{at}: its recorder was not run by this user on this computer; if you ran it elsewhere, use "
+        "`kitchensync recover --mine --data {at.parent.parent}`, else remove the folder"
+    )
 
 
 class NotRunning(CaptureError):
@@ -132,11 +128,10 @@ class DiskTooFull(CaptureError):
         )
 
 
-class NoInodesLeft(CaptureError):
+class NoInodesLeft(WordedError, CaptureError):
     """The disk has no free inode for another file."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(f"{path}: {NO_INODES}; remove small files or give another --data")
+    text = "{at}: " + NO_INODES + "; remove small files or give another --data"
 
 
 class RecordingGone(CaptureError):
@@ -161,11 +156,10 @@ class StillWaiting(CaptureError):
         )
 
 
-class FolderNotWritable(CaptureError):
+class FolderNotWritable(WordedError, CaptureError):
     """The data folder is not writable."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path}: cannot write there ({why}); give another --data")
+    text = "{at}: cannot write there ({why}); give another --data"
 
 
 class BadRig(CaptureError):

@@ -8,12 +8,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from kitchensync.capture.drain.drainer import drainer_of
+from kitchensync.capture.drain.drainer import Drainer
 from kitchensync.capture.plan import Plan
 from kitchensync.capture.process.worker_process import Process, run_process
 from kitchensync.capture.produce.producer import producer_of
 
-ROLES: dict[str, Callable[[Plan, str], Process]] = {"producer": producer_of, "drainer": drainer_of}
+ROLES: dict[str, Callable[[Plan, str], Process]] = {
+    "producer": producer_of,
+    "drainer": lambda plan, number: Drainer(plan, int(number)),
+}
 
 
 def work(arguments: Sequence[str]) -> None:

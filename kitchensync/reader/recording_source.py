@@ -20,7 +20,7 @@ from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
 from kitchensync.storage.reading.records import Records, read_records
 from kitchensync.storage.reading.stream_kinds import CAMERA_STREAMS
-from kitchensync.storage.reading.worlds import world_frames
+from kitchensync.storage.reading.worlds import frames_of
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.alignment import ALIGNED, CHECK, NOT_ALIGNED, Alignment
 from kitchensync.storage.timeline.clock_map import ClockMap
@@ -232,7 +232,7 @@ class RecordingSource(ABC):
 
     def worlds_of(self, name: str) -> npt.NDArray[np.int32]:
         """Return the world frame of each packet of a stream, (n,): poses of different frames cannot be compared."""
-        return world_frames(self.stored[name], read_notes(self.stored.readable).get(name, []))
+        return frames_of(self.stored[name].index, read_notes(self.stored.readable).get(name, []))
 
 
 def _whole_ns(seconds: Floats) -> Int64:

@@ -20,6 +20,16 @@ def _without_init(kind: type[SentError], args: tuple[Any, ...], attributes: dict
     return error
 
 
+class WordedError(SentError):
+    """Base of errors with the message in `text`: about a path, address or name `at`, and `why`."""
+
+    text = ""
+
+    def __init__(self, at: Path | str, why: str = "") -> None:
+        self.why = why
+        super().__init__(self.text.format(at=at, why=why))
+
+
 class SensorError(SentError):
     """Base class of all sensor errors: one line that names the object and the remedy."""
 
@@ -103,13 +113,11 @@ class StreamStopped(StreamClosed):
         StreamError.__init__(self, host, port, stream, "stopped by this recorder")
 
 
-class PacketsEnded(SensorError):
+class PacketsEnded(WordedError, SensorError):
     """A plug-in has ended a stream."""
 
     at_boundary = True
-
-    def __init__(self, stream: str) -> None:
-        super().__init__(f"{stream}: the sensor ended the stream after a complete packet; reopening it")
+    text = "{at}: the sensor ended the stream after a complete packet; reopening it"
 
 
 class AbsurdSize(StreamError):
@@ -180,20 +188,16 @@ class CameraError(SensorError):
     """An error of a GoPro."""
 
 
-class CameraLost(CameraError):
+class CameraLost(WordedError, CameraError):
     """The camera does not answer."""
 
-    def __init__(self, url: str, why: str) -> None:
-        super().__init__(
-            f"{url}: the camera does not answer ({why}); check cable or network, and that it is on"
-        )
+    text = "{at}: the camera does not answer ({why}); check cable or network, and that it is on"
 
 
-class CameraBusy(CameraError):
+class CameraBusy(WordedError, CameraError):
     """The camera answers, but is not ready for the command."""
 
-    def __init__(self, url: str, why: str) -> None:
-        super().__init__(f"{url}: the camera is not ready: {why}")
+    text = "{at}: the camera is not ready: {why}"
 
 
 class CameraRefused(CameraError):
@@ -207,56 +211,49 @@ class CameraRefused(CameraError):
         )
 
 
-class CameraTalk(CameraError):
+class CameraTalk(WordedError, CameraError):
     """The camera's answer does not follow the protocol."""
 
-    def __init__(self, url: str, what: str) -> None:
-        super().__init__(f"{url}: unexpected answer: {what}; is this a GoPro?")
+    text = "{at}: unexpected answer: {why}; is this a GoPro?"
 
 
-class UnsafeName(CameraError):
+class UnsafeName(WordedError, CameraError):
     """A folder or file name from the camera is not safe as a path."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"unsafe file name from the camera refused: {name!r}")
+    text = "unsafe file name from the camera refused: {at!r}"
 
 
-class DownloadFailed(CameraError):
+class DownloadFailed(WordedError, CameraError):
     """A file could not be downloaded completely; the received bytes are kept as `.part` for the next attempt."""
 
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"{name}: download failed: {why}; run it again, it continues where it stopped")
+    text = "{at}: download failed: {why}; run it again, it continues where it stopped"
 
 
-class CannotJoin(SensorError):
+class CannotJoin(WordedError, SensorError):
     """The files are not chapters of one recording, or the result cannot be written."""
 
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"{name}: cannot be joined: {why}")
+    text = "{at}: cannot be joined: {why}"
 
 
-class NoCredentials(CameraError):
+class NoCredentials(WordedError, CameraError):
     """Name and password of a camera on the home network are missing, or not stored safely."""
 
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"cohn:{name}: {why}")
+    text = "cohn:{at}: {why}"
 
 
-class SdkMissing(CameraError):
+class SdkMissing(WordedError, CameraError):
     """The camera maker's library is not installed."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(
-            f"{url}: cameras by usb:, cohn: or ble: need the extra `gopro`: run `make install`, "
-            "or give the address as http://HOST:PORT"
-        )
+    text = (
+        "{at}: cameras by usb:, cohn: or ble: need the extra `gopro`: run `make install`, "
+        "or give the address as http://HOST:PORT"
+    )
 
 
-class UnreadableMedia(SensorError):
+class UnreadableMedia(WordedError, SensorError):
     """A media file cannot be read."""
 
-    def __init__(self, path: Path | str, why: str) -> None:
-        super().__init__(f"{path}: unreadable media file: {why}")
+    text = "{at}: unreadable media file: {why}"
 
 
 class BadGpmf(SensorError):

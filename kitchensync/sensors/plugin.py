@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple, Protocol, cast
 
-from kitchensync.sensors.errors import SensorError
+from kitchensync.sensors.errors import SensorError, WordedError
 from kitchensync.sensors.stream import SensorStream, record_of
 
 GROUP = "kitchensync.sensors"
@@ -64,11 +64,10 @@ class NoSuchSensor(SensorError):
         )
 
 
-class BadSensor(SensorError):
+class BadSensor(WordedError, SensorError):
     """A plug-in does not follow the interface of sensors."""
 
-    def __init__(self, kind: str, why: str) -> None:
-        super().__init__(f"sensor {kind!r}: {why}")
+    text = "sensor {at!r}: {why}"
 
 
 def kinds() -> list[str]:

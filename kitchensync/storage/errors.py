@@ -6,7 +6,7 @@ import errno
 import os
 from pathlib import Path
 
-from kitchensync.sensors.errors import SentError
+from kitchensync.sensors.errors import SentError, WordedError
 from kitchensync.shell.files_on_disk import NO_INODES, lacks_inodes
 
 
@@ -20,21 +20,15 @@ class Unusable(StorageError):
     """A recording that cannot be used in its current state: a refusal, not a verdict on its data."""
 
 
-class AtPath(StorageError):
+class AtPath(WordedError, StorageError):
     """Base of errors about a folder, file or place, with the message in `text`."""
-
-    text = ""
-
-    def __init__(self, path: Path | str, why: str = "") -> None:
-        self.why = why
-        super().__init__(self.text.format(path=path, why=why))
 
 
 class NotARecording(AtPath, Unusable):
     """The folder has no readable manifest."""
 
     exit_code = 2
-    text = "{path}: not a recording: {why}; give the folder that holds recording.json"
+    text = "{at}: not a recording: {why}; give the folder that holds recording.json"
 
 
 class ManifestLost(NotARecording):
@@ -42,8 +36,8 @@ class ManifestLost(NotARecording):
 
     exit_code = 1
     text = (
-        "{path}: {why}, its recorded files are still there; take it from a copy, or rebuild it: "
-        "`kitchensync recover --rebuild {path}`"
+        "{at}: {why}, its recorded files are still there; take it from a copy, or rebuild it: "
+        "`kitchensync recover --rebuild {at}`"
     )
 
 
@@ -51,7 +45,7 @@ class ManifestDamaged(NotARecording):
     """The manifest is damaged."""
 
     exit_code = 1
-    text = "{path}: recording.json {why}; restore it from a copy"
+    text = "{at}: recording.json {why}; restore it from a copy"
     file = "recording.json"
     "Path of the bad file inside the recording."
 
@@ -61,15 +55,15 @@ class CopyBegun(NotARecording):
 
     exit_code = 1
     text = (
-        "{path}: is a copy that was interrupted before its first file; run `kitchensync move "
-        "DATA/{path.name} --to STORE` where it was recorded, or remove it"
+        "{at}: is a copy that was interrupted before its first file; run `kitchensync move "
+        "DATA/{at.name} --to STORE` where it was recorded, or remove it"
     )
 
 
 class BadInstallation(AtPath):
     """An unusable file of the installation: its key or its list."""
 
-    text = "{path}: {why}"
+    text = "{at}: {why}"
 
 
 class UnknownCamera(StorageError):
@@ -89,31 +83,28 @@ class UnsafeFile(ManifestDamaged):
         StorageError.__init__(self, f"{recording / file}: {why}")
 
 
-class NoSuchGroup(StorageError):
+class NoSuchGroup(WordedError, StorageError):
     """Recordings cannot be given to the group in lab.toml."""
 
-    def __init__(self, name: str, why: str) -> None:
-        super().__init__(
-            f"group {name!r} of lab.toml: {why}; name another, or leave it out to share with nobody"
-        )
+    text = "group {at!r} of lab.toml: {why}; name another, or leave it out to share with nobody"
 
 
 class CannotRebuild(AtPath):
     """A manifest that is not lost, or that cannot be rebuilt from the other files."""
 
-    text = "{path}: is not rebuilt: {why}"
+    text = "{at}: is not rebuilt: {why}"
 
 
 class UnreadableFile(AtPath):
     """A damaged small file of a recording."""
 
-    text = "{path}: cannot be read ({why}); take it from a copy of the recording"
+    text = "{at}: cannot be read ({why}); take it from a copy of the recording"
 
 
 class RecordingExists(AtPath):
     """A recording of this id exists; it is never overwritten."""
 
-    text = "{path}: a recording of this id exists; choose another id (or --retake-of {path.name})"
+    text = "{at}: a recording of this id exists; choose another id (or --retake-of {at.name})"
 
 
 class BadName(StorageError):
@@ -135,7 +126,7 @@ class UnknownStream(StorageError):
 class BadChunk(AtPath):
     """A sealed chunk that cannot be opened or is inconsistent."""
 
-    text = "{path}: damaged chunk: {why}; run `kitchensync verify` on the recording"
+    text = "{at}: damaged chunk: {why}; run `kitchensync verify` on the recording"
 
 
 class BadEventLog(StorageError):
@@ -149,22 +140,20 @@ class BadEventLog(StorageError):
 class BadAnnotations(AtPath):
     """A damaged file of a recording's `annotations/`."""
 
-    text = "{path}: {why}; take it from a copy of the recording"
+    text = "{at}: {why}; take it from a copy of the recording"
 
 
 class BadLabFile(AtPath):
     """A lab.toml that cannot be read."""
 
-    text = "{path}: {why}; mend that line"
+    text = "{at}: {why}; mend that line"
 
 
-class BadCondition(StorageError):
+class BadCondition(WordedError, StorageError):
     """An invalid condition on recordings."""
 
     exit_code = 2
-
-    def __init__(self, text: str, why: str) -> None:
-        super().__init__(f"{text!r} is no condition such as 'verdict!=FAIL'; {why}")
+    text = "{at!r} is no condition such as 'verdict!=FAIL'; {why}"
 
 
 class NotRedactable(StorageError):
@@ -177,19 +166,19 @@ class NotRedactable(StorageError):
 class CannotCut(AtPath):
     """A recording that cannot be cut."""
 
-    text = "{path}: cannot be cut: {why}"
+    text = "{at}: cannot be cut: {why}"
 
 
 class NothingToReplay(AtPath):
     """A recording without packets of a headset."""
 
-    text = "{path}: holds no stream of a headset that could be served"
+    text = "{at}: holds no stream of a headset that could be served"
 
 
 class NotWithdrawable(AtPath):
     """A recording that cannot be withdrawn now."""
 
-    text = "{path}: is being recorded; stop it first, or run `kitchensync recover`"
+    text = "{at}: is being recorded; stop it first, or run `kitchensync recover`"
 
 
 class SameUuid(StorageError):
@@ -205,26 +194,26 @@ class SameUuid(StorageError):
 class NotPackable(AtPath):
     """A recording or stream that cannot be packed now."""
 
-    text = "{path}: cannot be archived: {why}"
+    text = "{at}: cannot be archived: {why}"
 
 
 class MoverBusy(AtPath):
     """Another mover writes the same copies."""
 
-    text = "{path}: another process is copying it; wait until that has finished"
+    text = "{at}: another process is copying it; wait until that has finished"
 
 
 class TargetAway(AtPath):
     """A store that cannot take copies now."""
 
-    text = "{path}: cannot take copies: {why}"
+    text = "{at}: cannot take copies: {why}"
 
 
 class CopyUnfinished(AtPath, Unusable):
     """An incomplete copy in a store."""
 
     text = (
-        "{path}: is a copy that is not whole yet; run `kitchensync move DATA/{path.name} --to STORE` "
+        "{at}: is a copy that is not whole yet; run `kitchensync move DATA/{at.name} --to STORE` "
         "where it was recorded"
     )
 
@@ -232,25 +221,25 @@ class CopyUnfinished(AtPath, Unusable):
 class PlaceTaken(AtPath):
     """A place in a store with another recording of the same name, or other files."""
 
-    text = "{path}: holds {why}, nothing is written there; choose another store or rename one of them"
+    text = "{at}: holds {why}, nothing is written there; choose another store or rename one of them"
 
 
 class CopyDiffers(AtPath):
     """A store that returned other bytes than were written."""
 
-    text = "{path}: the copy differs from the original; the local file stays: check the store"
+    text = "{at}: the copy differs from the original; the local file stays: check the store"
 
 
 class SourceDiffers(AtPath):
     """A local file that changed since it was sealed; it must not replace good copies."""
 
-    text = "{path}: is not what was sealed, it is not copied; run `kitchensync verify`"
+    text = "{at}: is not what was sealed, it is not copied; run `kitchensync verify`"
 
 
 class NotAsStated(AtPath):
     """A file that does not match its list of checksums."""
 
-    text = "{path}: is not what SHA256SUMS says, it is not sent; run `kitchensync release check`"
+    text = "{at}: is not what SHA256SUMS says, it is not sent; run `kitchensync release check`"
 
 
 class FilesFreed(Unusable):
@@ -266,7 +255,7 @@ class FilesFreed(Unusable):
 class Withdrawn(AtPath, Unusable):
     """A recording whose participant withdrew consent."""
 
-    text = "{path}: the participant withdrew consent; it may not be used or shared"
+    text = "{at}: the participant withdrew consent; it may not be used or shared"
 
 
 _ENTER = "enter what was signed with `kitchensync consent`"
@@ -282,7 +271,7 @@ class NotPermitted(Unusable):
 class HoldsPauses(AtPath):
     """A raw copy for others that would include privacy pauses."""
 
-    text = "{path}: it holds pictures or sound of a privacy pause; run `kitchensync redact` first"
+    text = "{at}: it holds pictures or sound of a privacy pause; run `kitchensync redact` first"
 
 
 class FilesMissing(StorageError):
@@ -299,7 +288,7 @@ class FilesMissing(StorageError):
 class NotFinished(AtPath, Unusable):
     """A recording that is not closed yet."""
 
-    text = "{path}: is not closed yet; end it, or run `kitchensync recover` after a crash"
+    text = "{at}: is not closed yet; end it, or run `kitchensync recover` after a crash"
 
 
 class CloudRefused(StorageError):
@@ -329,14 +318,13 @@ class NoDask(StorageError):
         )
 
 
-class NoWorkers(StorageError):
+class NoWorkers(WordedError, StorageError):
     """A scheduler without a usable worker."""
 
-    def __init__(self, address: str, why: str) -> None:
-        super().__init__(
-            f"no worker of {address} can be used ({why}); start workers with this software that see the recordings, "
-            "or leave --scheduler out"
-        )
+    text = (
+        "no worker of {at} can be used ({why}); start workers with this software that see the recordings, "
+        "or leave --scheduler out"
+    )
 
 
 class NotOfThisKind(StorageError):

@@ -248,19 +248,15 @@ class Recording:
         late_s = [clock.telemetry_late_s for clock in clocks if clock.file == stream.clip.path]
         return stream.placed(late_s[0]) if late_s else stream
 
-    def clock_exchanges(self, device: str) -> npt.NDArray[np.void]:
-        """Return a headset's clock exchanges, (n,) of `host_clock.PROBE`, without unreadable ones."""
-        stream = self[f"{CLOCK_STREAMS}/{device}"]
-        if not stream.folder.is_dir() or len(stream) == 0:
-            return np.empty(0, PROBE)
-        whole = [payload for _, payload in stream.packets() if len(payload) % PROBE.itemsize == 0]
-        return np.concatenate([np.frombuffer(payload, PROBE) for payload in whole] or [np.empty(0, PROBE)])
-
     def device_clock(self, device: str) -> HostClock | None:
         """Return a headset's ticks on the capture clock by its clock exchanges; None without any."""
         from kitchensync.storage.timeline.device_clock import host_clock
 
-        exchanges = self.clock_exchanges(device)
+        stream = self[f"{CLOCK_STREAMS}/{device}"]
+        if not stream.folder.is_dir() or len(stream) == 0:
+            return None
+        whole = [payload for _, payload in stream.packets() if len(payload) % PROBE.itemsize == 0]
+        exchanges = np.frombuffer(b"".join(whole), PROBE)
         return host_clock(exchanges["host_send_ns"], exchanges["host_receive_ns"], exchanges["device_ticks"])
 
     def si_scale(self, name: str) -> float | None:

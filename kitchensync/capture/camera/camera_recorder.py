@@ -119,7 +119,6 @@ class CameraRecorder(threading.Thread):
             self._close_shutter()
             self._fetch_proxies()
             self._fetch()
-            self._remove_proxies()
             self.state.state = self._media["state"] = "done" if self._files else "pending"
             self.state.problem = "; ".join(filter(None, (watch.verdict(), self.state.problem)))
         except (CameraLost, TimeoutError) as error:
@@ -140,7 +139,13 @@ class CameraRecorder(threading.Thread):
         # Written before the command, so that the clip can be found on the card if this computer fails now.
         self._media |= {"state": "pending", "state_at_start": media_state(self._camera.state())}
         self._save()
-        self._add_to_own_list(self._list_camera)
+        recording = self._folder.parent
+        facts = {key: self._media[key] for key in ("device", "address", "serial")}
+        self._add_to_own_list(
+            lambda: own_list(recording).add(
+                LineKind.CAMERA, uuid_of(recording), recording=recording.name, **facts
+            )
+        )
         started = self._camera.shutter(True)
         self._media["shutter_on"] = started._asdict()
         self.state.state = "recording"
@@ -169,18 +174,14 @@ class CameraRecorder(threading.Thread):
         if new_camera:
             self._set_up()
         self._note([], self._camera.external_control)
-        self._update_before()
+        listed = self._camera.media()  # after a swap it may be another card
+        made = new_files(listed, self._before, self._media | {"ended_host_ns": host_ns()})
+        self._before = {(file.folder, file.name) for file in listed if file not in made}
+        self._media["before"] = sorted(map(list, self._before))
         opened = self._camera.shutter(True)
         watch.resumed(opened.observed_host_ns, serial if new_camera else "")
         self._media.setdefault("shutters_on_again", []).append(opened._asdict() | new_camera)
         self._save()
-
-    def _update_before(self) -> None:
-        """List the files on the card that do not belong to this clip; after a swap it may be another card."""
-        listed = self._camera.media()
-        made = new_files(listed, self._before, self._media | {"ended_host_ns": host_ns()})
-        self._before = {(file.folder, file.name) for file in listed if file not in made}
-        self._media["before"] = sorted(map(list, self._before))
 
     def _close_shutter(self) -> None:
         self.state.state = "stopping"
@@ -210,11 +211,6 @@ class CameraRecorder(threading.Thread):
         self._media["small"] = [file.name for file in new if proxy_name(file.name) in fetched]
         self._save()
 
-    def _remove_proxies(self) -> None:
-        """Delete the low-resolution copies of fetched videos; the thumbnails stay."""
-        for name in self._media.pop("small"):
-            (self._folder / "proxies" / str(proxy_name(name))).unlink(missing_ok=True)
-
     def _fetch(self) -> None:
         self.state.state = "fetching"
         new = new_files(self._retry(self._camera.media), self._before, self._media)
@@ -228,6 +224,8 @@ class CameraRecorder(threading.Thread):
         fetch_files(self._camera, self._folder, new, self._files, self._show_fetched)
         self._add_to_own_list(lambda: note_films(self._folder.parent, self.device, self._files))
         self.state.fetched_bytes = self.state.promised_bytes
+        for name in self._media.pop("small"):  # the low-resolution copies; the thumbnails stay
+            (self._folder / "proxies" / str(proxy_name(name))).unlink(missing_ok=True)
 
     def _show_fetched(self, fetched_bytes: int) -> None:
         self.state.fetched_bytes = fetched_bytes
@@ -236,11 +234,6 @@ class CameraRecorder(threading.Thread):
         shutters = {key: self._media.get(key) for key in ("shutter_on", "shutter_off")}
         self._media |= {"problem": self.state.problem, "gaps": self.state.gaps, "files": self._files}
         write_media(self._folder, self._media | shutters)
-
-    def _list_camera(self) -> None:
-        recording = self._folder.parent
-        facts = {key: self._media[key] for key in ("device", "address", "serial")}
-        own_list(recording).add(LineKind.CAMERA, uuid_of(recording), recording=recording.name, **facts)
 
     def _add_to_own_list(self, enter: Callable[[], None]) -> None:
         """Add the camera or its videos to the installation's list; an error becomes a note."""

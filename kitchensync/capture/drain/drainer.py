@@ -60,13 +60,6 @@ QUEUE_RETRY_S = 0.1
 T = TypeVar("T")
 
 
-def _lock_drainer(lock: Path) -> int:
-    """Wait until no other process drains these streams: one of a killed recorder may still run."""
-    handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    return handle
-
-
 def constants_of(recording: Path, streams: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return the constant attributes of each stream's chunks: the manifest's `format` as JSON."""
     described = read_manifest(recording)["streams"] if (recording / MANIFEST).exists() else {}
@@ -84,7 +77,9 @@ class Drainer:
         """Find the sealed chunks of its streams; the queue is contacted by `run`."""
         self._plan = plan
         self._disk = disk
-        self._lock = _lock_drainer(Path(plan.work) / f"drainer-{number}.lock")
+        lock = Path(plan.work) / f"drainer-{number}.lock"
+        self._lock = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)  # a process of a killed recorder may still drain them
         self._ending = threading.Event()
         self._health = HealthSender(plan.health, f"drainer {number}")
         self._client = connect(plan.queue_url)
@@ -136,7 +131,7 @@ class Drainer:
         self._take(self._unfinished())
         while True:
             last_round = self._ending.is_set()
-            count = self._count()
+            count = min(READ_COUNT, max(MIN_COUNT, READ_BYTES // self._largest_bytes))  # of each stream
             received = self._fresh(None if last_round else BLOCK_MS, count)
             is_full = self._reader.has_more
             self._full_readings = self._full_readings + 1 if is_full else 0
@@ -152,10 +147,6 @@ class Drainer:
                 size = sum(len(packet.payload) for packets in received.values() for packet in packets)
                 self._ending.wait(LONG_LINGER_S if size < LITTLE_BYTES else LINGER_S)
         self._send_health(done=True)
-
-    def _count(self) -> int:
-        """Return how many entries of each stream to read, fewer if packets are large."""
-        return min(READ_COUNT, max(MIN_COUNT, READ_BYTES // self._largest_bytes))
 
     def _fresh(self, block_ms: int | None, count: int) -> dict[str, list[Packet]]:
         while True:
@@ -297,8 +288,3 @@ class Drainer:
 
 def _lacks_room(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
-def drainer_of(plan: Plan, number: str) -> Drainer:
-    """Return the n-th drainer of a plan."""
-    return Drainer(plan, int(number))

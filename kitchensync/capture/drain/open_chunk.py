@@ -43,7 +43,14 @@ class OpenChunk:
 
     def take(self, packets: list[Packet], now_s: float) -> list[Packet]:
         """Add the packets that are new; return the repeated ones."""
-        fresh, old = _without_repeats(packets, self.next_seq)
+        fresh, old = packets, list[Packet]()
+        # The queue server refuses a repeated entry, but not a repeated packet in another entry.
+        numbers = [self.next_seq - 1, *(packet.seq for packet in packets)]
+        if not all(map(operator.lt, numbers, numbers[1:])):
+            fresh, next_seq = [], self.next_seq
+            for packet in packets:
+                (fresh if packet.seq >= next_seq else old).append(packet)
+                next_seq = max(next_seq, packet.seq + 1)
         if fresh and not self.packets:
             self.since_s = now_s
         self.packets += fresh
@@ -51,20 +58,6 @@ class OpenChunk:
         if fresh:
             self.next_seq = fresh[-1].seq + 1
         return old
-
-
-def _without_repeats(packets: list[Packet], next_seq: int) -> tuple[list[Packet], list[Packet]]:
-    """Return (new, repeated) packets."""
-    # The queue server refuses a repeated entry, but not a repeated packet in another entry.
-    numbers = [next_seq - 1, *(packet.seq for packet in packets)]
-    if all(map(operator.lt, numbers, numbers[1:])):
-        return packets, []
-    fresh: list[Packet] = []
-    old: list[Packet] = []
-    for packet in packets:
-        (fresh if packet.seq >= next_seq else old).append(packet)
-        next_seq = max(next_seq, packet.seq + 1)
-    return fresh, old
 
 
 def open_chunk(recording: Path, stream: str, disk: Disk = LOCAL) -> OpenChunk:

@@ -7,7 +7,6 @@ import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
 
 from kitchensync.capture.errors import ProcessKeepsDying
 from kitchensync.capture.process.fork_server import ForkedProcess, ForkServer
@@ -36,8 +35,12 @@ class SupervisedProcess:
     is_ending: bool = False
 
     def start(self) -> None:
-        """Start it."""
-        with _appending(self.log) as log:
+        """Start it; if its log cannot be written, its output is discarded."""
+        try:
+            log = self.log.open("ab")
+        except OSError:
+            log = Path(os.devnull).open("ab")  # noqa: SIM115 (closed below)
+        with log:
             self.process = self.forks.start(self.arguments, log.fileno(), self.hold)
 
     def start_to_end(self) -> None:
@@ -71,11 +74,3 @@ class SupervisedProcess:
         if self.is_ending and END_NOW not in self.arguments:
             self.arguments.append(END_NOW)
         self.start()
-
-
-def _appending(log: Path) -> BinaryIO:
-    """Open a log for appending; if that fails, discard the output rather than not start the process."""
-    try:
-        return log.open("ab")
-    except OSError:
-        return open(os.devnull, "ab")

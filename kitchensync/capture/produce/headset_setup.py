@@ -82,18 +82,16 @@ class HeadsetSetup:
             self.open_camera()
         elif is_again and stream.is_grey_camera:
             # A restarted app has lost its commands, and grey cameras need theirs before they are opened.
-            self._configure_after_restart(stream.name)
-
-    def _configure_after_restart(self, short: str) -> None:
-        try:
-            with self.lock, remote.RemoteControl(self.host) as control:
-                utc_offset = control.utc_offset()
-                if utc_offset != self._configured_start:
-                    self._configure(control, utc_offset)
-        except StreamRefused:
-            raise  # the app is still starting
-        except SensorError as error:
-            self.ledger.note(OrdersMissingNote(why=str(error)), f"{self.device}/{short}", _do_not_wait)
+            try:
+                with self.lock, remote.RemoteControl(self.host) as control:
+                    utc_offset = control.utc_offset()
+                    if utc_offset != self._configured_start:
+                        self._configure(control, utc_offset)
+            except StreamRefused:
+                raise  # the app is still starting
+            except SensorError as error:
+                note = OrdersMissingNote(why=str(error))
+                self.ledger.note(note, f"{self.device}/{stream.name}", _do_not_wait)
 
     def _configure(self, control: remote.RemoteControl, utc_offset: int) -> None:
         streams = [headset_stream(short) for short in self.streams]

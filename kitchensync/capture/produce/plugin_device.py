@@ -85,7 +85,8 @@ class PluginDevice(Device):
     def __init__(self, plan: SensorPlan) -> None:
         """Load the plug-in. Raises NoSuchSensor, BadSensor."""
         self._sensor = load_sensor(plan.kind, plan.settings)
-        self.ask = _ask(self._sensor)
+        exchange = getattr(self._sensor, "clock_exchange", None)
+        self.ask = exchange and (lambda: [ClockExchange(*exchange()) for _ in range(PROBES_PER_ROUND)])
         self.sources = [
             PluginSource(stream, self._sensor, self.ask)
             for stream in self._sensor.streams()
@@ -96,10 +97,3 @@ class PluginDevice(Device):
         """Close the sensor, which ends its packets."""
         self._sensor.close()
         return CLOSE_LIMIT_S
-
-
-def _ask(sensor: Sensor) -> Ask | None:
-    exchange = getattr(sensor, "clock_exchange", None)
-    if exchange is None:
-        return None
-    return lambda: [ClockExchange(*exchange()) for _ in range(PROBES_PER_ROUND)]

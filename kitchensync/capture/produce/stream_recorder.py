@@ -33,7 +33,6 @@ from kitchensync.storage.ledger import (
     ConnectedNote,
     DeclaredLossNote,
     EndNote,
-    LossNote,
     Note,
     QueueLossNote,
     StampNote,
@@ -240,7 +239,10 @@ class StreamRecorder:
         for seq, frame in enumerate(frames, first_seq):
             (ticks,) = _SIGNED_TICKS.unpack_from(frame)
             if flag := self._stamps.flag(ticks, arrived_ns):
-                self._note_stamp(seq, ticks, *flag)
+                kind, before = flag
+                self.state.flagged, self.state.flagged_host_ns = self.state.flagged + 1, host_ns()
+                if self.state.flagged <= MAX_FLAGS:
+                    self.note(StampNote(flag=kind, seq=seq, ticks=ticks, ticks_before=before))
             packets.append(QueuedPacket(seq, ticks, arrived_ns, connection, frame[HEADER_BYTES:], pose_bytes))
         self.next_seq += len(packets)
         if packets:
@@ -267,19 +269,15 @@ class StreamRecorder:
             self.state.losses += last_seq - first_seq + 1
             reason = f" ({why})" if why else ""
             self.state.problem = f"the queue takes nothing{reason}: packets are being lost"
-            self.note(self._loss(first_seq, last_seq, why))
+            is_of_queue = why and not (self.has_own_queue and lacks_room(why))  # else our own disk is full
+            kind = QueueLossNote if is_of_queue else DeclaredLossNote
+            self.note(kind(first_seq=first_seq, last_seq=last_seq, why=why or None))
         state = self.state
         state.received = packets[-1].seq + 1
         state.bytes += sum([len(packet.body) for packet in packets]) - len(packets) * self._pose_bytes
         state.last_host_ns, state.last_ticks = packets[-1].host_ns, packets[-1].device_ticks
         state.first_host_ns = state.first_host_ns or packets[0].host_ns
         state.state = "streaming"
-
-    def _loss(self, first_seq: int, last_seq: int, why: str) -> LossNote:
-        """Return the note of a loss; it is the server's if it refused them, unless our own disk is full."""
-        is_of_queue = why and not (self.has_own_queue and lacks_room(why))
-        kind = QueueLossNote if is_of_queue else DeclaredLossNote
-        return kind(first_seq=first_seq, last_seq=last_seq, why=why or None)
 
     def silent(self, error: SensorError) -> None:
         """Show that nothing arrives; stay connected, because another client may hold the port."""
@@ -293,12 +291,6 @@ class StreamRecorder:
         """Return a function that tells when to give up waiting for room in the queue."""
         end_s = time.monotonic() + PATIENCE_S
         return lambda: time.monotonic() > end_s
-
-    def _note_stamp(self, seq: int, ticks: int, kind: str, before: int) -> None:
-        """Count a suspicious timestamp, and note it in the ledger up to a limit; the packet is kept unchanged."""
-        self.state.flagged, self.state.flagged_host_ns = self.state.flagged + 1, host_ns()
-        if self.state.flagged <= MAX_FLAGS:
-            self.note(StampNote(flag=kind, seq=seq, ticks=ticks, ticks_before=before))
 
     def _show(self, state: str, error: SensorError) -> None:
         self.state.state = state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -58,17 +58,13 @@ class Batch:
 
     def lost(self) -> list[tuple[int, int]]:
         """Return the ranges (first, last) of sequence numbers that are not in the queue."""
-        return _runs([*self.holes, *(packet.seq for packet in self.packets[self.done :])])
-
-
-def _runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], number)
-        else:
-            runs.append((number, number))
-    return runs
+        runs: list[tuple[int, int]] = []
+        for number in [*self.holes, *(packet.seq for packet in self.packets[self.done :])]:
+            if runs and number == runs[-1][1] + 1:
+                runs[-1] = (runs[-1][0], number)
+            else:
+                runs.append((number, number))
+        return runs
 
 
 class QueuePipe:

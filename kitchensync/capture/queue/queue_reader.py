@@ -63,16 +63,12 @@ class QueueReader:
         overdue = [key for key in missing if now_ns - self._missing_ns[key] >= patience_ns]
         for key in overdue:
             if make_stream(self._client, key) and key in self._last_ids:
-                self._continue_ids(key)
+                try:  # a recreated stream goes on with the last id of before, unless its producer was faster
+                    self._client.execute_command("XSETID", key, self._last_ids[key])
+                except redis.ResponseError as error:
+                    if "smaller" not in str(error):
+                        raise
         return overdue == missing
-
-    def _continue_ids(self, key: bytes) -> None:
-        """Set the last id of a recreated stream to that before it vanished, unless its producer has been faster."""
-        try:
-            self._client.execute_command("XSETID", key, self._last_ids[key])
-        except redis.ResponseError as error:
-            if "smaller" not in str(error):
-                raise
 
     def unfinished(self) -> dict[str, list[Packet]]:
         """Return the packets that an earlier run of this consumer took and did not acknowledge."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 from kitchensync.capture.errors import DeviceTaken
@@ -21,9 +20,16 @@ def addresses_of(order: RecordingRequest) -> dict[str, str]:
 
 def check_free(addresses: dict[str, str], own: Path) -> None:
     """Check that no other running recording has a device; `own` is our runtime folder. Raises DeviceTaken."""
-    for runtime, recording, taken in _others(own):
+    for path in runtime_root().glob(f"*/{DEVICES}"):
+        if path.parent == own:
+            continue
+        try:
+            content = json.loads(path.read_text())
+        except (OSError, ValueError):
+            continue  # it has just ended, or just begins and will see our file
+        recording, taken = str(content["recording"]), set(content["addresses"].values())
         for name, address in addresses.items():
-            if address in taken and is_running(runtime):
+            if address in taken and is_running(path.parent):
                 raise DeviceTaken(name, recording)
 
 
@@ -32,14 +38,3 @@ def take(addresses: dict[str, str], recording: str, runtime: Path) -> None:
     (runtime / DEVICES).write_text(json.dumps({"recording": recording, "addresses": addresses}))
     # Only after writing: of two recordings that start together at least one sees the other.
     check_free(addresses, runtime)
-
-
-def _others(own: Path) -> Iterator[tuple[Path, str, set[str]]]:
-    for path in runtime_root().glob(f"*/{DEVICES}"):
-        if path.parent == own:
-            continue
-        try:
-            content = json.loads(path.read_text())
-        except (OSError, ValueError):
-            continue  # it has just ended, or just begins and will see our file
-        yield path.parent, str(content["recording"]), set(content["addresses"].values())

@@ -116,7 +116,9 @@ def _settle(work: Path, plan: Plan, hold: int, server: QueueServer | None) -> No
         raise RecordingGone(recording, work)
     elif recording.is_dir():
         (recording / (MANIFEST + PART_SUFFIX)).unlink(missing_ok=True)
-        _remove_empty(recording)  # the recorder was killed before the recording began
+        with contextlib.suppress(OSError):  # the recorder was killed before the recording began
+            for path in [*sorted(recording.rglob("*"), reverse=True), recording]:
+                path.rmdir()
     shutil.rmtree(work)
     with contextlib.suppress(OSError):
         work.parent.rmdir()
@@ -141,13 +143,6 @@ def _serving(plan: Plan, server: QueueServer | None) -> Iterator[None]:
     finally:
         if server is not None:
             server.stop()
-
-
-def _remove_empty(folder: Path) -> None:
-    """Remove a folder and its subfolders, as far as they hold no file."""
-    with contextlib.suppress(OSError):
-        for path in [*sorted(folder.rglob("*"), reverse=True), folder]:
-            path.rmdir()
 
 
 def _drain(work: Path, plan: Plan, hold: int, server: QueueServer | None, manifest: Manifest) -> None:

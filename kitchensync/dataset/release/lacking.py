@@ -16,9 +16,8 @@ from kitchensync.storage.ledger_reader import read_notes
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.film_times import UNKNOWN
 from kitchensync.storage.verify.coverage import PlacedPackets, cover, is_adaptive, longest_step_s
-from kitchensync.storage.verify.session_span import SessionTimes, session_of
-from kitchensync.storage.verify.steps import StepTime, touched
-from kitchensync.storage.verify.suitable_uses import clock, sentence
+from kitchensync.storage.verify.session_span import SessionTimes, StepTime, session_of
+from kitchensync.storage.verify.suitable_uses import clock, sentence, touched
 from kitchensync.storage.verify.thresholds import COVERAGE_WARN, HOLE_NAMED_S
 
 

@@ -36,7 +36,12 @@ def question(stream: HeadsetStream, profile: Profile) -> bytes:
 def parse(stream: HeadsetStream, answer: bytes) -> list[Constant]:
     """Split an answer into its constants, float32. Raises `NoConstants` if its length is wrong."""
     if stream.device_list:
-        return [_device_list(stream.name, answer)]
+        size = struct.unpack_from("<I", answer)[0] if len(answer) >= 4 else -1
+        if size != len(answer) - 4:
+            why = f"a device list of {len(answer)} bytes has a wrong size field"
+            raise NoConstants(stream.name, why)
+        text = answer[4:].decode("utf-16-le", errors="replace")
+        return [Constant("device_list", text, "", "", "the devices that this stream could show")]
     if len(answer) != stream.constants_bytes:
         raise NoConstants(stream.name, f"{len(answer)} bytes received instead of {stream.constants_bytes}")
     numbers, at, constants = np.frombuffer(answer, "<f4"), 0, []
@@ -46,14 +51,6 @@ def parse(stream: HeadsetStream, answer: bytes) -> list[Constant]:
         constants.append(Constant(field.name, values, field.unit, field.frame, field.meaning))
         at += count
     return constants
-
-
-def _device_list(name: str, answer: bytes) -> Constant:
-    size = struct.unpack_from("<I", answer)[0] if len(answer) >= 4 else -1
-    if size != len(answer) - 4:
-        raise NoConstants(name, f"a device list of {len(answer)} bytes has a wrong size field")
-    text = answer[4:].decode("utf-16-le", errors="replace")
-    return Constant("device_list", text, "", "", "the devices that this stream could show")
 
 
 def download(stream: HeadsetStream, host: str, profile: Profile, timeout_s: float = 15.0) -> list[Constant]:

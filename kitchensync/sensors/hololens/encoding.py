@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kitchensync.sensors.errors import BadPacket
 from kitchensync.sensors.hololens import constants as c
-from kitchensync.sensors.hololens import wire
 from kitchensync.sensors.hololens.headset_stream import RAW, RIG_TO_SENSOR, ConstantField
 from kitchensync.sensors.stream import Format
 
@@ -38,11 +37,6 @@ def opened(stream: bytes, mrc_video: bytes) -> bytes:
     """Extend a stream configuration so that the connection opens and closes the camera subsystem itself."""
     flags = c.Mode.START_CAMERA | c.Mode.STOP_CAMERA
     return bytes([stream[0] | flags]) + mrc_video + stream[1:]
-
-
-def audio_configuration(kind: str) -> bytes:
-    """Return the audio encoding for one of `AUDIO`."""
-    return wire.audio_encoding(*AUDIO[kind])
 
 
 def audio_hz(kind: str) -> float:

@@ -57,16 +57,6 @@ class Flags(NamedTuple):
     "Bytes of the record with gaze rays."
 
 
-def pose_only(profile: Profile) -> bytes:
-    """Return the configuration of a stream without settings: data with a pose."""
-    return bytes([c.Mode.CONTINUOUS_WITH_POSE])
-
-
-def ask_plainly(profile: Profile) -> bytes:
-    """Return the request for constants that do not depend on a setting."""
-    return bytes([c.Mode.CONSTANTS])
-
-
 @dataclass(frozen=True)
 class RecordCodec:
     """Codec of packets that are one record each."""
@@ -102,8 +92,8 @@ class HeadsetStream(SensorStream):
     kind: str = ""
     is_default: bool = False
     "True if it is recorded by default."
-    configure: Callable[[Profile], bytes] = pose_only
-    "Bytes to send after connecting; empty if the headset sends first."
+    configure: Callable[[Profile], bytes] = field(default=lambda _: bytes([c.Mode.CONTINUOUS_WITH_POSE]))
+    "Bytes to send after connecting, by default for data with a pose; empty if the headset sends first."
     details: Callable[[Profile], Format] = field(default=lambda _: {"loses": []})
     "Codec, size, units, and losses of the profile."
     hz_by_profile: Callable[[Profile], float] | None = None
@@ -112,7 +102,7 @@ class HeadsetStream(SensorStream):
     "Expected data rate."
     constants: tuple[ConstantField, ...] = ()
     "Constants that can be downloaded: float32, one after another."
-    ask_constants: Callable[[Profile], bytes] = ask_plainly
+    ask_constants: Callable[[Profile], bytes] = field(default=lambda _: bytes([c.Mode.CONSTANTS]))
     "Request for the constants."
     device_list: bytes = b""
     "Request for the list of its devices, if it has one."

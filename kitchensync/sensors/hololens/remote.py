@@ -73,21 +73,18 @@ class RemoteControl:
         try:
             self._sock.settimeout(self._timeout_s)
             self._sock.sendall(command)
-            return self._receive(self._sock, answer_bytes)
+            answer, until_s = bytearray(), time.monotonic() + self._timeout_s
+            while len(answer) < answer_bytes:
+                wait_until(self._sock, until_s)
+                part = self._sock.recv(answer_bytes - len(answer))
+                if not part:
+                    raise StreamClosed(*self._where, at_boundary=not answer, lost_bytes=len(answer))
+                answer += part
+            return bytes(answer)
         except TimeoutError:
             raise StreamStalled(*self._where, limit_s=self._timeout_s) from None
         except OSError as error:
             raise StreamClosed(*self._where, at_boundary=True, why=f"closed ({error.strerror})") from error
-
-    def _receive(self, sock: socket.socket, count: int) -> bytes:
-        answer, until_s = bytearray(), time.monotonic() + self._timeout_s
-        while len(answer) < count:
-            wait_until(sock, until_s)
-            part = sock.recv(count - len(answer))
-            if not part:
-                raise StreamClosed(*self._where, at_boundary=not answer, lost_bytes=len(answer))
-            answer += part
-        return bytes(answer)
 
     def version(self) -> Version:
         """Request the server's version (also a barrier): major, minor, build, revision."""

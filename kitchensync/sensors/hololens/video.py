@@ -66,7 +66,7 @@ def decode_units(
     import av
 
     context = decoder(codec)
-    report = on_bad or _ignore
+    report = on_bad or (lambda index, reason: None)
     waiting: list[int] = []
     for index, packet in _packets(units):
         if packet is not None:
@@ -100,7 +100,3 @@ def _packets(units: Iterable[bytes | memoryview]) -> Iterator[tuple[int, av.Pack
         packet.pts = index
         yield index, packet
     yield index + 1, None
-
-
-def _ignore(index: int, reason: str) -> None:
-    """Ignore a bad unit."""

@@ -30,7 +30,13 @@ def condition(text: str) -> tuple[str, list[Any]]:
         return f"{key} {_MEANT[sign]} NULL", []
     if sign == "~":
         return f"instr(lower({key}), lower(?)) > 0", [value]
-    return f"{key} {_MEANT.get(sign, sign)} ?", [_value(text, key, value)]
+    if key in TRUTHS and value not in TRUTH:
+        raise BadCondition(text, f"{key} is yes or no")
+    try:
+        meant = TRUTH[value] if key in TRUTHS else value if key in WORDS else float(value)
+    except ValueError:
+        raise BadCondition(text, f"{key} is a number") from None
+    return f"{key} {_MEANT.get(sign, sign)} ?", [meant]
 
 
 def all_of(texts: Sequence[str]) -> tuple[str, list[Any]]:
@@ -38,16 +44,3 @@ def all_of(texts: Sequence[str]) -> tuple[str, list[Any]]:
     conditions = [condition(text) for text in texts]
     values = [value for _, of_condition in conditions for value in of_condition]
     return " AND ".join(["1", *(sql for sql, _ in conditions)]), values
-
-
-def _value(text: str, key: str, value: str) -> Any:
-    if key in TRUTHS:
-        if value not in TRUTH:
-            raise BadCondition(text, f"{key} is yes or no")
-        return TRUTH[value]
-    if key in WORDS:
-        return value
-    try:
-        return float(value)
-    except ValueError:
-        raise BadCondition(text, f"{key} is a number") from None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kitchensync.shell.untrusted_json import BadJson
-from kitchensync.storage.copies.copy_log import CopyRecord, folders_of, freed_to
+from kitchensync.storage.copies.copy_log import folders_of, freed_to
 from kitchensync.storage.copies.target import Target
 from kitchensync.storage.errors import FilesFreed, NotARecording, TargetAway
 from kitchensync.storage.manifest import Manifest, read_manifest
@@ -57,25 +57,20 @@ def readable_folder(recording: Path, manifest: Manifest) -> Path:
         return recording
     problems = []
     for line in folders_of(recording):
-        problem, copy = _copy_in(line, recording, manifest)
-        if not problem:
+        copy = Path(line.where) / Path(os.path.abspath(recording)).name
+        try:
+            Target(Path(line.where), line.target)
+            manifest_there = read_manifest(copy)
+        except (TargetAway, NotARecording) as error:
+            problems.append(str(error))
+            continue
+        if not is_same(manifest_there, manifest):
+            problems.append(f"{copy}: is another recording")
+        elif missing := missing_files(copy, promised_files(copy, manifest_there)):
+            problems.append(f"{copy}: lacks {len(missing)} files, such as {missing[0]}")
+        else:
             return copy
-        problems.append(problem)
     raise FilesFreed(recording, problems)
-
-
-def _copy_in(line: CopyRecord, recording: Path, manifest: Manifest) -> tuple[str, Path]:
-    """Return the problem of the copy in a store (empty if it is complete), and its folder."""
-    copy = Path(line.where) / Path(os.path.abspath(recording)).name
-    try:
-        Target(Path(line.where), line.target)
-        manifest_there = read_manifest(copy)
-    except (TargetAway, NotARecording) as error:
-        return str(error), copy
-    if not is_same(manifest_there, manifest):
-        return f"{copy}: is another recording", copy
-    missing = missing_files(copy, promised_files(copy, manifest_there))
-    return (f"{copy}: lacks {len(missing)} files, such as {missing[0]}" if missing else ""), copy
 
 
 def is_same(there: Manifest, manifest: Manifest) -> bool:

@@ -179,21 +179,14 @@ def black(width: int, height: int) -> av.VideoFrame:
 def numbered_pictures(clip: Clip) -> Iterator[tuple[int, av.VideoFrame]]:
     """Yield (number in a film of constant rate, picture) of all decodable pictures, in order."""
     shown = clip.even_frames
-    for number, picture in _stamped_pictures(clip):
-        first, behind = np.searchsorted(shown, [number, number + 1]).tolist()
-        for place in range(first, behind):
-            yield place, picture
-
-
-def _stamped_pictures(clip: Clip) -> Iterator[tuple[int, av.VideoFrame]]:
-    """Yield (number in the clip by its stamp, picture), in order."""
     for first, chapter in zip(clip.first_frames, clip.chapters, strict=True):
         numbers = {int(pts): first + k for k, pts in enumerate(chapter.frame_pts)}
         last = first - 1
         for picture in _pictures(chapter):
             number = numbers.get(-1 if picture.pts is None else picture.pts, -1)
             if number > last:
-                yield number, picture
+                begin, end = np.searchsorted(shown, [number, number + 1]).tolist()
+                yield from ((place, picture) for place in range(begin, end))
                 last = number
 
 

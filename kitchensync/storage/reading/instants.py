@@ -25,7 +25,7 @@ INDEX, POSES = Path("sync") / "index.parquet", Path("sync") / "poses.parquet"
 class NotIndexed(AtPath):
     """A recording without a frame index."""
 
-    text = "{path}: {why}"
+    text = "{at}: {why}"
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kitchensync.storage.chunks.stored_packets import StoredPackets
 from kitchensync.storage.ledger import NewWorldFrameNote, Note, of_kind
 
 
-def world_frames(stream: StoredPackets, notes: list[Note]) -> npt.NDArray[np.int32]:
-    """Number of the world frame of every packet, (n,) int32, from 0, by the ledger's notes of the stream."""
-    return frames_of(stream.index, notes)
-
-
 def frames_of(index: npt.NDArray[np.void], notes: list[Note]) -> npt.NDArray[np.int32]:
-    """Number of the world frame of every row of an index, (n,) int32; `world_frames` of a stream.
+    """Return the number of the world frame of every row of an index, (n,) int32 from 0, by notes of its stream.
 
     Connections are counted anew by every run of the producer, packets are not: a note that tells the number of
     the first packet is taken at its word.

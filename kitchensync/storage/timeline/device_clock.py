@@ -63,17 +63,16 @@ class HostLine:
         """Ticks of the last exchange."""
         return self.ticks0 + round(self.unit_ticks)
 
-    def _ahead(self, since: Int64) -> Floats:
-        x = since.astype(np.float64) / self.unit_ticks
-        if len(self.coef_ns) <= STRAIGHT:
-            return polyval(x, self.coef_ns)
-        inside = np.clip(x, 0.0, 1.0)
-        return polyval(inside, self.coef_ns) + (x - inside) * polyval(inside, polyder(self.coef_ns))
-
     def to_host_ns(self, ticks: Int64 | int) -> Int64:
         """Host CLOCK_MONOTONIC ns (int64) at device `ticks`."""
         since = np.asarray(ticks, dtype=np.int64) - self.ticks0
-        return self.host0_ns + since * NS_PER_TICK + np.rint(self._ahead(since)).astype(np.int64)
+        x = since.astype(np.float64) / self.unit_ticks
+        if len(self.coef_ns) <= STRAIGHT:
+            ahead = polyval(x, self.coef_ns)
+        else:
+            inside = np.clip(x, 0.0, 1.0)
+            ahead = polyval(inside, self.coef_ns) + (x - inside) * polyval(inside, polyder(self.coef_ns))
+        return self.host0_ns + since * NS_PER_TICK + np.rint(ahead).astype(np.int64)
 
     def to_ticks(self, host_ns: Int64 | int) -> Int64:
         """Device ticks (int64, nearest) at host CLOCK_MONOTONIC `host_ns`."""

@@ -25,8 +25,7 @@ from kitchensync.storage.recording_files.media_file import parse_media
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.coverage import Span, length_of, without
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings
-from kitchensync.storage.verify.session_span import SessionTimes
-from kitchensync.storage.verify.steps import StepTime
+from kitchensync.storage.verify.session_span import SessionTimes, StepTime
 from kitchensync.storage.verify.suitable_uses import clock
 
 if TYPE_CHECKING:

@@ -1,14 +1,17 @@
-"""The session of a recording: from the first packets of all armed streams until the stop."""
+"""The session of a recording: from the first packets of all armed streams until the stop; the steps in it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from kitchensync.storage.errors import BadEventLog
+from kitchensync.storage.events import LogEvent, event_logs, read_lines, taken_back
 from kitchensync.storage.ledger import BY_DEVICE, LOST, STOPPED, EndNote, Note, of_kind
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import PART_OF
@@ -93,3 +96,47 @@ def _stop(notes: Mapping[str, list[Note]], manifest: Manifest, last_host_ns: int
     if stopped.get("reason") == RECOVERED and stopped.get("host_ns"):
         return max(int(stopped["host_ns"]), last_host_ns)
     return last_host_ns
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """One finished step: its place in the shown order, and its time on the session's axis."""
+
+    position: int
+    start_s: float
+    end_s: float
+
+
+def read_steps(recording: Path, session: SessionTimes) -> list[StepTime]:
+    """Return the finished steps by the tablet's events: from the start, or the end of the step before, to Done.
+
+    Of a damaged log those before the damage count.
+    """
+    events_read: list[LogEvent] = []
+    for path in event_logs(recording):
+        try:
+            for event, _ in read_lines(path):
+                if isinstance(event.get("body"), dict) and isinstance(event.get("host_ns"), int):
+                    events_read.append(event)
+        except (BadEventLog, OSError):
+            continue  # reported by the check of the logs
+    events = sorted(events_read, key=lambda event: int(event["host_ns"]))
+    undone = taken_back(events)
+    starts_s: dict[int, float] = {}
+    done: dict[int, StepTime] = {}
+    before_s = session.start_s
+    for event in events:
+        position = event["body"].get("position")
+        if (
+            not isinstance(position, int)
+            or event.get("op_id") in undone
+            or event["kind"] not in ("start", "done")
+        ):
+            continue
+        at_s = session.seconds(int(event["host_ns"]))
+        if event["kind"] == "start":
+            starts_s.setdefault(position, at_s)
+        elif position not in done:
+            done[position] = StepTime(position, min(starts_s.get(position, before_s), at_s), at_s)
+            before_s = at_s
+    return sorted(done.values(), key=lambda step: step.end_s)

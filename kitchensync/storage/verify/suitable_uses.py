@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from kitchensync.storage.verify.coverage import Span, length_of
-from kitchensync.storage.verify.session_span import SessionTimes
-from kitchensync.storage.verify.steps import StepTime, in_words, touched
+from kitchensync.storage.verify.session_span import SessionTimes, StepTime
 
 MOST_HOLES = 4
 END_S = 0.05
@@ -40,7 +39,7 @@ def good_for(
     """
     shorts = Counter(name.rpartition("/")[2] for name in holes)
     steps_in_pauses = touched(steps, paused)
-    of_what = f"for {in_words(steps_in_pauses)}" if steps_in_pauses else "what lies there"
+    of_what = f"for {steps_in_words(steps_in_pauses)}" if steps_in_pauses else "what lies there"
     sentences = [f"paused for privacy {spans_in_words(paused)}: do not use {of_what}"] if paused else []
     for name, spans in holes.items():
         short = name.rpartition("/")[2]
@@ -77,5 +76,23 @@ def sentence(
             f" the longest from {write(longest[0])} to {write(longest[1])}"
         )
     if steps_in_holes := touched(steps, holes):
-        return f"{what}: do not use for {in_words(steps_in_holes)}"
+        return f"{what}: do not use for {steps_in_words(steps_in_holes)}"
     return f"{what}: {'no step lies there' if steps else 'do not use it ' + where}"
+
+
+def touched(steps: Sequence[StepTime], holes: Sequence[Span]) -> list[int]:
+    """Return the positions of the steps that overlap one of the holes."""
+    return sorted({s.position for s in steps for a, b in holes if s.start_s < b and a < s.end_s})
+
+
+def steps_in_words(positions: Sequence[int]) -> str:
+    """Write positions such as `step 3`, `steps 3 and 5`, `steps 3 to 12`; at least one."""
+    runs: list[list[int]] = []
+    for position in positions:
+        if runs and runs[-1][-1] == position - 1:
+            runs[-1].append(position)
+        else:
+            runs.append([position])
+    parts = [p for run in runs for p in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))]
+    words = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"step{'s' if len(positions) > 1 else ''} {words}"

@@ -35,8 +35,7 @@ from kitchensync.storage.verify.deep import decode
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings, worst
 from kitchensync.storage.verify.quality import StreamQuality, judge
 from kitchensync.storage.verify.sealed_files import SealedFiles, differs
-from kitchensync.storage.verify.session_span import SessionTimes, session_of
-from kitchensync.storage.verify.steps import read_steps
+from kitchensync.storage.verify.session_span import SessionTimes, read_steps, session_of
 from kitchensync.storage.verify.stream_balance import balance
 from kitchensync.storage.verify.suitable_uses import clock, good_for
 
@@ -197,7 +196,7 @@ def _check_streams(
     # A note of a newer version may explain a loss.
     unknown = [note for stream_notes in notes.values() for note in of_kind(stream_notes, UnknownNote)]
     if unknown:
-        kinds = ", ".join(sorted({note.kind_name for note in unknown}))
+        kinds = ", ".join(sorted({str(note.content.get("note")) for note in unknown}))
         what = f"{len(unknown)} notes of the ledger are not understood ({kinds})"
         findings.add(WARN, f"{what}: verify with the version that recorded them")
     contents, streams = {}, {}

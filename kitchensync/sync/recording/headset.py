@@ -11,7 +11,7 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.hololens.streams import spatial_input
 from kitchensync.storage.ledger import Note
 from kitchensync.storage.reading.inertial import InertialClock, blocks_of_samples
-from kitchensync.storage.reading.worlds import world_frames
+from kitchensync.storage.reading.worlds import frames_of
 from kitchensync.storage.recording import StoredStream
 from kitchensync.storage.timeline.pose_track import PoseTrack, rotation_wxyz
 from kitchensync.sync.align.headset_gyro import HeadsetGyro, headset_gyro
@@ -44,7 +44,7 @@ def head_poses(stream: StoredStream, notes: Sequence[Note] = ()) -> PoseTrack:
         )
         matrices[rows] = np.stack([np.cross(up, -forward), up, -forward], axis=2)
         position[rows] = at
-    ticks, world = stream.index["device_ticks"].astype(np.int64), world_frames(stream, list(notes))
+    ticks, world = stream.index["device_ticks"].astype(np.int64), frames_of(stream.index, list(notes))
     return PoseTrack(ticks, position, rotation_wxyz(matrices), world, "head")
 
 
@@ -54,4 +54,4 @@ def frame_poses(name: str, stream: StoredStream, notes: Sequence[Note] = ()) -> 
     if stored is None or len(stored) != len(stream):
         return None
     ticks = stream.index["device_ticks"].astype(np.int64)
-    return PoseTrack.of_wire(ticks, stored, world_frames(stream, list(notes)), name)
+    return PoseTrack.of_wire(ticks, stored, frames_of(stream.index, list(notes)), name)

@@ -142,7 +142,11 @@ class GoProHttp:
         Raises `CameraBusy` with the camera's complaints if it does not start in time.
         """
         if on:
-            self._make_ready()
+            state = self.state()
+            if state.encoding:
+                self.shutter(False)
+            if not state.ready:
+                self.wait_idle()
         before_ns = host_ns()
         try:
             self._press(on)
@@ -177,13 +181,6 @@ class GoProHttp:
         """Announce external control to the camera, and switch off its fast transfer mode."""
         self._ask("/gopro/media/turbo_transfer", {"p": "0"})
         self._ask("/gopro/camera/control/set_ui_controller", {"p": "2"})
-
-    def _make_ready(self) -> None:
-        state = self.state()
-        if state.encoding:
-            self.shutter(False)
-        if not state.ready:
-            self.wait_idle()
 
     def _wait_for_encoding(self, on: bool) -> int:
         deadline_ns = host_ns() + int(START_TIMEOUT_S * 1e9)

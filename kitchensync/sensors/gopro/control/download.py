@@ -69,7 +69,7 @@ def download(
     `CameraRefused` (HTTP error).
     """
     begun_ns = host_ns()
-    check_name(media_file)
+    check_safe(media_file.folder, media_file.name)
     path = target / media_file.name if target.is_dir() else target
     try:
         if path.exists():
@@ -81,11 +81,6 @@ def download(
     except OSError as error:
         raise DownloadFailed(media_file.name, (error.strerror or str(error)).lower()) from error
     return Downloaded(path, media_file.bytes, sha256, (host_ns() - begun_ns) / 1e9)
-
-
-def check_name(media_file: MediaFile) -> None:
-    """Check the name of a file, which could lead out of the folder. Raises `UnsafeName`."""
-    check_safe(media_file.folder, media_file.name)
 
 
 def _hash_existing(path: Path, media_file: MediaFile, observer: Observer | None) -> str:

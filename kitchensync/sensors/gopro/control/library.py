@@ -90,7 +90,9 @@ class LibraryCamera(GoProHttp):
                     logging.getLogger(__name__).warning("%s: the session was not closed in order", self.url)
             self._loop.close()
         self._loop = self._sdk = None
-        collect_quietly()
+        with warnings.catch_warnings():  # about a coroutine never awaited, an open database
+            warnings.simplefilter("ignore")
+            gc.collect()
         self._folder.cleanup()
         super().close()
 
@@ -110,13 +112,6 @@ class NoRadio:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(name)
-
-
-def collect_quietly() -> None:
-    """Free the library's leftovers, a coroutine never awaited and an open database, without warnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        gc.collect()
 
 
 def need_library(url: str) -> None:

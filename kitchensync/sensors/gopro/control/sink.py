@@ -113,8 +113,9 @@ class Sink:
         while (item := self._to_write.get()) is not None:
             buffer, count = item
             try:
-                if self._error is None:
-                    self._write_all(buffer[:count])
+                block = buffer[: count if self._error is None else 0]
+                while block:
+                    block = block[self._file.write(block) :]
             except OSError as error:
                 self._error = error
             finally:
@@ -123,10 +124,6 @@ class Sink:
             if unsynced >= SYNC_BYTES:
                 unsynced = 0
                 self._sync_wanted.set()
-
-    def _write_all(self, block: memoryview) -> None:
-        while block:
-            block = block[self._file.write(block) :]
 
     def _sync(self) -> None:
         """Sync the file during the download, so that the last sync is short."""

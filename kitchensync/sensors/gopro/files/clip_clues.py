@@ -14,7 +14,7 @@ from kitchensync.sensors.gopro.files.card_names import card_name
 from kitchensync.sensors.gopro.files.clip import Clip
 from kitchensync.sensors.gopro.files.clue import Clue
 from kitchensync.sensors.gopro.files.media import GoProMedia
-from kitchensync.sensors.gopro.files.telemetry import Parts, picture_numbers, picture_parts
+from kitchensync.sensors.gopro.files.telemetry import Parts, first_numbers, picture_parts
 
 COUNT_DIFFERS = 1  # the last payload of a real camera has one sample more than there are frames
 JUMP_PICTURES = 0.5
@@ -51,7 +51,7 @@ def _stamps(clip: Clip, stamped: list[Parts]) -> Clue:
     for chapter, parts in zip(clip.chapters, stamped, strict=True):
         if len(parts) < 2:
             continue
-        counted_s = np.diff(picture_numbers(parts)) * _sample_s(chapter, parts)
+        counted_s = np.diff(first_numbers(parts)) * _sample_s(chapter, parts)
         off_s = np.diff(_us(parts)) / 1e6 - counted_s
         at = int(np.argmax(np.abs(off_s)))
         if abs(off_s[at]) > JUMP_PICTURES * float(chapter.frame_period):
@@ -145,7 +145,7 @@ def _surplus(clip: Clip, stamped: list[Parts], run: list[int]) -> int:
     if not parts or not first.payloads:
         return 0
     begins = round(first.payloads[0].start_s / float(first.frame_period))
-    numbers = picture_numbers(parts)
+    numbers = first_numbers(parts)
     samples = int(numbers[-1] - numbers[0]) + parts[-1][1].count
     pictures = sum(len(clip.chapters[k].frame_pts) for k in run)
     return begins + samples * _ratio(clip, stamped, run) - pictures
@@ -162,7 +162,7 @@ def _sample_s(chapter: GoProMedia, parts: Parts) -> float:
     period_s = float(chapter.frame_period)
     if len(parts) < 2:
         return period_s
-    by_stamps_s = float(np.median(np.diff(_us(parts)) / np.maximum(np.diff(picture_numbers(parts)), 1))) / 1e6
+    by_stamps_s = float(np.median(np.diff(_us(parts)) / np.maximum(np.diff(first_numbers(parts)), 1))) / 1e6
     return max(1, round(by_stamps_s / period_s)) * period_s
 
 

@@ -235,12 +235,9 @@ def _sample(part: StreamPart, which: int) -> list[float | None] | None:
 
 def _metadata(part: StreamPart) -> dict[str, Any]:
     """Return the metadata of the first payload, as stored."""
-    shown: dict[str, Any] = {}
-    for key in ("SCAL", "SIUN", "TYPE", "ORIN", "ORIO", "MTRX", "TMPC", "GPSU", "GPSF", "GPSP"):
-        klv = part.meta.get(key)
-        if klv is not None:
-            shown[key] = gpmf.text(klv) if klv.kind in "cU" else _values(klv)
-    return shown
+    keys = ("SCAL", "SIUN", "TYPE", "ORIN", "ORIO", "MTRX", "TMPC", "GPSU", "GPSF", "GPSP")
+    shown = {key: part.meta[key] for key in keys if key in part.meta}
+    return {key: gpmf.text(klv) if klv.kind in "cU" else _values(klv) for key, klv in shown.items()}
 
 
 def _values(klv: Klv) -> list[Any]:

@@ -421,7 +421,7 @@ class GoProMedia(Telemetry):
         """Seconds from local midnight to the first frame: frames x frame duration, not the displayed time code."""
         if self.tmcd_frames is None or self.timecode is None:
             return None
-        return float(boxes.wall_seconds(self.tmcd_frames, self.timecode))
+        return self.tmcd_frames * self.timecode.frame_duration / self.timecode.timescale
 
     @property
     def tmcd_displayed(self) -> str | None:

@@ -94,13 +94,23 @@ class PictureReader:
 
     def number(self, index: int, width: int | None = None) -> Picture:
         """Decode a frame by its number. Raises `UnreadableMedia`."""
-        return self._picture(self._frame(index), index, width)
+        frame = self._frame(index)
+        shown = shown_size(frame.width, frame.height, frame.rotation if self._is_upright else 0)
+        height = max(2, round(shown[1] * width / shown[0])) if width else shown[1]
+        if self._is_upright:
+            rgb = shown_array(frame, width=width, height=height)
+        else:
+            rgb = frame.reformat(width=width or frame.width, height=height, format="rgb24").to_ndarray()
+        return Picture(index, int(self._media.frame_pts[index]), float(self._media.frame_times_s[index]), rgb)
 
     def _frame(self, index: int) -> Any:
         pts = self._media.frame_pts
         if not 0 <= index < len(pts):
             raise UnreadableMedia(self._media.path, f"it has {len(pts)} frames, no frame {index}")
-        for frame in self._from(index):
+        if not 0 <= index - self._next <= READ_ON_FRAMES or self._next < 0:
+            self._container.seek(int(pts[index]), stream=self._stream, backward=True)
+            self._frames = self._decoded()
+        for frame in self._frames:
             self._next = int(np.searchsorted(pts, frame.pts)) + 1
             if frame.pts == pts[index]:
                 return frame
@@ -109,14 +119,6 @@ class PictureReader:
         self._next = -1
         raise UnreadableMedia(self._media.path, f"frame {index} cannot be decoded")
 
-    def _from(self, index: int) -> Iterator[Any]:
-        """Return frames from a key frame at or before `index`, or from the current position if that is close."""
-        if not 0 <= index - self._next <= READ_ON_FRAMES or self._next < 0:
-            target = int(self._media.frame_pts[index])
-            self._container.seek(target, stream=self._stream, backward=True)
-            self._frames = self._decoded()
-        return self._frames
-
     def _decoded(self) -> Iterator[Any]:
         """Decode frames in order; damaged frames and those overwritten by a redaction are skipped."""
         import av
@@ -124,12 +126,3 @@ class PictureReader:
         for packet in self._container.demux(self._stream):
             with suppress(av.FFmpegError):
                 yield from (frame for frame in packet.decode() if frame.pts is not None)
-
-    def _picture(self, frame: Any, index: int, width: int | None) -> Picture:
-        shown = shown_size(frame.width, frame.height, frame.rotation if self._is_upright else 0)
-        height = max(2, round(shown[1] * width / shown[0])) if width else shown[1]
-        if self._is_upright:
-            rgb = shown_array(frame, width=width, height=height)
-        else:
-            rgb = frame.reformat(width=width or frame.width, height=height, format="rgb24").to_ndarray()
-        return Picture(index, int(self._media.frame_pts[index]), float(self._media.frame_times_s[index]), rgb)

@@ -86,7 +86,7 @@ def find_timing(
     parts: Parts, payload_parts: list[list[StreamPart]], intervals: list[tuple[float, float]]
 ) -> Timing:
     """Return the timing of a stream's samples."""
-    first_index = _first_indices([part for _, part in parts])
+    first_index = first_numbers(parts)
     return Timing(*_timing(parts, first_index, payload_parts, intervals), first_index)
 
 
@@ -100,11 +100,11 @@ def _first_device(parts: list[StreamPart]) -> list[StreamPart]:
     return [part for part in parts if (part.device, part.device_id) == (parts[0].device, parts[0].device_id)]
 
 
-def _first_indices(parts: list[StreamPart]) -> np.ndarray:
+def first_numbers(parts: Parts) -> np.ndarray:
     """Return the number of each payload's first sample, from 0: by TSMP if it is plausible, else by counting."""
-    counts = np.array([part.count for part in parts], np.int64)
+    counts = np.array([part.count for _, part in parts], np.int64)
     counted = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    totals = [part.integer("TSMP") for part in parts]
+    totals = [part.integer("TSMP") for _, part in parts]
     if any(total is None for total in totals):
         return counted
     before = np.array(totals, np.int64) - counts
@@ -187,11 +187,6 @@ def picture_parts(payload_parts: list[list[StreamPart]]) -> Parts:
         if parts and all(part.integer("STMP") is not None for _, part in parts):
             return parts
     return []
-
-
-def picture_numbers(parts: Parts) -> np.ndarray:
-    """Return the number of each payload's first frame, (payloads,) int64, from 0."""
-    return _first_indices([part for _, part in parts])
 
 
 CANONICAL = "XYZ"

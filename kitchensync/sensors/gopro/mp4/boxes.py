@@ -264,11 +264,6 @@ def timecode_format(description: memoryview) -> TimecodeFormat | None:
     return TimecodeFormat(bool(flags & 1), timescale, duration)
 
 
-def wall_seconds(frames: int, timecode: TimecodeFormat) -> Fraction:
-    """Return exact seconds from local midnight: frames x frame duration, not the displayed time code."""
-    return Fraction(frames * timecode.frame_duration, timecode.timescale)
-
-
 def printed(frames: int, timecode: TimecodeFormat) -> str:
     """Format a time code as players do: hh:mm:ss:ff, or hh:mm:ss;ff for drop frame.
 

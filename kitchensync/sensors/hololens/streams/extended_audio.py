@@ -11,9 +11,8 @@ from kitchensync.sensors.hololens import wire
 from kitchensync.sensors.hololens.constants import AAC_LEVEL_L2, AudioProfile, MixerMode
 from kitchensync.sensors.hololens.encoding import AUDIO, audio_hz, describe_audio
 from kitchensync.sensors.hololens.headset_stream import SOUND, HeadsetStream
-from kitchensync.sensors.hololens.profile import MIXER_MODES, Profile
+from kitchensync.sensors.hololens.profile import MIXER_MODES
 from kitchensync.sensors.hololens.streams.microphone import check, decode, decode_pcm, encode, sound
-from kitchensync.sensors.stream import Format
 
 __all__ = ["LIST_DEVICES", "STREAM", "configuration", "decode", "decode_pcm", "encode", "sound"]
 
@@ -21,10 +20,6 @@ __all__ = ["LIST_DEVICES", "STREAM", "configuration", "decode", "decode_pcm", "e
 def configuration(mixer_mode: int, audio_profile: int, level: int) -> bytes:
     """MRC_AUDIO with both gains 1, then the audio encoding."""
     return struct.pack("<Iff", mixer_mode, 1.0, 1.0) + wire.audio_encoding(audio_profile, level)
-
-
-def _details(p: Profile) -> Format:
-    return describe_audio(p.extended_audio) | {"source": p.extended_audio_source}
 
 
 LIST_DEVICES = configuration(MixerMode.DEVICE_LIST, AudioProfile.AAC_24000, AAC_LEVEL_L2)
@@ -39,7 +34,7 @@ STREAM = HeadsetStream(
     kind=SOUND,
     opens_a_device=True,
     configure=lambda p: configuration(MIXER_MODES[p.extended_audio_source], *AUDIO[p.extended_audio]),
-    details=_details,
+    details=lambda p: describe_audio(p.extended_audio) | {"source": p.extended_audio_source},
     hz_by_profile=lambda p: audio_hz(p.extended_audio),
     bits_per_s=lambda p: 0.2e6 if p.extended_audio == "aac" else 1.5e6,
     device_list=LIST_DEVICES,

@@ -11,12 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kitchensync.sensors.errors import BadPacket
-from kitchensync.sensors.hololens.encoding import (
-    ARRAY_CHANNELS,
-    audio_configuration,
-    audio_hz,
-    describe_audio,
-)
+from kitchensync.sensors.hololens import wire
+from kitchensync.sensors.hololens.encoding import ARRAY_CHANNELS, AUDIO, audio_hz, describe_audio
 from kitchensync.sensors.hololens.headset_stream import RAW, SOUND, HeadsetStream
 from kitchensync.sensors.stream import Format
 
@@ -137,7 +133,7 @@ STREAM = HeadsetStream(
     kind=SOUND,
     is_default=True,
     is_voice=True,
-    configure=lambda p: audio_configuration(p.microphone),
+    configure=lambda p: wire.audio_encoding(*AUDIO[p.microphone]),
     details=lambda p: describe_audio(p.microphone),
     hz_by_profile=lambda p: audio_hz(p.microphone),
     bits_per_s=lambda p: _BITS_PER_S[p.microphone],

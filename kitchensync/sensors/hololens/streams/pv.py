@@ -55,7 +55,7 @@ class PvPacket(NamedTuple):
     """One front-camera packet."""
 
     picture: memoryview
-    "H.264 or H.265 access unit (Annex B), or raw NV12 with rows padded to `raw_stride`."
+    "H.264 or H.265 access unit (Annex B), or raw NV12 with padded rows."
     metadata: np.void
     "A record of dtype `METADATA`."
 
@@ -73,18 +73,13 @@ def encode(picture: bytes | memoryview, metadata: np.ndarray | np.void) -> bytes
     return bytes(picture) + np.asarray(metadata, METADATA).tobytes()
 
 
-def raw_stride(picture_bytes: int, height: int) -> int:
-    """Return the bytes of one row of a raw NV12 frame: bytes / (height x 3/2)."""
-    rows = height * 3 // 2
-    if rows == 0 or picture_bytes % rows:
-        raise BadPacket(NAME, f"{picture_bytes} bytes are not an NV12 frame of {height} rows")
-    return picture_bytes // rows
-
-
 def raw_picture(packet: PvPacket) -> np.ndarray:
     """View a raw frame as NV12, uint8 (height x 3/2, width): luma rows, then interleaved U V rows."""
     height, width = int(packet.metadata["height"]), int(packet.metadata["width"])
-    stride = raw_stride(len(packet.picture), height)
+    picture_bytes, rows = len(packet.picture), height * 3 // 2
+    if rows == 0 or picture_bytes % rows:
+        raise BadPacket(NAME, f"{picture_bytes} bytes are not an NV12 frame of {height} rows")
+    stride = picture_bytes // rows
     if width > stride:
         raise BadPacket(NAME, f"rows of {stride} bytes cannot hold {width} pixels")
     return np.frombuffer(packet.picture, np.uint8).reshape(-1, stride)[:, :width]
@@ -132,11 +127,6 @@ def _details(p: Profile) -> Format:
     return details | {"settings": p.camera_settings}
 
 
-def _ask_constants(p: Profile) -> bytes:
-    """Return the request for constants, which depend on the video format."""
-    return bytes([c.Mode.CONSTANTS]) + wire.video_format(p.pv_width, p.pv_height, p.pv_hz)
-
-
 def _optics(metadata: Any) -> tuple[float, float, float, float]:
     fx, fy = (float(value) for value in metadata["focal_length"])
     cx, cy = (float(value) for value in metadata["principal_point"])
@@ -173,7 +163,7 @@ STREAM = HeadsetStream(
     hz_by_profile=lambda p: float(p.pv_hz),
     bits_per_s=lambda p: float(bits_per_second(*_settings(p))),
     constants=_CONSTANTS,
-    ask_constants=_ask_constants,
+    ask_constants=lambda p: bytes([c.Mode.CONSTANTS]) + wire.video_format(p.pv_width, p.pv_height, p.pv_hz),
     check=check,
     decode=decode,
     encode=encode,

@@ -22,7 +22,7 @@ from kitchensync.sensors.hololens.encoding import (
     key_frame_period,
 )
 from kitchensync.sensors.hololens.headset_stream import FRAMES, RAW, HeadsetStream, PictureUnit
-from kitchensync.sensors.hololens.profile import VIDEO_PROFILES, Profile
+from kitchensync.sensors.hololens.profile import VIDEO_PROFILES
 from kitchensync.sensors.stream import Format
 
 METADATA = np.dtype(
@@ -99,16 +99,8 @@ def _check(name: str, payload: bytes, form: Format) -> None:
         raise BadPacket(name, f"{len(unit.image)} bytes instead of {pixels}")
 
 
-def _details(p: Profile) -> Format:
-    details = describe_video(p.vlc_codec, c.VLC_WIDTH, c.VLC_HEIGHT, c.VLC_HZ)
-    return details | {"timestamp_shift_ticks": c.VLC_TIMESTAMP_SHIFT}
-
-
-def _rate(p: Profile) -> float:
-    return float(bits_per_second(c.VLC_WIDTH, c.VLC_HEIGHT, c.VLC_HZ, VIDEO_PROFILES[p.vlc_codec]))
-
-
 def _camera(name: str, port: int, *, in_pose_table: bool = False) -> HeadsetStream:
+    size = c.VLC_WIDTH, c.VLC_HEIGHT
     return HeadsetStream(
         name,
         nominal_hz=30.0,
@@ -119,8 +111,10 @@ def _camera(name: str, port: int, *, in_pose_table: bool = False) -> HeadsetStre
         is_grey_camera=True,
         in_pose_table=in_pose_table,
         configure=lambda p: configuration(VIDEO_PROFILES[p.vlc_codec]),
-        details=_details,
-        bits_per_s=_rate,
+        details=lambda p: (
+            describe_video(p.vlc_codec, *size, c.VLC_HZ) | {"timestamp_shift_ticks": c.VLC_TIMESTAMP_SHIFT}
+        ),
+        bits_per_s=lambda p: float(bits_per_second(*size, c.VLC_HZ, VIDEO_PROFILES[p.vlc_codec])),
         constants=camera_constants(c.VLC_HEIGHT, c.VLC_WIDTH),
         check=lambda payload, form: _check(name, payload, form),
         decode=decode,
