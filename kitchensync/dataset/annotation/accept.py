@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from kitchensync.dataset.annotation.forms.frame_times import is_rate, region_of
 from kitchensync.dataset.annotation.forms.marked_steps import (
@@ -134,7 +134,15 @@ def accept(own: OwnRecording, annotation: int, films: frozenset[str] = frozenset
     return content
 
 
-def accept_narrations(own: OwnRecording, annotation: int) -> dict[str, Any] | None:
+class AcceptedNarrations(TypedDict):
+    """Narrations accepted from an annotation, and the number of their version."""
+
+    version: int
+    author: str
+    narrations: list[Narration]
+
+
+def accept_narrations(own: OwnRecording, annotation: int) -> AcceptedNarrations | None:
     """Store the transcription in an annotation as the narrations of its author; return them.
 
     None if the annotation is not a transcription. Raises NotAcceptable without changing anything.

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
@@ -20,7 +20,25 @@ if TYPE_CHECKING:
     from kitchensync.dataset.source.source_data import SourceData
     from kitchensync.dataset.tables.localization import Split
 
+
+class Assessed(TypedDict):
+    """The keys of every answer with warnings."""
+
+    status: str
+    "PASS; WARN with warnings; FAIL."
+    warnings: list[str]
+
+
+class ExportedList(Assessed):
+    """The keys of every export that writes one list or table."""
+
+    recordings: int
+    file: str
+    "The list or table."
+
+
 _Row = TypeVar("_Row")
+_Report = TypeVar("_Report", bound=Assessed)
 CORRECTED = click.option(
     "--corrected",
     is_flag=True,
@@ -132,12 +150,17 @@ def write_list(out: Path, rows: Sequence[Mapping[str, object]], *, force: bool) 
         file.write("\n]\n" if rows else "[]\n")
 
 
-def answer(report: Mapping[str, object], warnings: list[str], summary: str, *, strict: bool) -> Answer:
-    """Build an answer with status PASS, or WARN if there are warnings."""
-    status = "WARN" if warnings else "PASS"
+def status_of(warnings: Sequence[str]) -> str:
+    """Return PASS, or WARN if there are warnings."""
+    return "WARN" if warnings else "PASS"
+
+
+def answer(report: _Report, summary: str, *, strict: bool) -> Answer[_Report]:
+    """Build an answer with a line for each warning; with `strict` they make it fail."""
+    warnings = report["warnings"]
     return Answer(
-        {"status": status, **report, "warnings": warnings},
-        lambda _: click.echo(f"{status}: {summary}"),
+        report,
+        lambda _: click.echo(f"{report['status']}: {summary}"),
         [f"WARN: {line}" for line in warnings],
         failed=strict and bool(warnings),
     )

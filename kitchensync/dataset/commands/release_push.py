@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,9 @@ from kitchensync.storage.names import HUB
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, given_path
 from kitchensync.task_graphs.errors import BadGraph
+
+if TYPE_CHECKING:
+    from kitchensync.storage.move.push import Pushed
 
 
 @click.command()
@@ -33,7 +36,7 @@ from kitchensync.task_graphs.errors import BadGraph
 @answers("release-push/1")
 def push(
     folder: Path, to: str, data: Path, numbering: Path | None, keep_old: bool, without_consent: str
-) -> Answer:
+) -> Answer[Pushed]:
     """Copy the data set in FOLDER to a folder, cloud storage or the Hugging Face hub.
 
     Every file is compared with SHA256SUMS before it is sent and again at the destination; SHA256SUMS is sent last.
@@ -79,5 +82,4 @@ def push(
     if done.removed:
         revisions = "; earlier revisions keep them" if to.startswith(HUB) else ""
         summary += f"; {len(done.removed)} old files removed: {', '.join(done.removed[:3])}{revisions}"
-    report = {"status": "PASS", **asdict(done)}
-    return Answer(report, lambda _: click.echo(summary), warnings if done.foreign else ())
+    return Answer(done, lambda _: click.echo(summary), warnings if done.foreign else ())

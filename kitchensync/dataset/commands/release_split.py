@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kitchensync.dataset.commands.export_source import CORRECTED, STRICT, read_source
+from kitchensync.dataset.commands.export_source import CORRECTED, STRICT, Assessed, read_source, status_of
 from kitchensync.dataset.commands.options import SourcePath
 from kitchensync.dataset.source.sums import refresh
 from kitchensync.dataset.splits.rule import Rule, divide, normal_only
-from kitchensync.dataset.splits.split_kinds import PARTS
+from kitchensync.dataset.splits.split_kinds import PARTS, SplitReport
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import write_into
@@ -25,6 +25,13 @@ KINDS = ("environment", "person", "recipes", "recordings", "steps", "type")
 PLACE = "data_splits"
 """The folder of the lists inside a data set; its checksums are updated."""
 SUPPLEMENT = "supplement"
+
+
+class CheckedSplit(Assessed, SplitReport):
+    """The object `release-split/1`."""
+
+    faults: list[str]
+    written: list[str]
 
 
 @click.command()
@@ -54,7 +61,7 @@ def split(
     seed: int | None,
     corrected: bool,
     strict: bool,
-) -> Answer:
+) -> Answer[CheckedSplit]:
     """Split the data set in FOLDER for training, validation and test.
 
     Writes <kind>_data_split_combined.json and _normal.json, the latter without recordings with errors; nothing if a
@@ -95,10 +102,16 @@ def split(
         warnings.append(
             "steps are cut in the order of the list, as published; --corrected --seed N shuffles them"
         )
-    status = "FAIL" if findings.faults else "WARN" if warnings else "PASS"
+    status = "FAIL" if findings.faults else status_of(warnings)
     failed = status == "FAIL" or (strict and status == "WARN")
-    report = {"status": status, **findings.report, "faults": findings.faults, "warnings": warnings}
-    return Answer({**report, "written": sorted(files)}, partial(_show, out), failed=failed)
+    report: CheckedSplit = {
+        "status": status,
+        **findings.report,
+        "faults": findings.faults,
+        "warnings": warnings,
+        "written": sorted(files),
+    }
+    return Answer(report, partial(_show, out), failed=failed)
 
 
 def _rule(rule: str | None, ratio: str | None, seed: int | None, corrected: bool) -> Rule | None:
@@ -138,9 +151,10 @@ def _values(path: Path) -> dict[str, list[str]]:
     }
 
 
-def _show(out: Path, report: dict[str, Any]) -> None:
+def _show(out: Path, report: CheckedSplit) -> None:
+    parts: Mapping[str, Mapping[str, object]] = report["parts"]
     columns = ["recordings", "hours", "with_errors", "recipes", "persons", "environments"]
-    rows = [[part, *(str(numbers[name]) for name in columns)] for part, numbers in report["parts"].items()]
+    rows = [[part, *(str(numbers[name]) for name in columns)] for part, numbers in parts.items()]
     show_table(["part", *columns], rows)
     for line in report["faults"] + report["warnings"] + report["notes"]:
         click.echo(line)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,13 +15,17 @@ from kitchensync.storage.options.output_options import OutputFolder, output_file
 from kitchensync.storage.options.outputs import write_into, write_output
 from kitchensync.task_graphs.formats.graph_files import read_task_graphs
 
+if TYPE_CHECKING:
+    from kitchensync.dataset.statistics.narrators import NarratorAgreement
+    from kitchensync.dataset.statistics.statistics_numbers import DataSetStatistics
+
 
 @click.command()
 @click.argument("folder", type=SourcePath())
 @output_file("html", "--html", metavar="FILE", help="Page with plots; it loads nothing from elsewhere.")
 @click.option("--csv", "tables", type=OutputFolder(), metavar="DIR", help="Folder of the tables.")
 @answers("release-stats/1")
-def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> Answer:
+def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> Answer[DataSetStatistics]:
     """Count the data set in FOLDER: recordings and hours by recipe, errors, segments, windows.
 
     FOLDER may also hold recordings: those that may be released are counted. Hours are lengths of videos; a segment
@@ -46,7 +51,7 @@ def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> 
     else:
         steps = {stem: len(graph.steps) for stem, graph in read_task_graphs(folder).items()}
         narrated = released_narrations_of(folder) if source.data.is_own else {}
-    report = {**statistics(source.data, steps, narrated), "warnings": source.warnings}
+    report = statistics(source.data, steps, narrated, source.warnings)
     if html is not None:
         write_output(html, as_page(report, folder.name).encode(), force=force)
     if tables is not None:
@@ -54,9 +59,11 @@ def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> 
     return Answer(report, _show)
 
 
-def _show(report: dict[str, Any]) -> None:
+def _show(report: DataSetStatistics) -> None:
     columns = ["steps", "normal", "normal_hours", "error", "error_hours"]
-    rows = {**report["table11"]["rows"], "all": report["table11"]["total"]}
+    rows: Mapping[str, Mapping[str, object]] = {
+        **report["table11"]["rows"], "all": report["table11"]["total"],
+    }  # fmt: skip
     show_table(["recipe", *columns], [[name, *(row[key] for key in columns)] for name, row in rows.items()])
     click.echo()
     errors = report["figure19"]
@@ -78,21 +85,19 @@ def _show(report: dict[str, Any]) -> None:
         click.echo(
             f"{narrations['narrations']:,} narrations by {narrations['speakers']} people; {_agreement(narrations)}"
         )
-    for about, counts in report["sources"].items():
-        if counts["differ"]:
-            click.echo(
-                f"two sources differ on {about} in {len(counts['differ'])} recordings; --json has both counts"
-            )
+    for about in ("person", "errors"):
+        if differ := report["sources"][about]["differ"]:
+            click.echo(f"two sources differ on {about} in {len(differ)} recordings; --json has both counts")
     for line in report["warnings"]:
         click.echo(line)
     if unknown := report["films_of_unknown_length"]:
         click.echo(f"{len(unknown)} videos have no known length and count 0 hours: {', '.join(unknown[:5])}")
 
 
-def _agreement(narrations: dict[str, Any]) -> str:
+def _agreement(narrations: NarratorAgreement) -> str:
     if not narrations["pairs"]:
         return "no moment was narrated by two people"
-    shares = {part: narrations[f"same_{part}"] for part in ("verb", "noun")}
+    shares = {"verb": narrations["same_verb"], "noun": narrations["same_noun"]}
     same = [f"the same {part} in {share:.0%}, " for part, share in shares.items() if share is not None]
     rate = f"word error rate (of the longer text) {narrations['word_error_rate']:.2f}"
     return f"{narrations['pairs']:,} moments were narrated by two people: {''.join(same)}{rate}"

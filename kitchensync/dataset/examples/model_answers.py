@@ -49,6 +49,20 @@ class ModelRequest:
         return chat_body(endpoint, [{"role": "user", "content": self.prompt}], **more)
 
 
+class AnswerCounts(TypedDict):
+    """Counts of requests that add up: asked = read + refused + failed."""
+
+    asked: int
+    read: int
+    refused: int
+    "Malformed answers."
+    failed: int
+    failures: dict[str, int]
+    "Kind of failure: requests."
+    known_before: int
+    "Answers from the journal of an earlier run."
+
+
 @dataclass
 class Answers:
     """Answers by id, None if failed; failures by kind; number of answers from the journal; logs of sent data."""
@@ -58,12 +72,18 @@ class Answers:
     known: int = 0
     logs: set[str] = field(default_factory=set)
 
-    def counts(self, refused: int) -> dict[str, object]:
-        """Return counts that add up: asked = read + refused + failed."""
+    def counts(self, refused: int) -> AnswerCounts:
+        """Return the counts, of them `refused` malformed answers."""
         failed = sum(self.failures.values())
         asked = len(self.texts)
-        counts = {"asked": asked, "read": asked - refused - failed, "refused": refused, "failed": failed}
-        return {**counts, "failures": dict(sorted(self.failures.items())), "known_before": self.known}
+        return {
+            "asked": asked,
+            "read": asked - refused - failed,
+            "refused": refused,
+            "failed": failed,
+            "failures": dict(sorted(self.failures.items())),
+            "known_before": self.known,
+        }
 
     def warnings(self, what: str, refused: int) -> list[str]:
         """Return a line for each kind of failure, for refused answers, and for each log of sent data."""

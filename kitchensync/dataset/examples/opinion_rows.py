@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from kitchensync.dataset.grounding.object_questions import Question, overlapping_steps
 from kitchensync.dataset.measures.span_agreement import Prediction, SpanCase
-from kitchensync.dataset.promqa.judge_agreement import agreement_of_judges
+from kitchensync.dataset.promqa.judge_agreement import JudgeAgreement, agreement_of_judges
 from kitchensync.dataset.promqa.questions import PromqaExample
 from kitchensync.dataset.source.source_data import SourceData
 from kitchensync.dataset.source.source_films import FILM
@@ -20,15 +20,17 @@ KINDS = ("decisions", "ratings")
 OF_ITEMS = ("share", "mean_accuracy", "majority_accuracy")
 """Figures of a recording that are means over its items; other figures describe the recording as a whole."""
 Row = dict[str, Any]
+Figures = dict[str, dict[str, float | None]]
+"""By question: name of a figure, and the figure."""
 
 
-def opinion_rows(source: SourceData) -> tuple[dict[str, list[Row]], dict[str, dict[str, Any]], list[str]]:
+def opinion_rows(source: SourceData) -> tuple[dict[str, list[Row]], dict[str, Figures], list[str]]:
     """Return rows and agreement by kind of opinion, and the recordings without any opinion.
 
     The newest version of each recording counts. Raises BadAnnotations, OSError.
     """
     rows: dict[str, list[Row]] = {kind: [] for kind in KINDS}
-    figures: dict[str, list[tuple[int, Row]]] = {kind: [] for kind in KINDS}
+    figures: dict[str, list[tuple[int, Figures]]] = {kind: [] for kind in KINDS}
     without = []
     for recording, ready in source.own.items():
         kept = {kind: newest_judged(ready.path, kind) for kind in KINDS}
@@ -68,19 +70,22 @@ def _row(recording: str, item: Row, people: list[dict[str, dict[str, str]]]) -> 
     }
 
 
-def pooled(figures: Iterable[tuple[int, Row]]) -> dict[str, Any]:
+def pooled(figures: Iterable[tuple[int, Figures]]) -> Figures:
     """Pool the figures of recordings, each with its number of items, by question.
 
     Accuracies and shares are weighted by items; kappa and Spearman's correlations are means over recordings.
     """
     by_recording = list(figures)
-    result: dict[str, Any] = {}
+    result: Figures = {}
     for question in dict.fromkeys(name for _, questions in by_recording for name in questions):
         of_question = [(items, qs[question]) for items, qs in by_recording if question in qs]
         result[question] = {}
         for name in dict.fromkeys(name for _, values in of_question for name in values):
-            weighted = [(n if name in OF_ITEMS else 1, values.get(name)) for n, values in of_question]
-            weighted = [(weight, value) for weight, value in weighted if value is not None]
+            weighted = [
+                (items if name in OF_ITEMS else 1, value)
+                for items, values in of_question
+                if (value := values.get(name)) is not None
+            ]
             total = sum(weight for weight, _ in weighted)
             result[question][name] = sum(w * value for w, value in weighted) / total if total else None
     return result
@@ -95,7 +100,7 @@ PUBLISHED = (
 
 def verified_rows(
     source: SourceData, rows: list[PromqaExample]
-) -> tuple[list[PromqaExample], dict[str, dict[str, float | None]], list[str]]:
+) -> tuple[list[PromqaExample], dict[str, JudgeAgreement], list[str]]:
     """Return the valid examples with their verified answers; agreement; recordings without verified questions.
 
     Agreement is that of the judges about all judged questions, rejected questions included. Raises BadAnnotations,

@@ -209,11 +209,26 @@ def _checked(read: CaseReader, dialog: dict[str, Any], place: str) -> Dialog:
     return cast(Dialog, dialog)
 
 
-def summary(dialogs: list[Dialog], *, corrected: bool = False) -> dict[str, float | None]:
-    """Return the means over dialogs; consistency and verifiability count 0 if the decision is wrong.
+class DialogMeans(TypedDict):
+    """Means over dialogs, None without any; consistency and verifiability count 0 if the decision is wrong."""
 
-    `best_threshold` has the least FPR + FNR; on a tie the lowest. `corrected`: as in the paper, negative values of
-    verifiability count 0, and the threshold is that of the best accuracy.
+    dialogs: int
+    example_relevance: float | None
+    example_informativeness: float | None
+    information_gain: float | None
+    decision_error: float | None
+    accuracy: float | None
+    consistency: float | None
+    verifiability: float | None
+    best_threshold: float | None
+    "Of the least FPR + FNR; on a tie the lowest."
+
+
+def summary(dialogs: list[Dialog], *, corrected: bool = False) -> DialogMeans:
+    """Return the means over dialogs.
+
+    `corrected`: as in the paper, negative values of verifiability count 0, and the threshold is that of the best
+    accuracy.
     """
     values = [dialog["measures"] for dialog in dialogs]
     right = [dialog["measures"]["decision"] == dialog["label"] for dialog in dialogs]

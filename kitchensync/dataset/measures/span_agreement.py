@@ -102,7 +102,18 @@ def _spans(read: CaseReader, value: Any, place: str) -> list[Span]:
     return [(read.number(start, place), read.number(end, place)) for start, end in pairs]
 
 
-def summary(cases: list[SpanCase]) -> dict[str, dict[str, float]]:
+class SpanMeans(TypedDict):
+    """Means of a model over its samples."""
+
+    samples: int
+    iou: float
+    iop: float
+    iog: float
+    dropped: int
+    "Predicted spans that do not end after they begin."
+
+
+def summary(cases: list[SpanCase]) -> dict[str, SpanMeans]:
     """Return the means by model, with the number of samples and of dropped spans."""
     answers: dict[str, list[SpanAgreement]] = {}
     for case in cases:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from kitchensync.dataset.measures.cases import CaseReader
 
@@ -47,7 +47,7 @@ def verdicts_of(content: bytes, name: str, count: int) -> list[str | None]:
     return [f"{MARK} {verdict}" if isinstance(verdict, int) else verdict for verdict in verdicts]
 
 
-def judge_prompt(case: Mapping[str, Any], scale: str) -> str:
+def judge_prompt(case: Mapping[str, object], scale: str) -> str:
     """Return the prompt of a judge. The case is one JSON object, so that its text cannot fake the end of the data."""
     data = {key: case[key] for key in ("question", "answers", "prediction")}
     return "\n".join(
@@ -68,15 +68,30 @@ def parse_verdict(text: str, allowed: Sequence[str]) -> int:
     return int(verdict)
 
 
-def judged(case: Mapping[str, Any], reply: str | None, scale: str) -> dict[str, Any]:
+class Judgement(TypedDict):
+    """What a judge said of an answer; without a verdict if the reply is missing or refused."""
+
+    scale: str
+    verdict: int | None
+    response: str | None
+    refused: NotRequired[str]
+
+
+class JudgedCase(TypedDict):
+    """A case with its judgement; it has all keys of the case too."""
+
+    judge: Judgement
+
+
+def judged(case: Mapping[str, object], reply: str | None, scale: str) -> JudgedCase:
     """Return a case with its `judge`: verdict (or None), reply, and why the reply was refused."""
-    judge: dict[str, Any] = {"scale": scale, "verdict": None, "response": reply}
+    judge: Judgement = {"scale": scale, "verdict": None, "response": reply}
     if reply is not None:
         try:
             judge["verdict"] = parse_verdict(reply, [str(number) for number in range(SCALES[scale] + 1)])
         except ValueError as error:
             judge["refused"] = str(error)
-    return {**case, "judge": judge}
+    return cast(JudgedCase, {**case, "judge": judge})
 
 
 def score(verdicts: Sequence[int], scale: str) -> float | None:

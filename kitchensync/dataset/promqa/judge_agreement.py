@@ -6,13 +6,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 from statistics import mean
+from typing import TypedDict
 
 from kitchensync.dataset.promqa.questions import KeptJudgement
 
 
+class JudgeAgreement(TypedDict):
+    """Agreement about questions of a kind: shares, None if there is nothing to compare."""
+
+    questions: float | None
+    "Pairs of judges who agree whether a question is valid."
+    answers: float | None
+    "Pairs of judges who agree on an answer."
+    approved: float | None
+    "Judgements that a question is valid."
+
+
 def agreement_of_judges(
     judged: Iterable[tuple[str, Sequence[KeptJudgement]]],
-) -> dict[str, dict[str, float | None]]:
+) -> dict[str, JudgeAgreement]:
     """Return, by kind of question, the share of judge pairs that agree on questions and on answers, and of approvals.
 
     `judged` has the kind and the judgements of each question. Answers are compared if both judged the question valid.

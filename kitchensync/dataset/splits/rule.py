@@ -17,6 +17,7 @@ from fractions import Fraction
 from kitchensync.dataset.splits.split_kinds import (
     PARTS,
     SEPARATED,
+    AppliedRule,
     NoSuchSplit,
     Split,
     StepSplit,
@@ -248,9 +249,9 @@ class Rule:
     seed: int | None = None
     values: Mapping[str, list[str]] = field(default_factory=dict)
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> AppliedRule:
         """Return the rule as JSON, for the answer of `release split`."""
-        rule: dict[str, object] = {"name": self.name}
+        rule: AppliedRule = {"name": self.name}
         if self.ratio is not None:
             rule["ratio"] = [float(share) for share in self.ratio]
         if self.seed is not None:

@@ -9,7 +9,7 @@ from itertools import chain, combinations
 
 from kitchensync.dataset.source.data_set_folder import DataSet
 from kitchensync.dataset.splits.rule import Divided
-from kitchensync.dataset.splits.split_kinds import PARTS, SEPARATED, Value
+from kitchensync.dataset.splits.split_kinds import PARTS, SEPARATED, PartCounts, SplitReport, Value
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 STEP_DISPLAY = "steps"
@@ -20,9 +20,9 @@ ById = Mapping[str, AnnotatedRecording]
 
 @dataclass(frozen=True)
 class SplitFindings:
-    """The keys of the answer; faults and warnings, a line each."""
+    """A report; faults and warnings, a line each."""
 
-    report: dict[str, object]
+    report: SplitReport
     faults: list[str]
     warnings: list[str]
 
@@ -69,7 +69,7 @@ def check_split(divided: Divided, data: DataSet) -> SplitFindings:
         warnings.append(
             f"{len(without)} videos have no known length and count 0 hours: {', '.join(without[:5])}"
         )
-    report: dict[str, object] = {
+    report: SplitReport = {
         "kind": divided.kind,
         "rule": divided.rule.as_json(),
         "parts": {part: _numbers(divided, part, data, by_id) for part in PARTS},
@@ -83,7 +83,7 @@ def check_split(divided: Divided, data: DataSet) -> SplitFindings:
     return SplitFindings(report, faults, warnings)
 
 
-def _numbers(divided: Divided, part: str, data: DataSet, by_id: ById) -> dict[str, object]:
+def _numbers(divided: Divided, part: str, data: DataSet, by_id: ById) -> PartCounts:
     ids = divided.parts[part]
     recordings = [by_id[id_] for id_ in ids]
     if divided.entries is None:
@@ -91,7 +91,7 @@ def _numbers(divided: Divided, part: str, data: DataSet, by_id: ById) -> dict[st
     else:
         entries = (by_id[id_].entries[n] for id_, places in divided.entries[part].items() for n in places)
         seconds = sum(entry.end_s - entry.start_s for entry in entries if entry.performed)
-    numbers: dict[str, object] = {
+    numbers: PartCounts = {
         "recordings": len(ids),
         "hours": round(seconds / 3600, 4),
         "with_errors": sum(recording.is_error for recording in recordings),

@@ -1,9 +1,10 @@
-"""Kinds of splits, and definitions that all rules share."""
+"""Kinds of splits, their report, and definitions that all rules share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
+from typing import NotRequired, Required, TypedDict
 
 from kitchensync.task_graphs.errors import RecipeError
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
@@ -16,6 +17,49 @@ Split = dict[str, list[str]]
 StepSplit = dict[str, dict[str, list[int]]]
 """Part -> recording id -> places of entries in its list."""
 Value = int | str
+
+
+class AppliedRule(TypedDict, total=False):
+    """A rule of a split."""
+
+    name: Required[str]
+    "published, ratio, supplement or file."
+    ratio: list[float]
+    seed: int
+    values: dict[str, list[str]]
+    "By part: values of what the kind separates."
+
+
+class PartCounts(TypedDict):
+    """Contents of a part."""
+
+    recordings: int
+    hours: float
+    with_errors: int
+    "Recordings with errors."
+    recipes: int
+    persons: int
+    environments: int
+    entries: NotRequired[int]
+    "Of kind steps."
+    displays: NotRequired[dict[str, int]]
+    "Of own recordings: those by display."
+
+
+class SplitReport(TypedDict):
+    """A split and what was found about it."""
+
+    kind: str
+    rule: AppliedRule
+    parts: dict[str, PartCounts]
+    disjoint: bool
+    complete: bool
+    shared: dict[str, list[Value]]
+    "Two parts, as `train,val`: what both have of what the kind separates."
+    left_out: list[str]
+    test_in_step_display: list[str]
+    "Test recordings: text recognition could read the active step."
+    notes: list[str]
 
 
 class NoSuchSplit(RecipeError):

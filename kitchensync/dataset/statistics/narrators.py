@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypedDict
 
 import numpy as np
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
@@ -47,12 +47,26 @@ _NARRATED = TypeAdapter(dict[str, list[ReleasedNarration]])
 _Pair = tuple[ReleasedNarration, ReleasedNarration]
 
 
-def agreement_of_narrators(narrated: Mapping[str, Sequence[ReleasedNarration]]) -> dict[str, Any]:
-    """Count narrations by recording, and compare every two people who narrated the same video.
+class NarratorAgreement(TypedDict):
+    """Narrations, and the agreement of people who narrated the same video; None without such pairs."""
 
-    `word_error_rate` is word edits divided by the words of the longer text, over all pairs; `same_verb` and
-    `same_noun` are shares of the pairs in which at least one text has a verb or noun. None without such pairs.
-    """
+    recordings: int
+    recordings_by_several: int
+    "Recordings narrated by several people."
+    narrations: int
+    speakers: int
+    pairs: int
+    "Narrations of one moment by two people."
+    without_a_pair: int
+    word_error_rate: float | None
+    "Word edits divided by the words of the longer text, over all pairs."
+    same_verb: float | None
+    "Share of the pairs in which at least one text has a verb."
+    same_noun: float | None
+
+
+def agreement_of_narrators(narrated: Mapping[str, Sequence[ReleasedNarration]]) -> NarratorAgreement:
+    """Count narrations by recording, and compare every two people who narrated the same video."""
     people: dict[str, dict[int, list[ReleasedNarration]]] = {name: {} for name in narrated}
     for name, narrations in narrated.items():
         for narration in narrations:

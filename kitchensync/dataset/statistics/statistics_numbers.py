@@ -9,10 +9,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TypedDict
 
 from kitchensync.dataset.source.data_set_folder import DataSet
-from kitchensync.dataset.statistics.narrators import ReleasedNarration, agreement_of_narrators
+from kitchensync.dataset.statistics.narrators import (
+    NarratorAgreement,
+    ReleasedNarration,
+    agreement_of_narrators,
+)
 from kitchensync.dataset.tables.step_rows import done_in_order
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
@@ -23,9 +27,118 @@ HALF = 25
 Recordings = list[AnnotatedRecording]
 
 
+class NormalAndErrors(TypedDict):
+    """Recordings without and with errors."""
+
+    normal: int
+    normal_hours: float
+    error: int
+    error_hours: float
+
+
+class OfRecipe(NormalAndErrors):
+    """Recordings of a recipe."""
+
+    steps: int | None
+    "Steps of its graph."
+
+
+class ByRecipe(TypedDict):
+    """Recordings by recipe."""
+
+    rows: dict[str, OfRecipe]
+    total: OfRecipe
+
+
+class ErrorUses(TypedDict):
+    """Errors by category."""
+
+    uses: dict[str, int]
+    "An entry may have a category twice."
+    entries: dict[str, int]
+    recordings: dict[str, int]
+    per_recipe: dict[str, dict[str, int]]
+    "Recipe: uses by category."
+
+
+class SegmentCounts(TypedDict):
+    """Videos and their segments, which are steps that were done."""
+
+    videos: int
+    hours: float
+    average_video_minutes: float | None
+    segments: int
+    segments_per_video: float | None
+    average_segment_seconds: float | None
+    entries: int
+    "Steps, done or not."
+    segments_with_errors: int
+
+
+class SegmentSeconds(TypedDict):
+    """Seconds that segments overlap; for `sub_step` both ends are rounded down."""
+
+    seconds: int
+    seconds_with_errors: int
+    early_seconds_per_entry: int
+    "Of the first half of each segment."
+    sub_step_seconds: int
+    sub_step_seconds_with_errors: int
+
+
+class WindowSeconds(TypedDict):
+    """Clips of consecutive segments, and their seconds."""
+
+    clips: int
+    seconds: float
+
+
+PersonSources = TypedDict(
+    "PersonSources",
+    {
+        "complete_step_annotations.json": dict[str, int],
+        "video_information.csv": dict[str, int],
+        "differ": list[str],
+    },
+)
+ErrorSources = TypedDict(
+    "ErrorSources",
+    {"made, by the annotations": int, "planned, by the script number": int, "differ": list[str]},
+)
+
+
+class Sources(TypedDict):
+    """Recordings by two sources each, and the recordings in which they differ."""
+
+    person: PersonSources
+    errors: ErrorSources
+
+
+class DataSetStatistics(TypedDict):
+    """The object `release-stats/1`."""
+
+    recordings: int
+    table11: ByRecipe
+    figure19: ErrorUses
+    table12: SegmentCounts
+    segments: SegmentSeconds
+    windows: dict[str, WindowSeconds]
+    "By number of segments."
+    stated: dict[str, dict[str, int]]
+    "What was stated of recipes and participants: count by value."
+    narrations: NarratorAgreement
+    sources: Sources
+    films_of_unknown_length: list[str]
+    "Recordings, which count 0 hours."
+    warnings: list[str]
+
+
 def statistics(
-    data: DataSet, steps: Mapping[str, int], narrated: Mapping[str, Sequence[ReleasedNarration]]
-) -> dict[str, Any]:
+    data: DataSet,
+    steps: Mapping[str, int],
+    narrated: Mapping[str, Sequence[ReleasedNarration]],
+    warnings: list[str],
+) -> DataSetStatistics:
     """Return all counts as JSON.
 
     `steps` is the number of steps by graph file; `narrated` are the narrations by recording.
@@ -44,6 +157,7 @@ def statistics(
         "films_of_unknown_length": [
             recording.recording_id for recording in recordings if recording.recording_id not in data.lengths_s
         ],
+        "warnings": warnings,
     }
 
 
@@ -51,8 +165,8 @@ def _hours(data: DataSet, recordings: Iterable[AnnotatedRecording]) -> float:
     return sum(data.lengths_s.get(recording.recording_id, 0.0) for recording in recordings) / 3600
 
 
-def _by_recipe(data: DataSet, steps: Mapping[str, int], recordings: Recordings) -> dict[str, Any]:
-    rows = {}
+def _by_recipe(data: DataSet, steps: Mapping[str, int], recordings: Recordings) -> ByRecipe:
+    rows: dict[str, OfRecipe] = {}
     for name in sorted({recording.activity_name for recording in recordings}):
         of_recipe = [recording for recording in recordings if recording.activity_name == name]
         rows[name] = {**_normal_and_errors(data, of_recipe, 4), "steps": steps.get(of_recipe[0].graph_stem)}
@@ -60,7 +174,7 @@ def _by_recipe(data: DataSet, steps: Mapping[str, int], recordings: Recordings) 
     return {"rows": rows, "total": {"steps": total, **_normal_and_errors(data, recordings, 3)}}
 
 
-def _normal_and_errors(data: DataSet, recordings: Recordings, places: int) -> dict[str, Any]:
+def _normal_and_errors(data: DataSet, recordings: Recordings, places: int) -> NormalAndErrors:
     normal = [recording for recording in recordings if not recording.is_error]
     with_errors = [recording for recording in recordings if recording.is_error]
     return {
@@ -71,7 +185,7 @@ def _normal_and_errors(data: DataSet, recordings: Recordings, places: int) -> di
     }
 
 
-def _errors(recordings: Recordings) -> dict[str, Any]:
+def _errors(recordings: Recordings) -> ErrorUses:
     """Count tags: uses (an entry may have a tag twice), entries and recordings with the tag."""
     uses, entries, of_recordings = Counter[str](), Counter[str](), Counter[str]()
     per_recipe: dict[str, Counter[str]] = {}
@@ -93,7 +207,7 @@ def _falling(counts: Counter[str]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _segments(data: DataSet, recordings: Recordings) -> dict[str, Any]:
+def _segments(data: DataSet, recordings: Recordings) -> SegmentCounts:
     entries = [entry for recording in recordings for entry in recording.entries]
     done = [entry for entry in entries if entry.performed]
     hours = _hours(data, recordings)
@@ -113,7 +227,7 @@ def _mean(total: float, count: int) -> float | None:
     return round(total / count, 4) if count else None
 
 
-def _seconds(recordings: Recordings) -> dict[str, int]:
+def _seconds(recordings: Recordings) -> SegmentSeconds:
     """Count the seconds that segments overlap, and their first halves; for `sub_step` both ends are rounded down."""
     done = [entry for recording in recordings for entry in recording.entries if entry.performed]
     touched = [(math.ceil(entry.end_s) - math.floor(entry.start_s), entry) for entry in done]
@@ -127,7 +241,7 @@ def _seconds(recordings: Recordings) -> dict[str, int]:
     }
 
 
-def _windows(recordings: Recordings, size: int) -> dict[str, Any]:
+def _windows(recordings: Recordings, size: int) -> WindowSeconds:
     """Count clips of `size` consecutive segments, and their seconds from the first start to the last end."""
     lengths = []
     for recording in recordings:
@@ -156,7 +270,7 @@ def _stated(data: DataSet) -> dict[str, dict[str, int]]:
     return {name: counts for name, counts in tables.items() if counts}
 
 
-def _sources(data: DataSet, recordings: Recordings) -> dict[str, Any]:
+def _sources(data: DataSet, recordings: Recordings) -> Sources:
     """Count people and errors by two sources each: both files, planned and made errors."""
     table = {row[0]: row for row in data.annotations.videos[1:]}
     both = [(r, table[r.recording_id]) for r in recordings if r.recording_id in table]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kitchensync.dataset.pages.release_pages import render
+from kitchensync.dataset.statistics.statistics_numbers import DataSetStatistics
 from kitchensync.dataset.tables.csv_text import csv_text
 
 
-def as_page(statistics: Mapping[str, Any], title: str) -> str:
+def as_page(statistics: DataSetStatistics, title: str) -> str:
     """Return the page, UTF-8; it loads nothing from other places."""
     recipes = statistics["table11"]["rows"].items()
     return render(
@@ -26,13 +26,14 @@ def as_page(statistics: Mapping[str, Any], title: str) -> str:
     )
 
 
-def _bar(name: str, first: float, second: float) -> dict[str, Any]:
+def _bar(name: str, first: float, second: float) -> dict[str, str | float]:
     return {"name": name, "first": first, "sum": first + second}
 
 
-def as_tables(statistics: Mapping[str, Any]) -> dict[str, str]:
+def as_tables(statistics: DataSetStatistics) -> dict[str, str]:
     """Return file name -> text of each table."""
-    recipes, errors = statistics["table11"]["rows"].items(), statistics["figure19"]
+    recipes: Mapping[str, Mapping[str, object]] = statistics["table11"]["rows"]
+    errors = statistics["figure19"]
     columns = ("steps", "normal", "normal_hours", "error", "error_hours")
     uses = [
         (tag, uses, errors["entries"][tag], errors["recordings"][tag]) for tag, uses in errors["uses"].items()
@@ -40,7 +41,7 @@ def as_tables(statistics: Mapping[str, Any]) -> dict[str, str]:
     of_recipes = [(name, *item) for name, counts in errors["per_recipe"].items() for item in counts.items()]
     stated = [(name, *item) for name, counts in statistics["stated"].items() for item in counts.items()]
     windows = [(size, row["clips"], row["seconds"]) for size, row in statistics["windows"].items()]
-    rows = [(name, *(row[column] for column in columns)) for name, row in recipes]
+    rows = [(name, *(row[column] for column in columns)) for name, row in recipes.items()]
     return {
         "recipes.csv": csv_text(("recipe", *columns), rows),
         "errors.csv": csv_text(("category", "uses", "entries", "recordings"), uses),

@@ -94,18 +94,31 @@ def recording_of(example: JudgedStep) -> str:
     return example["example_id"].partition("/")[0].rpartition("_")[0]
 
 
+class ExampleCounts(TypedDict):
+    """Numbers of examples."""
+
+    examples: int
+    by_split: dict[str, int]
+    "`part:mistake` or `part:success`: its examples."
+    types: dict[str, int]
+    "Type of mistake: its examples."
+    left_out: dict[str, int]
+    "Why: entries left out."
+
+
 def count_examples(
     rows: Sequence[JudgedStep], left_out: Counter[str], part_of: Mapping[str, str]
-) -> dict[str, object]:
+) -> ExampleCounts:
     """Count the examples by part and by type, and the entries left out."""
     by_split = Counter(
         f"{part_of[recording]}:{'mistake' if row['mistake'] else 'success'}"
         for row in rows
         if (recording := recording_of(row)) in part_of
     )
+    types = Counter(kind for row in rows if (kind := row["mistake_type"]) is not None)
     return {
         "examples": len(rows),
         "by_split": dict(sorted(by_split.items())),
-        "types": dict(Counter(row["mistake_type"] for row in rows if row["mistake"]).most_common()),
+        "types": dict(types.most_common()),
         "left_out": dict(left_out),
     }

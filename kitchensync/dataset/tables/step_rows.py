@@ -131,7 +131,17 @@ def texts_of(step: Entry) -> list[ErrorText]:
     return [{"tag": error.tag, "description": error.description} for error in step.errors]
 
 
-def count_clips(clips: list[StepsClip]) -> dict[str, float]:
+class ClipCounts(TypedDict):
+    """Number of clips."""
+
+    clips: int
+    seconds: float
+    "In total."
+    over_120_s: int
+    "Clips longer than two minutes."
+
+
+def count_clips(clips: list[StepsClip]) -> ClipCounts:
     """Return the number of clips, their total seconds, and the number longer than two minutes."""
     lengths = [clip["end"] - clip["start"] for clip in clips]
     long = sum(length > LONG_S for length in lengths)

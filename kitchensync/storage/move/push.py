@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -89,11 +89,15 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Pushed:
-    """Result of a push."""
+    """The object `release-push/1`."""
 
+    status: str = field(default="PASS", init=False)
+    "Always PASS: a push that fails is refused."
     to: str
     files: int
+    "Files of the folder: all are there."
     sent: int
+    "Files sent by this push."
     sent_bytes: int
     removed: list[str]
     "Removed files of an earlier push that are no longer in the folder."

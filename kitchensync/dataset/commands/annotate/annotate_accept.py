@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NotRequired
 
 import click
 
-from kitchensync.dataset.annotation.forms.agreement_of_people import agreement
-from kitchensync.dataset.commands.export_source import answer
+from kitchensync.dataset.annotation.forms.agreement_of_people import SpanErrors, agreement
+from kitchensync.dataset.commands.export_source import Assessed, answer, status_of
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import GivenRecording, given_path
+
+
+class AcceptedAnnotation(Assessed):
+    """The object `annotate-accept/1`."""
+
+    recording: str
+    version: int
+    "Its number in `annotations/` of the recording."
+    annotation: int
+    author: str
+    steps: int
+    against_touches: NotRequired[SpanErrors]
+    "Accepted step times against the touches at the tablet."
+    narrations: NotRequired[int]
+    "Of an annotation in the form audio."
 
 
 @click.command()
@@ -27,7 +43,7 @@ from kitchensync.storage.options.given_path import GivenRecording, given_path
     help="Take it from this file (JSON, .eaf) and keep it [default: what `annotate pull` kept].",
 )
 @answers("annotate-accept/1")
-def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
+def accept(recording: Path, annotation: int, file: Path | None) -> Answer[AcceptedAnnotation]:
     """Accept an annotation as the step times of a recording: releases and exports use it instead of the touches.
 
     It is refused if a region is invalid or belongs to another video. All versions stay in `annotations/` of the
@@ -50,14 +66,17 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
             keep_file(own, file)
         if (narrated := accept_narrations(own, annotation)) is not None:
             count = len(narrated["narrations"])
-            report = {
-                **narrated,
+            kept: AcceptedAnnotation = {
+                "status": status_of([]),
+                "version": narrated["version"],
+                "author": narrated["author"],
+                "narrations": count,
                 "recording": recording.name,
                 "annotation": annotation,
                 "steps": 0,
-                "narrations": count,
+                "warnings": [],
             }
-            return answer(report, [], f"{count} narrations of {recording.name} are kept", strict=False)
+            return answer(kept, f"{count} narrations of {recording.name} are kept", strict=False)
         result = accept_steps(own, annotation)
         labels = labels_of(own.state["recording"])
         accepted = own.accepted
@@ -65,13 +84,15 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer:
         marked = {label: listed for label, listed in spans.items() if listed}
         against_touches = agreement(touched_spans(own), marked, own.film_s)
     warnings = [f"touched as done, not marked: {labels[node]}" for node in result["touched_not_marked"]]
-    report = {
+    report: AcceptedAnnotation = {
+        "status": status_of(warnings),
         "recording": recording.name,
         "version": result["version"],
         "annotation": annotation,
         "author": result["author"],
         "steps": len(result["steps"]),
         "against_touches": against_touches,
+        "warnings": warnings,
     }
     summary = f"{len(result['steps'])} steps of {recording.name} are now those of annotation {annotation}"
-    return answer(report, warnings, summary, strict=False)
+    return answer(report, summary, strict=False)

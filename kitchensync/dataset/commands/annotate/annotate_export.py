@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from kitchensync.dataset.commands.export_source import answer
+from kitchensync.dataset.commands.export_source import Assessed, answer, status_of
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.names import recordings_in
@@ -19,7 +19,32 @@ from kitchensync.storage.options.outputs import write_into
 
 if TYPE_CHECKING:
     from kitchensync.dataset.annotation.hand_out import ServerTask
+    from kitchensync.dataset.source.own_members import LeftOut
     from kitchensync.storage.consent import Purpose
+
+
+class ExportedTask(TypedDict):
+    """What annotators get of a recording."""
+
+    recording: str
+    version: str
+    "Recipe version, which is the folder."
+    frames: int
+    fps: str
+    "Frames a second, as a fraction."
+    proxy_sha256: str
+    "Hash of the small video."
+    predictions: int
+    "Proposed spans of steps."
+
+
+class ExportedTasks(Assessed):
+    """The object `annotate-export/1`."""
+
+    tasks: list[ExportedTask]
+    left_out: list[LeftOut]
+    folder: str
+
 
 FORM = click.option(
     "--form",
@@ -63,7 +88,7 @@ def export(
     errors: str,
     form: str,
     without_consent: str,
-) -> Answer:
+) -> Answer[ExportedTasks]:
     """Write what an annotation server needs: small videos, config.xml, and tasks.json with proposals from touches.
 
     One folder per recipe version, to be imported as one project. Videos have 360 lines and a constant rate; frame k
@@ -114,7 +139,9 @@ def export(
         content = json.dumps([task.task for task in of_version], indent=1, ensure_ascii=False) + "\n"
         files |= {f"{version}/config.xml": of_version[0].config, f"{version}/tasks.json": content.encode()}
     write_into(out, files, force=force)
-    report = {
+    warnings = [f"{name} left out: {error}" for name, error in left_out.items()]
+    report: ExportedTasks = {
+        "status": status_of(warnings),
         "tasks": [
             {
                 "recording": task.recording,
@@ -128,9 +155,9 @@ def export(
         ],
         "left_out": [{"recording": name, "why": str(error)} for name, error in left_out.items()],
         "folder": str(out),
+        "warnings": warnings,
     }
-    warnings = [f"{name} left out: {error}" for name, error in left_out.items()]
-    return answer(report, warnings, f"{len(tasks)} recordings in {out}", strict=False)
+    return answer(report, f"{len(tasks)} recordings in {out}", strict=False)
 
 
 def recordings_with_consent(paths: Iterable[Path], purpose: Purpose, without_consent: str = "") -> list[Path]:

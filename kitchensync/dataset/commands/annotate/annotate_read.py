@@ -6,17 +6,39 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import click
 
 from kitchensync.dataset.annotation.forms.agreement_of_people import SpanErrors, Spans, agreement
 from kitchensync.dataset.annotation.forms.frame_times import MOST_FPS
-from kitchensync.dataset.annotation.read_file import read_file
-from kitchensync.dataset.commands.export_source import STRICT, answer, rate
+from kitchensync.dataset.annotation.read_file import MarkedRecording, read_file
+from kitchensync.dataset.commands.export_source import STRICT, Assessed, answer, rate, status_of
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.task_graphs.errors import RecipeError
+
+
+class ReadAnnotations(Assessed):
+    """The object `annotate-read/1`."""
+
+    fps: str | None
+    "Frames a second of the videos, as a fraction."
+    recordings: dict[str, MarkedRecording]
+
+
+class AgreementOfPair(SpanErrors):
+    """How well two people agree about a recording."""
+
+    recording: str
+    first: str
+    second: str
+
+
+class Agreements(TypedDict):
+    """The object `annotate-agree/1`."""
+
+    pairs: list[AgreementOfPair]
 
 
 def _exact(_: click.Context, __: click.Parameter, text: str | None) -> Fraction | None:
@@ -46,7 +68,7 @@ CONFIG = click.option(
 @FPS
 @STRICT
 @answers("annotate-read/1")
-def read(file: Path, config: Path | None, fps: Fraction | None, strict: bool) -> Answer:
+def read(file: Path, config: Path | None, fps: Fraction | None, strict: bool) -> Answer[ReadAnnotations]:
     """Read a Label Studio JSON export: when each annotator marked each step, in seconds of the video.
 
     ELAN files (.eaf, with .times.json beside it if there is one) are read too.
@@ -73,8 +95,13 @@ def read(file: Path, config: Path | None, fps: Fraction | None, strict: bool) ->
     for name, marked in content["recordings"].items():
         people = ", ".join(f"{who}: {len(spans)} steps" for who, spans in marked["annotators"].items())
         lines.append(f"  {name}: {people or 'no marked steps'}; {len(marked['audio'])} narrations")
-    report = {"fps": content["fps"], "recordings": content["recordings"]}
-    return answer(report, warnings, "\n".join(lines), strict=strict)
+    report: ReadAnnotations = {
+        "status": status_of(warnings),
+        "fps": content["fps"],
+        "recordings": content["recordings"],
+        "warnings": warnings,
+    }
+    return answer(report, "\n".join(lines), strict=strict)
 
 
 @click.command()
@@ -82,7 +109,7 @@ def read(file: Path, config: Path | None, fps: Fraction | None, strict: bool) ->
 @CONFIG
 @FPS
 @answers("annotate-agree/1")
-def agree(files: tuple[Path, ...], config: Path | None, fps: Fraction | None) -> Answer:
+def agree(files: tuple[Path, ...], config: Path | None, fps: Fraction | None) -> Answer[Agreements]:
     """Compare each pair of annotators in each video: one export with several people, or several exports.
 
     Boundaries are compared if both have one span of a step: median, 95th percentile and largest difference in
@@ -93,28 +120,23 @@ def agree(files: tuple[Path, ...], config: Path | None, fps: Fraction | None) ->
     Example:
       kitchensync annotate agree tasks.json --config config.xml --fps 30000/1001
     """
-    return Answer({"pairs": pairs_of(files, config, fps)}, _show)
+    report: Agreements = {"pairs": pairs_of(files, config, fps)}
+    return Answer(report, _show)
 
 
-def _show(report: Any) -> None:
-    figures = ("boundary_error_median_s", "boundary_error_p95_s", "boundary_error_max_s", "mean_iou", "kappa")
+def _show(report: Agreements) -> None:
     columns = ("recording", "first", "second", "median s", "95 % s", "largest s", "IoU", "kappa")
-    rows = [
-        [
-            *(pair["recording"], pair["first"], pair["second"]),
-            *("-" if pair[figure] is None else f"{pair[figure]:.3f}" for figure in figures),
-        ]
-        for pair in report["pairs"]
-    ]
+    rows = []
+    for pair in report["pairs"]:
+        errors_s = (
+            pair["boundary_error_median_s"], pair["boundary_error_p95_s"], pair["boundary_error_max_s"],
+        )  # fmt: skip
+        figures = (
+            "-" if figure is None else f"{figure:.3f}"
+            for figure in (*errors_s, pair["mean_iou"], pair["kappa"])
+        )
+        rows.append([pair["recording"], pair["first"], pair["second"], *figures])
     show_table(columns, rows, left=3)
-
-
-class AgreementOfPair(SpanErrors):
-    """How well two people agree about a recording."""
-
-    recording: str
-    first: str
-    second: str
 
 
 def pairs_of(files: Sequence[Path], config: Path | None, fps: Fraction | None) -> list[AgreementOfPair]:

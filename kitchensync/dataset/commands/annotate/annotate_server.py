@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
 from kitchensync.dataset.commands.annotate.annotate_export import ERRORS, FORM, recordings_with_consent
-from kitchensync.dataset.commands.export_source import answer
+from kitchensync.dataset.commands.export_source import Assessed, answer, status_of
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.copies.derived import sent
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording, given_path
@@ -17,6 +17,34 @@ from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecordi
 if TYPE_CHECKING:
     from kitchensync.dataset.annotation.hand_out import ServerTask
     from kitchensync.storage.consent import Purpose
+
+
+class TasksOnServer(Assessed):
+    """The object `annotate-push/1`."""
+
+    projects: list[str]
+    "Names of new projects."
+    added: list[str]
+    "Recordings with a new task."
+    there: list[str]
+    "Recordings that had a task."
+
+
+class PulledVersions(TypedDict):
+    """The annotations of a recording."""
+
+    recording: str
+    task: int
+    new: list[int]
+    "Ids of annotations that are new or changed."
+    same: list[int]
+
+
+class PulledAnnotations(Assessed):
+    """The object `annotate-pull/1`."""
+
+    recordings: list[PulledVersions]
+    refused: list[str]
 
 
 def _of_server(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,7 +68,7 @@ def _of_server(command: Callable[..., Any]) -> Callable[..., Any]:
 @answers("annotate-push/1")
 def push(
     paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form: str, without_consent: str
-) -> Answer:
+) -> Answer[TasksOnServer]:
     """Add a task for each recording to a Label Studio server, one project for each recipe version.
 
     The videos must have been written with `annotate export`, and the server must serve them. A recording that
@@ -58,15 +86,23 @@ def push(
     sent(url)
     with Server(url, token_file) as server:
         pushed = exchange.push(server, tasks)
-    report = {"projects": pushed.projects, "added": pushed.added, "there": pushed.there}
+    report: TasksOnServer = {
+        "status": status_of([]),
+        "projects": pushed.projects,
+        "added": pushed.added,
+        "there": pushed.there,
+        "warnings": [],
+    }
     summary = f"{len(pushed.added)} tasks added, {len(pushed.there)} were there"
-    return answer(report, [], summary, strict=False)
+    return answer(report, summary, strict=False)
 
 
 @click.command()
 @_of_server
 @answers("annotate-pull/1")
-def pull(paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form: str) -> Answer:
+def pull(
+    paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form: str
+) -> Answer[PulledAnnotations]:
     """Download annotations from a Label Studio server, unchanged, into `annotations/` of each recording.
 
     This accepts nothing: see `annotate accept`. A second pull changes nothing. Invalid regions give warnings; a
@@ -84,8 +120,8 @@ def pull(paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form:
     with Server(url, token_file) as server:
         pulled, refused = exchange.pull(server, tasks)
     warnings = [f"{result.recording}: {finding}" for result in pulled for finding in result.findings]
-    report = {
-        "status": "FAIL" if refused else "WARN" if warnings else "PASS",
+    report: PulledAnnotations = {
+        "status": "FAIL" if refused else status_of(warnings),
         "recordings": [
             {"recording": r.recording, "task": r.task, "new": r.new, "same": r.same} for r in pulled
         ],
@@ -96,7 +132,7 @@ def pull(paths: tuple[Path, ...], url: str, token_file: Path, errors: str, form:
     return Answer(report, _show_pulled, lines, failed=bool(refused))
 
 
-def _show_pulled(report: Any) -> None:
+def _show_pulled(report: PulledAnnotations) -> None:
     for row in report["recordings"]:
         numbers = ", ".join(map(str, row["new"])) or "none"
         click.echo(f"{row['recording']}: new annotations: {numbers}; {len(row['same'])} were kept before")

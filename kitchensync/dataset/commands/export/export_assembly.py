@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from kitchensync.dataset.commands.export_source import STRICT, answer, write_list
+from kitchensync.dataset.commands.export_source import STRICT, Assessed, answer, status_of, write_list
 from kitchensync.dataset.commands.options import DRAW_SEED
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
@@ -24,6 +24,23 @@ if TYPE_CHECKING:
 _MOST_BYTES = 256 << 20
 TOY = re.compile(r"(?:^|[_-])([a-z][0-9]{2}[a-z]?)(?=[_.-]|$)")
 """The toy in the name of a sequence, such as `nusar-2021_action_both_9012-a16_9012_user_id_2021-02-01_162904`."""
+
+
+class _Sampled(TypedDict, total=False):
+    kinds: dict[str, int]
+    "With --sample: rows of each kind of question."
+
+
+class AssemblyRows(Assessed, _Sampled):
+    """The object `export-assembly/1`."""
+
+    sequences: int
+    moments: int
+    "Moments after a step."
+    rows: int
+    irregular_lines: int
+    "Malformed lines of the mistake files."
+    file: str
 
 
 @click.command()
@@ -50,7 +67,7 @@ def assembly(
     sampled: bool,
     seed: int,
     strict: bool,
-) -> Answer:
+) -> Answer[AssemblyRows]:
     """Write a row for each moment after a step of an assembled toy, in the form of ProMQA-Assembly.
 
     GRAPHS is a file of ProMQA-Assembly's graphs, MISTAKES a folder of Assembly101's mistake files: one CSV per
@@ -89,15 +106,18 @@ def assembly(
     moments = len(rows)
     rows = sample(rows, seed) if sampled else rows
     write_list(out, rows, force=force)
-    report: dict[str, object] = {
+    kinds: _Sampled = {"kinds": dict(Counter(row["kind"] for row in rows))} if sampled else {}
+    report: AssemblyRows = {
+        "status": status_of(warnings),
         "sequences": sequences,
         "moments": moments,
         "rows": len(rows),
         "irregular_lines": irregular_lines,
+        **kinds,
+        "file": str(out),
+        "warnings": warnings,
     }
-    report |= {"kinds": dict(Counter(row["kind"] for row in rows))} if sampled else {}
-    report["file"] = str(out)
-    return answer(report, warnings, f"{len(rows):,} rows of {sequences} sequences in {out}", strict=strict)
+    return answer(report, f"{len(rows):,} rows of {sequences} sequences in {out}", strict=strict)
 
 
 def _screwing(path: Path) -> dict[str, list[Span]]:

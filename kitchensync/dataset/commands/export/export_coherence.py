@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
 from kitchensync.dataset.commands.export_source import (
     CORRECTED,
+    Assessed,
     answer,
     in_parts,
     missing_films,
     read_source,
     read_split,
     source_arguments,
+    status_of,
     write_list,
 )
 from kitchensync.dataset.commands.options import DRAW_SEED
+from kitchensync.dataset.tables.coherence_examples import ExampleCounts
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import given_path
@@ -34,6 +37,21 @@ if TYPE_CHECKING:
     from kitchensync.dataset.tables.boundary_examples import BoundaryExample, Deed
     from kitchensync.dataset.tables.coherence_examples import JudgedStep, StepExample
     from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
+
+
+class _ByOption(TypedDict, total=False):
+    samples: int
+    "Without --boundaries."
+    actions: str
+    "With --actions: the table."
+    frames: int
+    "With --frames: frames written."
+
+
+class CoherenceExamples(Assessed, ExampleCounts, _ByOption):
+    """The object `export-coherence/1`."""
+
+    file: str
 
 
 @click.command()
@@ -85,7 +103,7 @@ def coherence(
     count: int | None,
     actions: Path | None,
     corrected: bool,
-) -> Answer:
+) -> Answer[CoherenceExamples]:
     """Write steps as examples for coherent mistake detection: an instruction, a range of the video, mistake or not.
 
     By the rules of the published loader: only errors that a frame can show make a mistake. Steps with only other
@@ -144,12 +162,20 @@ def coherence(
         step_examples, left_out = all_examples(recordings)
         warnings += _sharpest_frames(source, step_examples, folder, force=force) if frames else []
         rows = step_examples
-    report = count_examples(rows, left_out, part_of)
-    report |= {} if boundaries else {"samples": sum(row["samples"] for row in step_examples)}
-    report |= {"actions": str(actions)} if actions else {}
-    report |= {"frames": sum(len(row["frames"]) for row in rows)} if frames else {}
+    more: _ByOption = {} if boundaries else {"samples": sum(row["samples"] for row in step_examples)}
+    if actions:
+        more["actions"] = str(actions)
+    if frames:
+        more["frames"] = sum(len(row["frames"]) for row in rows)
     write_list(out, rows, force=force)
-    return answer(report | {"file": str(out)}, warnings, f"{len(rows):,} examples in {out}", strict=strict)
+    report: CoherenceExamples = {
+        "status": status_of(warnings),
+        **count_examples(rows, left_out, part_of),
+        **more,
+        "file": str(out),
+        "warnings": warnings,
+    }
+    return answer(report, f"{len(rows):,} examples in {out}", strict=strict)
 
 
 def _actions(

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from kitchensync.dataset.commands.export_source import answer, missing_films, read_source, source_arguments
+from kitchensync.dataset.commands.export_source import (
+    Assessed,
+    answer,
+    missing_films,
+    read_source,
+    source_arguments,
+    status_of,
+)
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.shell.progress import Bar
@@ -19,6 +26,26 @@ from kitchensync.storage.options.outputs import check_output, written
 if TYPE_CHECKING:
     from kitchensync.dataset.features.extractor import Extractor
     from kitchensync.dataset.source.source_films import OpenFilm
+
+
+class WindowCounts(TypedDict):
+    """Windows of a video."""
+
+    windows: int
+    empty: int
+    "Windows that show nothing: their vectors are 0."
+
+
+class FeatureFiles(Assessed):
+    """The object `export-features/1`."""
+
+    recordings: int
+    extractor: str
+    size: int
+    "Numbers of a vector."
+    files: dict[str, WindowCounts]
+    absent: list[str]
+    "Recordings without a video."
 
 
 @click.command()
@@ -36,7 +63,9 @@ if TYPE_CHECKING:
     "--window", type=click.Choice(["1", "2"]), default="1", show_default=True, help="Seconds of a vector."
 )
 @answers("export-features/1")
-def features(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, name: str, window: str) -> Answer:
+def features(
+    paths: tuple[Path, ...], strict: bool, out: Path, force: bool, name: str, window: str
+) -> Answer[FeatureFiles]:
     """Write a feature vector for each second, or two, of each video: <recording>_360p.mp4_1s_1s.npz.
 
     Row k of its `arr_0` (n, size) float32 is second k of the video, as in the published feature files and as in
@@ -53,7 +82,7 @@ def features(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, name
     extractor, seconds = load_extractor(name), int(window)
     source = read_source(paths)
     ids = [recording.recording_id for recording in source.data.annotations.recordings]
-    files: dict[str, dict[str, int]] = {}
+    files: dict[str, WindowCounts] = {}
     absent = []
     with Bar(unit="windows") as bar:
         for recording in ids:
@@ -66,20 +95,23 @@ def features(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, name
     empty = sum(counts["empty"] for counts in files.values())
     warnings = missing_films(absent)
     warnings += [f"{empty} windows show nothing and are 0"] if empty else []
-    report = {
+    warnings += source.warnings
+    report: FeatureFiles = {
+        "status": status_of(warnings),
         "recordings": len(ids),
         "extractor": name,
         "size": extractor.size,
         "files": files,
         "absent": absent,
+        "warnings": warnings,
     }
     summary = f"{len(files)} files of vectors with {extractor.size} numbers in {out}"
-    return answer(report, warnings + source.warnings, summary, strict=strict)
+    return answer(report, summary, strict=strict)
 
 
 def _write_vectors(
     film: OpenFilm, path: Path, name: str, extractor: Extractor, seconds: int, bar: Bar, *, force: bool
-) -> dict[str, int]:
+) -> WindowCounts:
     """Write the vectors of a video unless they exist; return the numbers of windows and of empty windows."""
     import numpy as np
 

@@ -9,13 +9,34 @@ from pathlib import Path
 
 import click
 
-from kitchensync.dataset.commands.export_source import FPS, answer, read_source, read_split, source_arguments
+from kitchensync.dataset.commands.export_source import (
+    FPS,
+    Assessed,
+    answer,
+    read_source,
+    read_split,
+    source_arguments,
+    status_of,
+)
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import check_output, written
 
 TABLE, TRAINING = "frames.csv", "normal_training.csv"
+
+
+class FrameRows(Assessed):
+    """The object `export-frames/1`."""
+
+    recordings: int
+    pictures: int
+    "Rows of frames.csv."
+    training: int
+    "Rows of normal_training.csv."
+    hidden: int
+    "Frames in privacy pauses, which are left out."
+    training_recordings: int
 
 
 @click.command()
@@ -33,7 +54,7 @@ TABLE, TRAINING = "frames.csv", "normal_training.csv"
 @answers("export-frames/1")
 def frames(
     paths: tuple[Path, ...], strict: bool, out: Path, force: bool, fps: str, every: int, split: Path | None
-) -> Answer:
+) -> Answer[FrameRows]:
     """Write for each frame of each video whether it is normal, and which frames to train on.
 
     frames.csv: recording, frame (from 0), second, normal, capture_ns; `normal` is 0 within a step that has an error.
@@ -61,14 +82,18 @@ def frames(
         check_output(out / name, force=force)
     all_rows = (frame_rows(r, films[r.recording_id], every, UNKNOWN) for r in recordings)
     rows_to_train = (training_rows(r, films[r.recording_id], every) for r in training)
-    counts = {
+    warnings = past_the_film(source.data) + source.warnings
+    report: FrameRows = {
+        "status": status_of(warnings),
+        "recordings": len(recordings),
         "pictures": _write(out / TABLE, COLUMNS, chain.from_iterable(all_rows), force=force),
         "training": _write(out / TRAINING, TRAINING_COLUMNS, chain.from_iterable(rows_to_train), force=force),
+        "hidden": sum(int(film.hidden.sum()) for film in films.values() if film.hidden is not None),
+        "training_recordings": len(training),
+        "warnings": warnings,
     }
-    hidden = sum(int(film.hidden.sum()) for film in films.values() if film.hidden is not None)
-    report = {"recordings": len(recordings), **counts, "hidden": hidden, "training_recordings": len(training)}
-    summary = f"{counts['pictures']:,} frames, {counts['training']:,} to train on, in {out}"
-    return answer(report, past_the_film(source.data) + source.warnings, summary, strict=strict)
+    summary = f"{report['pictures']:,} frames, {report['training']:,} to train on, in {out}"
+    return answer(report, summary, strict=strict)
 
 
 def _write(path: Path, columns: tuple[str, ...], lines: Iterable[str], *, force: bool) -> int:

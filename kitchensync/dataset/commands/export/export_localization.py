@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kitchensync.dataset.commands.export_source import FPS, answer, read_source, source_arguments
+from kitchensync.dataset.commands.export_source import (
+    FPS,
+    Assessed,
+    answer,
+    read_source,
+    source_arguments,
+    status_of,
+)
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output
@@ -18,6 +25,16 @@ from kitchensync.task_graphs.formats.graph_files import read_text
 if TYPE_CHECKING:
     from kitchensync.dataset.source.source_data import SourceData
     from kitchensync.dataset.tables.localization import Split
+
+
+class StepTimes(Assessed):
+    """The object `export-localization/1`."""
+
+    files: list[str]
+    not_done: dict[str, int]
+    "File: its steps that were not done."
+    dropped: bool
+    "Whether these steps are left out."
 
 
 @click.command()
@@ -40,7 +57,7 @@ if TYPE_CHECKING:
 @answers("export-localization/1")
 def localization(
     paths: tuple[Path, ...], strict: bool, splits: Path, out: Path, force: bool, fps: str, drop_missing: bool
-) -> Answer:
+) -> Answer[StepTimes]:
     """Write when each step was done: one file per split, in the form of the published localization code.
 
     As published, a step that was not done is at -1 s and no recording is marked as having errors; this gives a
@@ -60,9 +77,14 @@ def localization(
     write_into(out, {name: text.encode() for name, text in files.items()}, force=force)
     warnings += [] if drop_missing else faults_of(source.data, parts)
     warnings += past_the_film(source.data) + source.other_rates(Fraction(fps)) + source.warnings
-    missing = {f"{name}.json": not_done(source.data, split) for name, split in parts.items()}
-    report = {"files": sorted(files), "not_done": missing, "dropped": drop_missing}
-    return answer(report, warnings, f"{len(files)} files in {out}", strict=strict)
+    report: StepTimes = {
+        "status": status_of(warnings),
+        "files": sorted(files),
+        "not_done": {f"{name}.json": not_done(source.data, split) for name, split in parts.items()},
+        "dropped": drop_missing,
+        "warnings": warnings,
+    }
+    return answer(report, f"{len(files)} files in {out}", strict=strict)
 
 
 def _read_splits(folder: Path, source: SourceData) -> tuple[dict[str, Split], list[str]]:

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kitchensync.dataset.commands.export_source import (
+    ExportedList,
     answer,
     check_kept_in_recordings,
     read_source,
     source_arguments,
+    status_of,
     write_list,
 )
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.output_options import output_file
+
+if TYPE_CHECKING:
+    from kitchensync.dataset.examples.opinion_rows import Figures
+
+
+class Opinions(ExportedList):
+    """The object `export-opinions/1`."""
+
+    decisions: int
+    ratings: int
+    agreement: dict[str, Figures]
+    "decisions, ratings: figures by question."
 
 
 @click.command()
 @source_arguments
 @output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
 @answers("export-opinions/1")
-def opinions(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answer:
+def opinions(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answer[Opinions]:
     """Write the opinions that the desk kept with own recordings: a row per decided step and per rated question.
 
     Steps: `kind` decision, `mistake` as annotated, `success` (yes or no) and `confidence` (1 to 5) of each person in
@@ -46,6 +61,13 @@ def opinions(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> A
         warnings.append(f"no opinions are kept of {len(without)} recordings: {', '.join(without[:5])}")
     rows = [{"kind": kind.removesuffix("s")} | row for kind, of_kind in by_kind.items() for row in of_kind]
     write_list(out, rows, force=force)
-    counts = {kind: len(of_kind) for kind, of_kind in by_kind.items()}
-    report = {"recordings": len(source.own), **counts, "agreement": agreement, "file": str(out)}
-    return answer(report, warnings, f"{len(rows):,} opinions in {out}", strict=strict)
+    report: Opinions = {
+        "status": status_of(warnings),
+        "recordings": len(source.own),
+        "decisions": len(by_kind["decisions"]),
+        "ratings": len(by_kind["ratings"]),
+        "agreement": agreement,
+        "file": str(out),
+        "warnings": warnings,
+    }
+    return answer(report, f"{len(rows):,} opinions in {out}", strict=strict)

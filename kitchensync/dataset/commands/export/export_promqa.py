@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
 from kitchensync.dataset.commands.export_source import (
     CORRECTED,
+    ExportedList,
     answer,
     check_kept_in_recordings,
     missing_films,
     read_source,
     source_arguments,
+    status_of,
     write_list,
 )
 from kitchensync.dataset.commands.options import (
@@ -33,11 +35,47 @@ from kitchensync.task_graphs.formats.graph_files import read_text
 from kitchensync.task_graphs.formats.strict_json import Reader, load
 
 if TYPE_CHECKING:
+    from kitchensync.dataset.examples.model_answers import AnswerCounts
+    from kitchensync.dataset.promqa.judge_agreement import JudgeAgreement
     from kitchensync.dataset.promqa.published_examples import Comparison
     from kitchensync.dataset.promqa.questions import PromqaExample
     from kitchensync.dataset.source.source_data import SourceData
 FILM_KIND = "gopro_4k"
 _MOST_BYTES = 64 << 20
+
+
+class RequestSize(TypedDict):
+    """Size of what would be sent."""
+
+    host: str
+    bytes: int
+
+
+class _ByOption(TypedDict, total=False):
+    against: Comparison
+    "With --against."
+    agreement: dict[str, JudgeAgreement]
+    "With --verified: by kind of question."
+    would_send: RequestSize
+    "With --show-requests."
+    generation: AnswerCounts
+    "With --model."
+
+
+class PromqaExamples(ExportedList, _ByOption):
+    """The object `export-promqa/1`."""
+
+    candidates: dict[str, int]
+    "Kind of question: examples before --sample."
+    next_empty: int
+    "Questions `next` without an answer."
+    missing_empty: int
+    next_sum: int
+    "Steps that are answers of questions `next`."
+    missing_sum: int
+    clip0_candidates: int
+    "Questions before the first step."
+    written: int
 
 
 @click.command()
@@ -107,7 +145,7 @@ def promqa(
     by_model: bool,
     show_requests: bool,
     corrected: bool,
-) -> Answer:
+) -> Answer[PromqaExamples]:
     """Write examples in the form of ProMQA: the video up to a step, and the question asked there.
 
     `next` asks which steps can come next, `missing` which were skipped, by the graph of the recipe; order,
@@ -149,7 +187,7 @@ def promqa(
     films = _available(available) if available else None
     examples, warnings, recordings = _examples(source, films, corrected=corrected)
     examples = [example for example in examples if example["type"] in chosen]
-    more: dict[str, object] = {}
+    more: _ByOption = {}
     comparison = ""
     if against:
         more["against"], comparison = _compared(against, examples, chosen)
@@ -158,7 +196,7 @@ def promqa(
         from kitchensync.dataset.examples.opinion_rows import verified_rows
 
         examples, agreement, without = verified_rows(source, examples)
-        more |= {"agreement": agreement}
+        more["agreement"] = agreement
         warnings += [f"no questions of {recording} were verified" for recording in without]
     if form == "assembly":
         kept = [row for row in examples if is_of_assembly(row)]
@@ -178,7 +216,7 @@ def promqa(
     warnings += _write_media(source, rows, out, clips, frames, force) if clips or frames else []
     if by_model or show_requests:
         written, counts_of_model, lines = _by_model(source, rows, out, seed, show_requests)
-        more, warnings = more | counts_of_model, warnings + lines
+        more, warnings = {**more, **counts_of_model}, warnings + lines
     else:
         written = rows
     if form == "assembly":
@@ -190,17 +228,22 @@ def promqa(
     write_list(out, written, force=force)
     following = [len(row["next_steps"]) for row in examples if row["type"] == "next"]
     missing = [len(row["missing_steps"]) for row in examples if row["type"] == "missing"]
-    counts = {
+    warnings += source.warnings
+    report: PromqaExamples = {
+        "status": status_of(warnings),
+        "recordings": recordings,
         "candidates": dict(sorted(Counter(row["type"] for row in examples).items())),
         "next_empty": following.count(0),
         "missing_empty": missing.count(0),
         "next_sum": sum(following),
         "missing_sum": sum(missing),
         "clip0_candidates": sum(row["current_step"]["step_id"] == BEFORE_ALL for row in examples),
+        "written": len(written),
+        "file": str(out),
+        **more,
+        "warnings": warnings,
     }
-    report = {"recordings": recordings, **counts, "written": len(written), "file": str(out), **more}
-    summary = f"{len(written):,} examples in {out}{comparison}"
-    return answer(report, warnings + source.warnings, summary, strict=strict)
+    return answer(report, f"{len(written):,} examples in {out}{comparison}", strict=strict)
 
 
 def _compared(path: Path, examples: list[PromqaExample], kinds: frozenset[str]) -> tuple[Comparison, str]:
@@ -246,7 +289,7 @@ def _examples(
 
 def _by_model(
     source: SourceData, rows: list[PromqaExample], out: Path, seed: int, show: bool
-) -> tuple[Sequence[Mapping[str, object]], dict[str, object], list[str]]:
+) -> tuple[Sequence[Mapping[str, object]], _ByOption, list[str]]:
     """Return the rows with a model's questions, or the requests that would be sent; counts; warnings."""
     from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
     from kitchensync.dataset.source.consent_of_all import allowed_for_processing

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kitchensync.dataset.commands.export_source import CORRECTED, answer, read_source, source_arguments
+from kitchensync.dataset.commands.export_source import (
+    CORRECTED,
+    ExportedList,
+    answer,
+    read_source,
+    source_arguments,
+    status_of,
+)
 from kitchensync.dataset.tables.csv_text import csv_text
 from kitchensync.dataset.tables.seconds import (
     COLUMNS,
@@ -22,6 +30,14 @@ from kitchensync.storage.options.outputs import write_output
 
 if TYPE_CHECKING:
     from kitchensync.dataset.tables.seconds import Task
+
+
+class SecondRows(ExportedList):
+    """The object `export-seconds/1`."""
+
+    rows: int
+    labels: dict[str, int]
+    "Label: rows with it."
 
 
 @click.command()
@@ -62,7 +78,7 @@ def seconds(
     category: str | None,
     grid: str,
     corrected: bool,
-) -> Answer:
+) -> Answer[SecondRows]:
     """Write a row for each second of each step: recording,step_id,second,label.
 
     `second` is the start of the row, in seconds of the video. By the published rule all rows of a step have the
@@ -98,6 +114,13 @@ def seconds(
     if both := with_both_labels(rows):
         warnings.append(f"{both} seconds have several labels: entries of one step overlap there")
     write_output(out, csv_text(COLUMNS, rows).encode(), force=force)
-    labels = {str(label): sum(row[3] == label for row in rows) for label in sorted({row[3] for row in rows})}
-    report = {"recordings": len(recordings), "rows": len(rows), "labels": labels, "file": str(out)}
-    return answer(report, warnings, f"{len(rows):,} rows in {out}", strict=strict)
+    labels = Counter(row[3] for row in rows)
+    report: SecondRows = {
+        "status": status_of(warnings),
+        "recordings": len(recordings),
+        "rows": len(rows),
+        "labels": {str(label): labels[label] for label in sorted(labels)},
+        "file": str(out),
+        "warnings": warnings,
+    }
+    return answer(report, f"{len(rows):,} rows in {out}", strict=strict)

@@ -6,17 +6,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import click
 
 from kitchensync.dataset.commands.export_source import (
+    ExportedList,
     answer,
     check_kept_in_recordings,
     in_parts,
     read_source,
     read_split,
     source_arguments,
+    status_of,
     write_list,
 )
 from kitchensync.dataset.commands.options import (
@@ -32,14 +34,47 @@ from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import check_output
 
 if TYPE_CHECKING:
-    from kitchensync.dataset.examples.model_answers import RequestToSend
+    from kitchensync.dataset.examples.model_answers import AnswerCounts, RequestToSend
     from kitchensync.dataset.grounding.object_questions import Question
     from kitchensync.dataset.source.source_data import SourceData
     from kitchensync.dataset.tables.localization import Split
-    from kitchensync.dataset.tables.step_rows import StepsClip
+    from kitchensync.dataset.tables.step_rows import ClipCounts, StepsClip
 
-Report = dict[str, object]
-"""The JSON answer of the command."""
+
+class RequestsSize(TypedDict):
+    """Number and size of what would be sent."""
+
+    requests: int
+    bytes: int
+
+
+class _ByOption(TypedDict, total=False):
+    candidates: dict[str, int]
+    "With --questions: questions by type."
+    verified: dict[str, int]
+    "With --verified: valid questions by type."
+    rejected: int
+    cases: str
+    "File of both passes of every question."
+    mean_iou: float | None
+    "Overlap of both passes."
+    would_send: RequestsSize
+    "With --show-requests."
+    checks: dict[str, AnswerCounts]
+    "With --model: guesses, ratings, evidence_checks."
+    dropped: dict[str, int]
+    "Why a model drops questions: their number."
+    by_split: dict[str, int]
+    "With --split: rows by part."
+
+
+class WindowClips(ExportedList, _ByOption):
+    """The object `export-windows/1`."""
+
+    windows: dict[str, ClipCounts]
+    "By number of steps."
+    left_out: int
+    "Clips longer than --max-seconds."
 
 
 @click.command()
@@ -86,7 +121,7 @@ def windows(
     show_requests: bool,
     verified: bool,
     split: Path | None,
-) -> Answer:
+) -> Answer[WindowClips]:
     """Write clips of consecutive steps: id, recording, start, end, step_ids, nodes, texts, spans and more.
 
     Times are seconds of the video. Steps are ordered by their start; a clip ends with the last end among its steps,
@@ -139,11 +174,7 @@ def windows(
     }
     windows = [clip for of_size in kept.values() for clip in of_size]
     rows: list[Question] = []
-    report: Report = {
-        "recordings": len(recordings),
-        "windows": {str(size): count_clips(of_size) for size, of_size in kept.items()},
-        "left_out": sum(map(len, by_size.values())) - len(windows),
-    }
+    more: _ByOption = {}
     warnings = past_the_film(source.data) + source.warnings
     if asks:
         recipes = {recording.recording_id: recording.activity_name for recording in recordings}
@@ -154,32 +185,41 @@ def windows(
                 f"only {len(rows)} of {count} questions can be drawn: a question with the same words is taken once "
                 "per recording; more recordings or other --sizes give more"
             )
-        report["candidates"] = _by_type(rows)
+        more["candidates"] = _by_type(rows)
     if verified:
-        rows = _verified(source, cases, report, warnings, force=force)
+        rows = _verified(source, cases, more, warnings, force=force)
     written: Sequence[Mapping[str, object]] = rows
     if show_requests:
-        written = _requests(source, rows, report, warnings)
+        written = _requests(source, rows, more, warnings)
     else:
-        rows = _check(source, rows, out, report, warnings) if by_model else rows
+        rows = _check(source, rows, out, more, warnings) if by_model else rows
         written = rows if asks or verified else windows
         if split:
             to_divide = rows if asks or verified else windows
-            written = _in_parts(to_divide, read_split(split, source), report, warnings)
+            written = _in_parts(to_divide, read_split(split, source), more, warnings)
     write_list(out, written, force=force)
     summary = f"{len(written):,} {'questions' if asks or verified else 'clips'} in {out}"
-    return answer({**report, "file": str(out)}, warnings, summary, strict=strict)
+    report: WindowClips = {
+        "status": status_of(warnings),
+        "recordings": len(recordings),
+        "windows": {str(size): count_clips(of_size) for size, of_size in kept.items()},
+        "left_out": sum(map(len, by_size.values())) - len(windows),
+        **more,
+        "file": str(out),
+        "warnings": warnings,
+    }
+    return answer(report, summary, strict=strict)
 
 
 def _verified(
-    source: SourceData, cases_file: Path, report: Report, warnings: list[str], *, force: bool
+    source: SourceData, cases_file: Path, more: _ByOption, warnings: list[str], *, force: bool
 ) -> list[Question]:
     from kitchensync.dataset.examples.opinion_rows import evidence_rows
 
     rows, cases, without = evidence_rows(source)
     write_list(cases_file, cases, force=force)
-    report |= {"verified": _by_type(rows), "rejected": len(cases) - len(rows), "cases": str(cases_file)}
-    report["mean_iou"] = sum(case["iou"] for case in cases) / len(cases) if cases else None
+    more |= {"verified": _by_type(rows), "rejected": len(cases) - len(rows), "cases": str(cases_file)}
+    more["mean_iou"] = sum(case["iou"] for case in cases) / len(cases) if cases else None
     if without:
         warnings.append(f"no evidence is kept of {len(without)} recordings: {', '.join(without[:5])}")
     return rows
@@ -190,12 +230,12 @@ def _by_type(rows: list[Question]) -> dict[str, int]:
 
 
 def _in_parts(
-    rows: Sequence[Question | StepsClip], split: Split, report: Report, warnings: list[str]
+    rows: Sequence[Question | StepsClip], split: Split, more: _ByOption, warnings: list[str]
 ) -> list[dict[str, object]]:
     """Add `split` to each row; leave out rows of recordings in no part."""
     part_of = {recording: part for part, recordings in split.items() for recording in recordings}
     kept = in_parts(rows, part_of, itemgetter("recording"), warnings)
-    report["by_split"] = dict(sorted(Counter(part_of[row["recording"]] for row in kept).items()))
+    more["by_split"] = dict(sorted(Counter(part_of[row["recording"]] for row in kept).items()))
     return [{**row, "split": part_of[row["recording"]]} for row in kept]
 
 
@@ -208,7 +248,7 @@ def _allowed(source: SourceData, rows: list[Question], warnings: list[str]) -> l
 
 
 def _requests(
-    source: SourceData, rows: list[Question], report: Report, warnings: list[str]
+    source: SourceData, rows: list[Question], more: _ByOption, warnings: list[str]
 ) -> list[RequestToSend]:
     """Return the requests that would be sent, without the ratings: those contain the guesses."""
     from kitchensync.dataset.grounding.object_questions import evidence_prompt, guess_prompt
@@ -219,12 +259,12 @@ def _requests(
     requests = list_requests(require_server("questions"), guesses)
     requests += list_requests(require_server("judge"), checks)
     size = sum(request["bytes"] for request in requests)
-    report["would_send"] = {"requests": len(requests), "bytes": size}
+    more["would_send"] = {"requests": len(requests), "bytes": size}
     return requests
 
 
 def _check(
-    source: SourceData, rows: list[Question], out: Path, report: Report, warnings: list[str]
+    source: SourceData, rows: list[Question], out: Path, more: _ByOption, warnings: list[str]
 ) -> list[Question]:
     """Have models check the rows that may be sent; return all rows."""
     from kitchensync.dataset.grounding.object_questions import (
@@ -260,8 +300,8 @@ def _check(
     for what, replies in (("guesses", guesses), ("ratings", ratings), ("evidence checks", checks)):
         counts[what.replace(" ", "_")] = replies.counts(refused[what])
         warnings += replies.warnings(what, refused[what])
-    report["checks"] = counts
-    report["dropped"] = dict(sorted(Counter(row["dropped"] for row in results if "dropped" in row).items()))
+    more["checks"] = counts
+    more["dropped"] = dict(sorted(Counter(row["dropped"] for row in results if "dropped" in row).items()))
     return results
 
 
