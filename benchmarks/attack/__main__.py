@@ -85,7 +85,7 @@ def judged(kind: Attack, watch: Watch, seen: dict[str, Any], before: int, took_s
     cells = (kind.name, f"{took_s:.0f} s", seen["tried"], f"{more / 2**20:.0f} MiB", f"{p99 * 1e3:.0f} ms")
     answers = " ".join(f"{status}:{count}" for status, count in sorted(seen["answered"].items()))
     print(
-        ROW.format(*cells, f"{waits[-1] * 1e3:.0f} ms", half, "; ".join(wrong) or f"held  {answers}"),
+        ROW.format(*cells, f"{waits[-1] * 1e3:.0f} ms", half, f"{'; '.join(wrong) or 'held'}  {answers}"),
         flush=True,
     )
     return not wrong
