@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import GivenRecording
+
+if TYPE_CHECKING:
+    from kitchensync.session_cards.session_card import SessionCard
 
 SHOWN_EVENTS = 12
 
@@ -18,7 +21,7 @@ SHOWN_EVENTS = 12
 @click.option("--acknowledge", metavar="NAME", help="Say that NAME has read it; kept in the recording.")
 @click.option("--again", is_flag=True, help="Make the card of this stage again.")
 @answers("card/1")
-def card(path: Path, acknowledge: str | None, again: bool) -> Answer:
+def card(path: Path, acknowledge: str | None, again: bool) -> Answer[SessionCard]:
     """Show stream by stream whether a recording is usable, and what to repeat before the participant leaves.
 
     While films are on their way it is the first stage, with an alignment by the camera's small copy; when they are
@@ -37,9 +40,7 @@ def card(path: Path, acknowledge: str | None, again: bool) -> Answer:
     return Answer(made, _show, failed=made["status"] == "FAIL")
 
 
-def _show(card: dict[str, Any]) -> None:
-    from kitchensync.storage.copies.store_states import StoreReport
-
+def _show(card: SessionCard) -> None:
     click.echo(f"{card['recording']}: {card['status']} ({card['stage']} card)")
     for line in card["lines"]:
         share = "" if line["coverage"] is None else f"{100 * line['coverage']:.0f} %"
@@ -48,7 +49,7 @@ def _show(card: dict[str, Any]) -> None:
         verdict = ", ".join(filter(None, (alignment["verdict"], alignment.get("bounds"))))
         click.echo(f"{alignment['status']:5} alignment by {alignment['by']}: {verdict}")
     for store in card["stores"]:
-        click.echo(f"      {StoreReport(**store).words}")
+        click.echo(f"      {store.words}")
     for event in card["events"][:SHOWN_EVENTS]:
         click.echo(f"      {event['at_s']:8.1f} s {event['kind']} ({event['by']})")
     for words in card["repeat"]:

@@ -6,9 +6,8 @@ import os
 import shutil
 import tempfile
 import time
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.card_names import proxy_name
 from kitchensync.shell.files_on_disk import matching
 from kitchensync.storage.consent import Purpose, require_consent
-from kitchensync.storage.copies.store_states import store_states
+from kitchensync.storage.copies.store_states import StoreReport, store_states
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.events import read_events
 from kitchensync.storage.manifest import read_manifest
@@ -25,6 +24,7 @@ from kitchensync.storage.reading.shutter_openings import read_media
 from kitchensync.storage.recording_files.kept_session_card import (
     FINAL,
     FIRST,
+    Acknowledgement,
     cameras_of,
     keep_cards,
     kept_cards,
@@ -44,7 +44,80 @@ AGREES_MS = 50.0
 WORTH = {"aligned": PASS, "check": WARN, "nothing_to_align": PASS}
 
 
-def make_card(recording: Path, *, again: bool = False) -> dict[str, Any]:
+class CardLine(TypedDict):
+    """A stream or camera."""
+
+    name: str
+    status: str
+    coverage: float | None
+    "Share of the session."
+    reasons: list[str]
+
+
+class CardAlignment(TypedDict):
+    """The alignment of videos and headset."""
+
+    verdict: str
+    status: str
+    by: str
+    "the film, or the camera's small copy."
+    reasons: list[str]
+    bound_ms: float | None
+    bounds: str
+    "The bounds in words."
+    samples: dict[str, list[list[float]]]
+    "Video: its seconds, and ticks of the headset."
+
+
+class CardEvent(TypedDict):
+    """An event of the recording."""
+
+    at_s: float
+    "Seconds from the start."
+    kind: str
+    by: str
+
+
+class CardComparison(TypedDict):
+    """Whether the final card agrees with the first."""
+
+    agrees: bool
+    differs: list[str]
+
+
+class KeptCard(TypedDict):
+    """A card as it is kept in the recording."""
+
+    schema: str
+    recording: str
+    stage: str
+    "first or final."
+    status: str
+    "PASS, WARN or FAIL."
+    reasons: list[str]
+    session_s: float | None
+    lines: list[CardLine]
+    "The worst first."
+    alignment: CardAlignment | None
+    good_for: list[str]
+    events: list[CardEvent]
+    repeat: list[str]
+    "What to do before the participant leaves."
+    thumbnails: list[str]
+    made_in_s: float
+    agrees: NotRequired[bool]
+    "Of a final card: whether it agrees with the first."
+    differs: NotRequired[list[str]]
+
+
+class SessionCard(KeptCard):
+    """The object `card/1`."""
+
+    acknowledged: Acknowledgement | None
+    stores: list[StoreReport]
+
+
+def make_card(recording: Path, *, again: bool = False) -> SessionCard:
     """Return the card of a recording at its current stage, made if it is not saved yet, or `again`.
 
     Raises StorageError; Withdrawn and NotPermitted if its consent does not allow it.
@@ -57,14 +130,11 @@ def make_card(recording: Path, *, again: bool = False) -> dict[str, Any]:
         if stage == FINAL and FIRST in kept:
             kept[FINAL] |= compared(kept[FIRST], kept[FINAL])
         keep_cards(recording, kept)
-    now = {
-        "acknowledged": read_manifest(recording).get("card"),
-        "stores": [asdict(store) for store in store_states(recording)],
-    }
-    return kept[stage] | now
+    now = {"acknowledged": read_manifest(recording).get("card"), "stores": store_states(recording)}
+    return cast(SessionCard, kept[stage] | now)
 
 
-def _made(recording: Path, stage: str) -> dict[str, Any]:
+def _made(recording: Path, stage: str) -> KeptCard:
     begin_s = time.monotonic()
     report = verify(recording)
     answer = synchronize(recording) if stage == FINAL else provisional_alignment(recording)
@@ -98,10 +168,10 @@ def _made(recording: Path, stage: str) -> dict[str, Any]:
     }
 
 
-def _lines(report: dict[str, Any], stage: str) -> list[dict[str, Any]]:
+def _lines(report: dict[str, Any], stage: str) -> list[CardLine]:
     """Return a line for each stream and camera, the worst first: status, coverage, reasons."""
     facts = report["streams"] | (report.get("cameras", {}) if stage == FINAL else {})
-    lines = [
+    lines: list[CardLine] = [
         {
             "name": name,
             "status": report["trouble"].get(name, PASS),
@@ -115,7 +185,7 @@ def _lines(report: dict[str, Any], stage: str) -> list[dict[str, Any]]:
     return sorted(lines, key=lambda line: (-(PASS, WARN, FAIL).index(line["status"]), line["name"]))
 
 
-def _alignment(aligned: RecordingAnswer | None, stage: str) -> dict[str, Any] | None:
+def _alignment(aligned: RecordingAnswer | None, stage: str) -> CardAlignment | None:
     """Return the alignment of videos and headset: verdict, method, bounds, and the samples of each video."""
     if aligned is None:
         return None
@@ -137,7 +207,7 @@ def _alignment(aligned: RecordingAnswer | None, stage: str) -> dict[str, Any] | 
     }
 
 
-def compared(first: dict[str, Any], final: dict[str, Any]) -> dict[str, Any]:
+def compared(first: KeptCard, final: KeptCard) -> CardComparison:
     """Return whether the final card agrees with the first, and their differences."""
     differs = []
     if (first["status"], final["status"]) != (PASS, PASS) and first["status"] != final["status"]:
@@ -151,7 +221,7 @@ def compared(first: dict[str, Any], final: dict[str, Any]) -> dict[str, Any]:
     return {"agrees": not differs, "differs": differs}
 
 
-def _moved(early: dict[str, Any], late: dict[str, Any]) -> list[str]:
+def _moved(early: CardAlignment, late: CardAlignment) -> list[str]:
     """Return a message for each video that is further from its small copy's alignment than the bounds allow."""
     if early["verdict"] != late["verdict"]:
         return [
@@ -172,7 +242,7 @@ def _moved(early: dict[str, Any], late: dict[str, Any]) -> list[str]:
     return differences
 
 
-def _timeline(recording: Path) -> list[dict[str, Any]]:
+def _timeline(recording: Path) -> list[CardEvent]:
     """Return the events in seconds from the start of the recording, without their texts.
 
     Empty if the manifest has no start time.
@@ -186,9 +256,7 @@ def _timeline(recording: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _to_repeat(
-    lines: list[dict[str, Any]], alignment: dict[str, Any] | None, reasons: list[str]
-) -> list[str]:
+def _to_repeat(lines: list[CardLine], alignment: CardAlignment | None, reasons: list[str]) -> list[str]:
     """Return what to repeat before the participant leaves."""
     actions = [f"record again: {line['name']} is unusable" for line in lines if line["status"] == FAIL]
     if alignment is not None and alignment["status"] == FAIL:

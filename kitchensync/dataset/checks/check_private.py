@@ -46,4 +46,4 @@ def check_private(folder: Path, words: frozenset[str], faults: ReleaseFaults) ->
             matches |= {
                 word for word in forms_of.keys() - matches if any(form in block for form in forms_of[word])
             }
-        faults.names += [{"file": name, "found": word} for word in sorted(matches)]
+        faults.names.extend({"file": name, "found": word} for word in sorted(matches))

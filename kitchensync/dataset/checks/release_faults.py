@@ -23,12 +23,19 @@ class Difference(TypedDict):
     got: object
 
 
+class PrivateWord(TypedDict):
+    """A file that holds a private word."""
+
+    file: str
+    found: str
+
+
 @dataclass
 class ReleaseFaults:
     """Differences, files with private words (`names`), and warnings about known flaws of published sets."""
 
     differences: list[Difference] = field(default_factory=list)
-    names: list[dict[str, str]] = field(default_factory=list)
+    names: list[PrivateWord] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def differs(self, file: str, where: str, want: object, got: object) -> None:

@@ -68,7 +68,7 @@ def parse_verdict(text: str, allowed: Sequence[str]) -> int:
     return int(verdict)
 
 
-class JudgedAnswer(TypedDict):
+class JudgeVerdict(TypedDict):
     """What a judge said of an answer; without a verdict if the reply is missing or refused."""
 
     scale: str
@@ -80,12 +80,12 @@ class JudgedAnswer(TypedDict):
 class JudgedCase(TypedDict):
     """A case with its judgement; it has all keys of the case too."""
 
-    judge: JudgedAnswer
+    judge: JudgeVerdict
 
 
 def judged(case: Mapping[str, object], reply: str | None, scale: str) -> JudgedCase:
     """Return a case with its `judge`: verdict (or None), reply, and why the reply was refused."""
-    judge: JudgedAnswer = {"scale": scale, "verdict": None, "response": reply}
+    judge: JudgeVerdict = {"scale": scale, "verdict": None, "response": reply}
     if reply is not None:
         try:
             judge["verdict"] = parse_verdict(reply, [str(number) for number in range(SCALES[scale] + 1)])

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, NotRequired
 
 import click
 
+from kitchensync.dataset.commands.export_source import Assessed, status_of
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import byte_bar
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import given_path
+
+if TYPE_CHECKING:
+    from kitchensync.recipe_app.exchange.adopt import AdoptedFile
+    from kitchensync.sync.answers import RecordingAnswer
+
+
+class AdoptedVideos(Assessed):
+    """The object `adopt/1`."""
+
+    recording: str
+    files: list[AdoptedFile]
+    path: str
+    sync: NotRequired[RecordingAnswer]
+    "With --sync."
+    report: NotRequired[str]
+    "With --sync: the page."
 
 
 @click.command()
@@ -29,7 +46,7 @@ def adopt(
     consent: str,
     participant: str,
     aligns: bool,
-) -> Answer:
+) -> Answer[AdoptedVideos]:
     """Make the recording ID from videos (FILES) that were filmed elsewhere.
 
     They are copied, read back and hashed; the originals stay as they are. The tablet then offers the recording, so
@@ -53,20 +70,22 @@ def adopt(
         made = make(data, recording, files, consent=consent, participant=participant, tell=tell)
     paces = {file["original"]: file["video"]["pace"] for file in made["files"] if "pace" in file["video"]}
     warnings = [f"{name}: {words}" for name, words in paces.items()]
-    answer: dict[str, Any] = {"recording": recording, "status": "WARN" if warnings else "PASS", **made}
-    answer["warnings"] = warnings
-    del answer["manifest"]
+    answer: AdoptedVideos = {
+        "recording": recording, "status": status_of(warnings), **made, "warnings": warnings
+    }  # fmt: skip
+    failed = False
     if aligns:
-        answer |= {"sync": synchronize(Path(made["path"])), "report": str(write_report(Path(made["path"])))}
-    failed = answer.get("sync", {}).get("status") == NOT_ALIGNED
+        answer["sync"] = synchronize(Path(made["path"]))
+        answer["report"] = str(write_report(Path(made["path"])))
+        failed = answer["sync"].get("status") == NOT_ALIGNED
     return Answer(answer, partial(_show, data), warnings, failed=failed)
 
 
-def _show(data: Path, answer: dict[str, Any]) -> None:
+def _show(data: Path, answer: AdoptedVideos) -> None:
     from kitchensync.sync.commands.sync import show_recording
 
     videos = f"{answer['path']}: {len(answer['files'])} videos"
     click.echo(f"{videos}; log errors on it with `kitchensync app --data {data}`")
     if "sync" in answer:
-        show_recording(answer["sync"])
+        show_recording({**answer["sync"]})
         click.echo(answer["report"])

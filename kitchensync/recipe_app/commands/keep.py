@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -18,6 +17,22 @@ from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output, output_file
 from kitchensync.storage.options.outputs import write_into
 
+if TYPE_CHECKING:
+    from kitchensync.recipe_app.exchange.dumps import DumpOutcome
+    from kitchensync.recipe_app.exchange.published_graphs import ImportedCollection
+    from kitchensync.recipe_app.store.backup import BackupManifest, CheckedBackup
+
+
+class WrittenCollection(TypedDict):
+    """The object `annotations-export/1`."""
+
+    out: str
+    written: list[str]
+    corrected: list[str]
+    "Recordings that were corrected at the desk."
+    warnings: list[str]
+
+
 NOT_LISTED = (
     "withdrawals after this backup was made are not known here: copy _app/withdrawals.jsonl of the installation that "
     "it is of into DATA/_app and start the app, or run `kitchensync withdraw` for them again"
@@ -29,7 +44,7 @@ NOT_LISTED = (
 @DATA
 @DATABASE
 @answers("backup/1")
-def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
+def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer[CheckedBackup]:
     """Back up the data of the recipe app to FILE, while it runs.
 
     People, tablets, every operation, voice notes, uploaded recipes, the list of withdrawals; not the recordings
@@ -68,7 +83,7 @@ def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer:
 @DATA
 @DATABASE
 @answers("restore/1")
-def restore(file: Path, without_key: bool, data: Path, database: str | None) -> Answer:
+def restore(file: Path, without_key: bool, data: Path, database: str | None) -> Answer[CheckedBackup]:
     """Restore a backup into a data folder or database that holds no data of the app yet.
 
     Every hash and the chain of the log are proven first; the chain needs the `_app/app.key` of the installation that
@@ -96,31 +111,35 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
 @DATA
 @DATABASE
 @answers("take-dump/1")
-def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answer:
+def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answer[DumpOutcome]:
     """Import entries a tablet saved to a file while the server was unreachable. A second import changes nothing.
 
     \b
     Example: kitchensync take-dump kitchensync-dump.json --data recordings
     """
     outcome = _taken(files, data, database)
-    words = "{new} operations are new, {known} were here already, {sounds} voice notes".format(**outcome)
-    return Answer(outcome, lambda _: click.echo(words), [f"refused: {why}" for why in outcome["refused"]])
+    counts = (
+        f"{outcome.new} operations are new, {outcome.known} were here already, {outcome.sounds} voice notes"
+    )
+    return Answer(outcome, lambda _: click.echo(counts), [f"refused: {why}" for why in outcome.refused])
 
 
-def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> dict[str, Any]:
+def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> DumpOutcome:
     from kitchensync.recipe_app.commands.at_rest import memory
-    from kitchensync.recipe_app.exchange.dumps import MOST_BYTES, read_dump, take_in
+    from kitchensync.recipe_app.exchange.dumps import MOST_BYTES, DumpOutcome, read_dump, take_in
     from kitchensync.task_graphs.formats.graph_files import read_bytes
 
     contents = [(read_bytes(path, most_bytes=2 * MOST_BYTES), path.name) for path in files]
     dumps = [read_dump(content.decode(errors="replace"), name) for content, name in contents]
-    total: dict[str, Any] = {"operations": 0, "new": 0, "known": 0, "sounds": 0, "refused": []}
     with memory(data, database) as tools:
-        for dump in dumps:
-            taken = take_in(dump, tools.records, tools.intake, actor="", corrects=True)
-            for key, value in asdict(taken).items():
-                total[key] += value
-    return total
+        taken = [take_in(dump, tools.records, tools.intake, actor="", corrects=True) for dump in dumps]
+    return DumpOutcome(
+        operations=sum(outcome.operations for outcome in taken),
+        new=sum(outcome.new for outcome in taken),
+        known=sum(outcome.known for outcome in taken),
+        sounds=sum(outcome.sounds for outcome in taken),
+        refused=[why for outcome in taken for why in outcome.refused],
+    )
 
 
 @click.group("annotations")
@@ -137,7 +156,7 @@ def collection_commands() -> None:
 @DATA
 @DATABASE
 @answers("annotations-import/1")
-def import_folder(folder: Path, data: Path, database: str | None) -> Answer:
+def import_folder(folder: Path, data: Path, database: str | None) -> Answer[ImportedCollection]:
     """Import FOLDER, in the form of CaptainCook4D, into the app: its recordings appear in the desk's list.
 
     \b
@@ -150,8 +169,10 @@ def import_folder(folder: Path, data: Path, database: str | None) -> Answer:
     with memory(data, database) as tools:
         files = published.files_of(folder)
         name = folder.name.encode(errors="replace").decode()[:40]  # a folder name need not be valid UTF-8
-        taken = published.take_in(files, name, tools.records, actor="")
-        taken |= shelve_graphs(files, tools.records, tools.shelf, actor="")
+        taken: ImportedCollection = {
+            **published.take_in(files, name, tools.records, actor=""),
+            **shelve_graphs(files, tools.records, tools.shelf, actor=""),
+        }
     counted = f"{taken['new']} operations and {len(taken['recipes'])} recipes are new"
     words = "\n".join([f"{taken['name']}: {taken['recordings']} recordings, {counted}", *taken["unusable"]])
     return Answer(taken, lambda _: click.echo(words))
@@ -163,7 +184,9 @@ def import_folder(folder: Path, data: Path, database: str | None) -> Answer:
 @DATA
 @DATABASE
 @answers("annotations-export/1")
-def export_folder(collection: str | None, out: Path, force: bool, data: Path, database: str | None) -> Answer:
+def export_folder(
+    collection: str | None, out: Path, force: bool, data: Path, database: str | None
+) -> Answer[WrittenCollection]:
     """Write a folder of annotations from the app's log: byte for byte as it came, but for what the desk corrected.
 
     \b
@@ -177,18 +200,25 @@ def export_folder(collection: str | None, out: Path, force: bool, data: Path, da
         only = collections[0] if len(collections) == 1 else ""
         exported = published.give_back(collection or only, tools.records)
         write_into(out, {path: text.encode() for path, text in exported.files.items()}, force=force)
-    answer = {"out": str(out), "written": sorted(exported.files), "corrected": exported.corrected}
+    answer: WrittenCollection = {
+        "out": str(out),
+        "written": sorted(exported.files),
+        "corrected": exported.corrected,
+        "warnings": exported.warnings,
+    }
     words = (
         f"{out}: {len(exported.files)} files, corrected recordings: {', '.join(exported.corrected) or 'none'}"
     )
-    return Answer({**answer, "warnings": exported.warnings}, lambda _: click.echo(words), exported.warnings)
+    return Answer(answer, lambda _: click.echo(words), exported.warnings)
 
 
 def _place(data: Path, database: str | None) -> tuple[Path | str, Path]:
     return database or data / APP_FOLDER / "app.db", data / APP_FOLDER / "recipes"
 
 
-def _answer(schema: str, file: Path, manifest: dict[str, Any], warnings: Sequence[str] = ()) -> Answer:
+def _answer(
+    schema: str, file: Path, manifest: BackupManifest, warnings: Sequence[str] = ()
+) -> Answer[CheckedBackup]:
     words = f"{file}: {manifest['operations']} operations, log ends with {manifest['last_hash'][:12]}"
-    answer = {**manifest, "schema": schema, "file": str(file), "warnings": list(warnings)}
+    answer: CheckedBackup = {**manifest, "schema": schema, "file": str(file), "warnings": list(warnings)}
     return Answer(answer, lambda _: click.echo(words), warnings)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired
 
 import click
 
-from kitchensync.dataset.commands.export_source import published_among
+from kitchensync.dataset.commands.export_source import Assessed, published_among, status_of
 from kitchensync.dataset.commands.options import SourcePath
 from kitchensync.dataset.commands.release_push import push
 from kitchensync.dataset.commands.release_split import split
@@ -27,9 +27,33 @@ from kitchensync.storage.options.outputs import write_output
 from kitchensync.task_graphs.formats.graph_files import read_text
 
 if TYPE_CHECKING:
+    from kitchensync.dataset.checks.release_faults import Difference, PrivateWord
     from kitchensync.dataset.release.media_of_all import MediaOrder
-    from kitchensync.dataset.release.release import Stated
+    from kitchensync.dataset.release.release import Released, Stated
+    from kitchensync.dataset.source.data_set import ReleasedMember
+    from kitchensync.dataset.source.own_members import LeftOut
     from kitchensync.storage.batch.runner import Workforce
+
+
+class ReleasedDataSet(Assessed):
+    """The object `release/1`."""
+
+    recordings: list[ReleasedMember]
+    left_out: list[LeftOut]
+    files: int
+    bytes: int
+    no_splits: NotRequired[dict[str, str]]
+    "Of own recordings: kind of split, and why there is none."
+    notes: NotRequired[list[str]]
+    corrected: NotRequired[list[str]]
+    "Of a published folder: files that were corrected at the desk."
+
+
+class CheckedDataSet(Assessed):
+    """The object `release-check/1`."""
+
+    differences: list[Difference]
+    names_or_serials_found: list[PrivateWord]
 
 
 @click.group()
@@ -91,7 +115,7 @@ def captaincook4d(
     strict: bool,
     jobs: int | None,
     without_consent: str,
-) -> Answer:
+) -> Answer[ReleasedDataSet]:
     """Write recordings in the published form of CaptainCook4D.
 
     PATHS are recordings, or folders of them. What may not leave is left out and named. Run again, it goes on
@@ -126,7 +150,7 @@ def captaincook4d(
 
 def _release_own(
     paths: tuple[Path, ...], order: MediaOrder, about: About, table: Path, stated: Stated, crew: Workforce
-) -> dict[str, Any]:
+) -> ReleasedDataSet:
     from kitchensync.dataset.release import release as writer
 
     recordings = [recording for path in paths for recording in recordings_in(path)]
@@ -165,7 +189,7 @@ def _stated(paths: tuple[Path, ...], data: Path | None, database: str | None) ->
 
 def _release_again(
     folder: Path, out: Path, about: About, data: Path | None, database: str | None, *, force: bool
-) -> dict[str, Any]:
+) -> ReleasedDataSet:
     """Release a published folder again, with the corrections of the app that imported it, if any."""
     from kitchensync.dataset.release.release import other_files, release_again
     from kitchensync.recipe_app.commands.at_rest import memory, place_of
@@ -187,13 +211,18 @@ def _release_again(
     return {**_summary(made, warnings), "corrected": corrected}
 
 
-def _summary(made: Any, warnings: list[str]) -> dict[str, Any]:
-    status = "WARN" if made.left_out or warnings else "PASS"
-    answer = {"status": status, "recordings": made.members, "left_out": made.left_out}
-    return answer | {"files": made.files, "bytes": made.bytes, "warnings": warnings}
+def _summary(made: Released, warnings: list[str]) -> ReleasedDataSet:
+    return {
+        "status": "WARN" if made.left_out or warnings else "PASS",
+        "recordings": made.members,
+        "left_out": made.left_out,
+        "files": made.files,
+        "bytes": made.bytes,
+        "warnings": warnings,
+    }
 
 
-def _show_release(out: Path, answer: dict[str, Any]) -> None:
+def _show_release(out: Path, answer: ReleasedDataSet) -> None:
     click.echo(
         f"{answer['status']}: {len(answer['recordings'])} recordings, {answer['files']} files in {out}"
     )
@@ -229,7 +258,7 @@ def _media(text: str) -> tuple[str, ...]:
 )
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 @answers("release-check/1")
-def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
+def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer[CheckedDataSet]:
     """Check a data set: form, checksums, ids, times, films, splits, cards, and that no name or place is in it.
 
     Times, coverage and alignment are computed as the verify.py of a data set does. What a stream does not cover is
@@ -253,15 +282,17 @@ def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer:
     with byte_bar() as tell:
         report = check(folder, words=words, published=published, tell=tell)
     failed = bool(report.differences or report.names)
-    status = "FAIL" if failed else "WARN" if report.warnings else "PASS"
-    answer = {"status": status, "differences": report.differences, "names_or_serials_found": report.names}
-    show = partial(_show_check, folder)
-    return Answer(
-        {**answer, "warnings": report.warnings}, show, failed=failed or (strict and status == "WARN")
-    )
+    answer: CheckedDataSet = {
+        "status": "FAIL" if failed else status_of(report.warnings),
+        "differences": report.differences,
+        "names_or_serials_found": report.names,
+        "warnings": report.warnings,
+    }
+    failed = failed or (strict and answer["status"] == "WARN")
+    return Answer(answer, partial(_show_check, folder), failed=failed)
 
 
-def _show_check(folder: Path, answer: dict[str, Any]) -> None:
+def _show_check(folder: Path, answer: CheckedDataSet) -> None:
     for difference in answer["differences"]:
         click.echo(
             f"{difference['file']} {difference['where']}: {difference['got']} instead of {difference['want']}"

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -18,7 +18,18 @@ from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import write_output
 
 if TYPE_CHECKING:
+    from kitchensync.recipe_app.study.make_plan import MadePlan
     from kitchensync.recipe_app.study.wanted import Study
+
+
+class CountedSessions(TypedDict):
+    """The object `study-coverage/1`."""
+
+    by: list[str]
+    rows: list[dict[str, str | int]]
+    "The names of `by`, then sessions: wanted, planned, recorded, .., releasable, missing."
+    left_out: dict[str, str]
+    "Recording: why it does not count."
 
 
 @click.group()
@@ -54,7 +65,7 @@ def plan(
     keep: Path | None,
     data: Path | None,
     seed: int,
-) -> Answer:
+) -> Answer[MadePlan]:
     """Plan the sessions of a study: as many goals as fit without conflicts, and the reason for each that does not.
 
     \b
@@ -111,7 +122,7 @@ def show_coverage(
     planned: Path | None,
     table: Path | None,
     force: bool,
-) -> Answer:
+) -> Answer[CountedSessions]:
     """Count the sessions of a study: wanted, planned, recorded, verified, aligned, annotated, consented, releasable.
 
     \b
@@ -132,7 +143,7 @@ def show_coverage(
     rows = progress.coverage(study, cooked, coming, names).rows
     if table is not None:
         write_output(table, progress.as_csv(rows, names).encode(), force=force)
-    answer = {
+    answer: CountedSessions = {
         "by": names,
         "rows": [
             dict(zip(names, row, strict=True)) | {stage: getattr(counts, stage) for stage in progress.COLUMNS}
@@ -147,8 +158,8 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _show_coverage(answer: dict[str, Any]) -> None:
-    stages = [key for key in (answer["rows"] or [{}])[0] if key not in answer["by"]]
+def _show_coverage(answer: CountedSessions) -> None:
+    stages = [key for row in answer["rows"][:1] for key in row if key not in answer["by"]]
     wide = max((len(_row_name(row, answer["by"])) for row in answer["rows"]), default=0)
     click.echo(" " * wide + "".join(f"{stage:>12}" for stage in stages))
     for row in answer["rows"]:
@@ -159,11 +170,11 @@ def _show_coverage(answer: dict[str, Any]) -> None:
         click.echo(f"  does not count: {path}: {reason}")
 
 
-def _row_name(row: dict[str, Any], by: list[str]) -> str:
-    return " · ".join(row[name] for name in by if row[name])
+def _row_name(row: dict[str, str | int], by: list[str]) -> str:
+    return " · ".join(str(row[name]) for name in by if row[name])
 
 
-def _show(result: dict[str, Any], study: Study, out: Path) -> None:
+def _show(result: MadePlan, study: Study, out: Path) -> None:
     goals = sum(goal.count for goal in study.goals)
     click.echo(
         f"{len(result['sessions'])} sessions in {out.name}; {result['recorded']} recorded; {goals} wanted"

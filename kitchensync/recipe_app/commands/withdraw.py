@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import click
 
@@ -19,11 +19,21 @@ from kitchensync.storage.withdraw.withdrawal import (
     SAME_UUID,
     Policy,
     WithdrawnPlace,
+    WithdrawnPlaceJson,
     recordings_of,
     require_closed,
     with_made_of,
 )
 from kitchensync.storage.withdraw.withdrawal import withdraw as withdraw_one
+
+
+class Withdrawal(TypedDict):
+    """The object `withdraw/1`."""
+
+    status: str
+    "done, or open while something is left in a place."
+    recordings: list[str]
+    places: list[WithdrawnPlaceJson]
 
 
 @click.command()
@@ -43,7 +53,7 @@ from kitchensync.storage.withdraw.withdrawal import withdraw as withdraw_one
 @answers("withdraw/1")
 def withdraw(
     paths: tuple[Path, ...], person: str | None, data: Path | None, policy: str, database: str | None
-) -> Answer:
+) -> Answer[Withdrawal]:
     """Destroy recordings and their copies because the participant withdrew consent.
 
     Copies are those that `move`, `record --nas` and `upload` made, recordings beside it that were made of it (cut,
@@ -87,7 +97,7 @@ def withdraw(
         for app in apps:
             app.keep_proof(places)
     remaining = [place for place in places if place.open]
-    answer = {
+    answer: Withdrawal = {
         "status": "open" if remaining else "done",
         "recordings": [recording.name for recording in recordings],
         "places": [place.as_json() for place in places],
@@ -101,7 +111,7 @@ def _trouble(place: WithdrawnPlace) -> str:
     return f"not reached yet: {place.place}: {place.open}; run it again then"
 
 
-def _show(answer: dict[str, Any]) -> None:
+def _show(answer: Withdrawal) -> None:
     if not answer["places"]:
         click.echo("no recording of this person")
     for place in answer["places"]:

@@ -11,7 +11,13 @@ from kitchensync.recipe_app.exchange.desk_batches import BatchRow
 from kitchensync.recipe_app.exchange.folders import is_set_aside
 from kitchensync.recipe_app.store import tables
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.recording_files.kept_session_card import FIRST, acknowledge, kept_cards, stage_of
+from kitchensync.storage.recording_files.kept_session_card import (
+    FIRST,
+    Acknowledgement,
+    acknowledge,
+    kept_cards,
+    stage_of,
+)
 from kitchensync.task_graphs.errors import NotFound
 
 MADE, MAKING, NONE = "made", "making", "none"
@@ -48,7 +54,7 @@ def card_of(tools: Collaborators, folder: str) -> CardState:
     return CardState(state, jobs[-1]["said"] if is_over else "", card, manifest.get("card"))
 
 
-def read_card(tools: Collaborators, folder: str, by: str) -> dict[str, Any]:
+def read_card(tools: Collaborators, folder: str, by: str) -> Acknowledgement:
     """Note that somebody has read the card, or that there is none. Raises NotNow, StorageError."""
     newest = card_of(tools, folder)
     if newest.state == MAKING:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 import av
 
@@ -25,6 +25,7 @@ from kitchensync.storage.errors import RecordingExists
 from kitchensync.storage.installation.own_list import note_films
 from kitchensync.storage.lab import give_to_group, share
 from kitchensync.storage.manifest import SCHEMA, write_json
+from kitchensync.storage.manifest_form import BlocksForm
 from kitchensync.storage.names import MANIFEST, MEDIA, check_new_recording, check_recording_id
 from kitchensync.task_graphs.errors import RecipeError
 
@@ -46,10 +47,43 @@ class NotAdopted(RecipeError):
         super().__init__(f"{name}: {why}; nothing was adopted")
 
 
+class VideoFacts(TypedDict):
+    """Facts of a video."""
+
+    duration_s: float
+    size: list[int]
+    "Width, height."
+    frames_per_s: float
+    codec: str
+    audio: bool
+    pace: NotRequired[str]
+    "Why its pace is doubtful."
+
+
+class AdoptedFile(TypedDict):
+    """A video of an adopted recording."""
+
+    file: str
+    bytes: int
+    stored_bytes: int
+    sha256: str
+    original: str
+    imported: bool
+    video: VideoFacts
+    blocks: BlocksForm
+
+
+class AdoptedRecording(TypedDict):
+    """A recording made of videos."""
+
+    files: list[AdoptedFile]
+    path: str
+
+
 def adopt(
     data: Path, recording: str, files: Sequence[Path], *, consent: str, participant: str, tell: Progress
-) -> dict[str, Any]:
-    """Copy videos into a new recording, verified and hashed; return its manifest and media.
+) -> AdoptedRecording:
+    """Copy videos into a new recording, verified and hashed; return its media.
 
     The recording gets its name when it is complete. `tell` gets the file, bytes copied and bytes in total.
     Raises BadName, RecordingExists, NotAdopted, BadSetup.
@@ -69,15 +103,14 @@ def adopt(
         entries = [_copied(path, part / DEVICE / name, facts, tell) for path, name, facts in checked]
         media = {"schema": "media/1", "device": DEVICE, "state": "done", "problem": "", "files": entries}
         write_json(part / DEVICE / MEDIA, media)
-        manifest = _manifest(recording, consent, participant)
-        write_json(part / MANIFEST, manifest)
+        write_json(part / MANIFEST, _manifest(recording, consent, participant))
         os.rename(part, folder)  # fails if another call made the folder meanwhile
         note_films(folder, DEVICE, entries)
     except OSError as error:
         raise BadSetup(f"{folder}: cannot be made ({error.strerror or error})") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return {"manifest": manifest, "files": entries, "path": str(folder)}
+    return {"files": entries, "path": str(folder)}
 
 
 def safe_names(files: Sequence[Path]) -> list[str]:
@@ -96,7 +129,7 @@ def safe_names(files: Sequence[Path]) -> list[str]:
     return names
 
 
-def _facts(path: Path) -> dict[str, Any]:
+def _facts(path: Path) -> VideoFacts:
     """Return the facts of a video. Raises NotAdopted if it is not usable; OSError."""
     try:
         facts = ask_once(f"{__name__}:tell_facts", LOOK, os.fspath(path.absolute())).value
@@ -104,7 +137,7 @@ def _facts(path: Path) -> dict[str, Any]:
         raise NotAdopted(path.name, f"cannot be read as a video ({error})") from error
     if isinstance(facts, str):
         raise NotAdopted(path.name, facts)
-    return dict(facts)
+    return cast(VideoFacts, facts)
 
 
 def tell_facts(path: str) -> ChildAnswer:
@@ -132,15 +165,17 @@ def tell_facts(path: str) -> ChildAnswer:
         return ChildAnswer(f"cannot be read as a video ({error.strerror or error})")
 
 
-def _copied(path: Path, target: Path, facts: dict[str, Any], tell: Progress) -> dict[str, Any]:
+def _copied(path: Path, target: Path, facts: VideoFacts, tell: Progress) -> AdoptedFile:
     size = path.stat().st_size
     try:
         digest = copy_verified(path, target, lambda done: tell(path.name, done, size))
     except SensorError as error:
         raise NotAdopted(path.name, str(error)) from error
-    stored = {"file": target.name, "bytes": size, "stored_bytes": size, "sha256": digest}
     return {
-        **stored,
+        "file": target.name,
+        "bytes": size,
+        "stored_bytes": size,
+        "sha256": digest,
         "original": path.name,
         "imported": True,
         "video": facts,

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from sqlalchemy import select
 
@@ -75,7 +75,21 @@ def check_names(files: Mapping[str, str]) -> None:
             raise BadGraph(name[:80], "", f"not a file of a data set; expected {', '.join(FOLDERS)}")
 
 
-def take_in(files: Mapping[str, str], name: str, records: AppRecords, *, actor: str) -> dict[str, Any]:
+class TakenCollection(TypedDict):
+    """An imported folder of annotations."""
+
+    collection: str
+    "Its id."
+    name: str
+    recordings: int
+    operations: int
+    new: int
+    "Operations that were not in the log."
+    contradictions: list[str]
+    "Recordings whose two step files disagree."
+
+
+def take_in(files: Mapping[str, str], name: str, records: AppRecords, *, actor: str) -> TakenCollection:
     """Import a folder of annotations. Idempotent. Raises BadGraph."""
     check_names(files)
     for needed in (COMPLETE, ERRORS, STEP_TEXTS):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
+from kitchensync.recipe_app.exchange.published import TakenCollection
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.shelf import Shelf, shelve
 from kitchensync.task_graphs.errors import RecipeError
@@ -49,9 +50,21 @@ class CollectionGraphs:
         return [Performed(node, step.start_s, step.end_s) for node, step in zip(nodes, done, strict=True)]
 
 
+class ShelvedGraphs(TypedDict):
+    """The task graphs of a folder as recipes."""
+
+    recipes: list[str]
+    "New recipes."
+    unusable: list[str]
+
+
+class ImportedCollection(TakenCollection, ShelvedGraphs):
+    """The object `annotations-import/1`."""
+
+
 def shelve_graphs(
     files: Mapping[str, str], records: AppRecords, shelf: Shelf, *, actor: str
-) -> dict[str, Any]:
+) -> ShelvedGraphs:
     """Put the task graphs of a folder on the shelf as recipes; existing names are skipped."""
     known, added, unusable = {recipe.name for recipe in shelf.recipes()}, list[str](), list[str]()
     for path, text in sorted(files.items()):

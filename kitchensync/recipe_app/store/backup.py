@@ -26,7 +26,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from sqlalchemy import func, select
 
@@ -58,6 +58,40 @@ MOST_PARSED = 16 << 20
 """Limit for a member that is read into memory as a whole, bytes."""
 
 
+class BackupMember(TypedDict):
+    """A file in a backup."""
+
+    bytes: int
+    sha256: str
+
+
+class BackedUpLog(TypedDict):
+    """The log in a backup."""
+
+    kind: str
+    "sqlite: a copy of the file; log: a dump."
+    operations: int
+    last_hash: str
+    "Hash of the last operation."
+
+
+class BackupManifest(BackedUpLog):
+    """The file backup.json."""
+
+    schema: str
+    made_utc_ns: int
+    key: NotRequired[str]
+    "Hash of the secret that chained the log."
+    files: dict[str, BackupMember]
+
+
+class CheckedBackup(BackupManifest):
+    """The objects `backup/1` and `restore/1`."""
+
+    file: str
+    warnings: list[str]
+
+
 def back_up(
     place: Path | str,
     recipes: Path,
@@ -67,7 +101,7 @@ def back_up(
     utc_ns: int,
     tell: Tell,
     force: bool = False,
-) -> dict[str, Any]:
+) -> BackupManifest:
     """Back up the database at `place` and the recipes to `target`, also while the app runs; return the manifest.
 
     The file is checked before it gets its name; only then, with `force`, an existing file is replaced.
@@ -97,8 +131,8 @@ def _key_id(key: bytes) -> str:
 
 def _write(
     place: Path | str, copy: Path, recipes: Path, part: Path, key: bytes, *, utc_ns: int, tell: Tell
-) -> dict[str, Any]:
-    files: dict[str, dict[str, Any]] = {}
+) -> BackupManifest:
+    files: dict[str, BackupMember] = {}
     with open(part, "xb", opener=private) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
 
@@ -127,7 +161,9 @@ def _write(
                 if path.is_file():
                     with member(name) as write:
                         write(path.read_bytes())
-            manifest = {"schema": SCHEMA, "made_utc_ns": utc_ns, "key": _key_id(key), **facts, "files": files}
+            manifest: BackupManifest = {
+                "schema": SCHEMA, "made_utc_ns": utc_ns, "key": _key_id(key), **facts, "files": files,
+            }  # fmt: skip
             archive.writestr(_private(MANIFEST), json.dumps(manifest, indent=1))
         file.flush()
         os.fsync(file.fileno())
@@ -141,7 +177,7 @@ def _private(name: str) -> zipfile.ZipInfo:
     return info
 
 
-def _copy(place: Path, copy: Path, member: Member, tell: Tell) -> dict[str, Any]:
+def _copy(place: Path, copy: Path, member: Member, tell: Tell) -> BackedUpLog:
     """Copy an SQLite file with the online backup, without the rows of `NOT_KEPT`."""
     os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     with (
@@ -164,7 +200,7 @@ def _copy(place: Path, copy: Path, member: Member, tell: Tell) -> dict[str, Any]
     return {"kind": "sqlite", "operations": last[0], "last_hash": last[1]}
 
 
-def _dump(place: str, key: bytes, member: Member, tell: Tell) -> dict[str, Any]:
+def _dump(place: str, key: bytes, member: Member, tell: Tell) -> BackedUpLog:
     """Dump a consistent snapshot of the rows."""
     database = open_database(place, key)
     engine = database.engine.execution_options(isolation_level="REPEATABLE READ")
@@ -190,7 +226,7 @@ def _dump(place: str, key: bytes, member: Member, tell: Tell) -> dict[str, Any]:
     return {"kind": "log", "operations": last[0], "last_hash": last[1]}
 
 
-def check(path: Path) -> dict[str, Any]:
+def check(path: Path) -> BackupManifest:
     """Read a whole backup and check every hash; return its manifest. Raises BadSetup."""
     with opened(path) as backup:
         for name in backup.manifest["files"]:
@@ -212,7 +248,7 @@ class OpenedBackup:
 
     path: Path
     archive: zipfile.ZipFile
-    manifest: dict[str, Any]
+    manifest: BackupManifest
 
     def is_made_with(self, key: bytes) -> bool:
         """Return whether its log was chained with this secret; backups of early versions have none."""
@@ -256,7 +292,7 @@ def opened(path: Path) -> Iterator[OpenedBackup]:
             names = set(archive.namelist()) - {MANIFEST}
             if manifest.get("schema") != SCHEMA or set(manifest["files"]) != names:
                 raise BadSetup(f"{path}: is not a backup of this app ({SCHEMA})")
-            yield OpenedBackup(path, archive, manifest)
+            yield OpenedBackup(path, archive, cast(BackupManifest, manifest))
     except DAMAGED as error:
         raise BadSetup(
             f"{path}: is damaged or not a backup of this app ({error}); use another copy"

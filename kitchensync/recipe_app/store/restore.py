@@ -26,6 +26,7 @@ from kitchensync.recipe_app.store.backup import (
     NOT_KEPT,
     RECIPES,
     WITHDRAWALS,
+    BackupManifest,
     OpenedBackup,
     opened,
 )
@@ -49,7 +50,7 @@ _RECIPE = re.compile(rf"{RECIPES}/[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}\.json")
 
 def restore(
     source: Path, place: Path | str, recipes: Path, *, key: bytes, without_key: bool = False
-) -> dict[str, Any]:
+) -> BackupManifest:
     """Restore a backup into an empty database; return its manifest. Raises BadSetup.
 
     Atomic: recipes are verified first, an SQLite file gets its name last, PostgreSQL uses one transaction. `key` is

@@ -8,12 +8,19 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime, time, timedelta
 from itertools import pairwise
 from math import ceil
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from kitchensync.recipe_app.study.already_cooked import CookedRecording
 from kitchensync.recipe_app.study.assign import neighbours, plan_study
 from kitchensync.recipe_app.study.error_scripts import script_of
-from kitchensync.recipe_app.study.plan_file import KINDS_IN_TURN, PlanEntry, entries_of, rarest, unmet
+from kitchensync.recipe_app.study.plan_file import (
+    KINDS_IN_TURN,
+    PlanEntry,
+    UnmetGoal,
+    entries_of,
+    rarest,
+    unmet,
+)
 from kitchensync.recipe_app.study.study_progress import not_recorded
 from kitchensync.recipe_app.study.wanted import DISORDERED, NORMAL, PLANNED, OrdersLeft, Study
 from kitchensync.task_graphs.categories import OTHER
@@ -25,6 +32,23 @@ FEW, STEP_MINUTES = 5, 5
 """Minimum number of recordings to estimate a session's length, and its rounding in minutes."""
 
 
+class MadePlan(TypedDict):
+    """The object `study-plan/1`."""
+
+    goals: list[dict[str, object]]
+    "Fields of `StudyGoal`: recipe, strategy, count, display, kitchen, person, part, weight."
+    sessions: list[dict[str, object]]
+    "Fields of `PlanEntry`: recipe, strategy, person, kitchen, start, minutes, order, seed, why, locked and others."
+    unmet: list[UnmetGoal]
+    recorded: int
+    "Sessions that were recorded."
+    notes: list[str]
+    left_out: NotRequired[dict[str, str]]
+    "Recording: why it does not count."
+    study: NotRequired[str]
+    "Text of the study file."
+
+
 def make_plan(
     study: Study,
     graphs: Mapping[str, Graph],
@@ -32,7 +56,7 @@ def make_plan(
     kept: Sequence[PlanEntry] = (),
     *,
     seed: int = 0,
-) -> dict[str, Any]:
+) -> MadePlan:
     """Return goals, sessions (including the kept ones), unmet goals with reasons, and notes.
 
     A kept session that was recorded counts as recorded.

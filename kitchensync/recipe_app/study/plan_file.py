@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypedDict
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
@@ -148,9 +148,17 @@ def rarest(kinds: Mapping[str, int]) -> str:
     return min(KINDS_IN_TURN, key=lambda name: kinds.get(name, 0))
 
 
-def unmet(plan: StudyPlan, study: Study, kinds_seen: Iterable[str]) -> list[dict[str, Any]]:
+class UnmetGoal(TypedDict):
+    """A goal for which sessions are missing, and the reason."""
+
+    goal: str
+    missing: int
+    reason: str
+
+
+def unmet(plan: StudyPlan, study: Study, kinds_seen: Iterable[str]) -> list[UnmetGoal]:
     """Return the unmet goals with the number of missing sessions and the reason."""
-    goals = [
+    goals: list[UnmetGoal] = [
         {"goal": goal.name, "missing": count, "reason": why_missing(goal, plan, study)}
         for goal, count in plan.missing.items()
     ]

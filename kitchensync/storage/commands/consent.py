@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypedDict
 
 import click
 
@@ -26,13 +27,22 @@ class Scopes(click.ParamType):
         return tuple(Scope(word) for word in dict.fromkeys(words))
 
 
+class GivenConsent(TypedDict):
+    """The object `consent/1`."""
+
+    recording: str
+    consent: str
+    "Reference of the form."
+    consent_scopes: list[str]
+
+
 @click.command()
 @click.argument("path", type=GivenRecording(usable=True))
 @click.option("--reference", required=True, help="The signed form, for example its number in your files.")
 @click.option("--scopes", required=True, type=Scopes(), help=f"What was agreed to: {', '.join(Scope)}.")
 @click.option("--by", required=True, help="Who enters it.")
 @answers("consent/1")
-def consent(path: Path, reference: str, scopes: tuple[Scope, ...], by: str) -> Answer:
+def consent(path: Path, reference: str, scopes: tuple[Scope, ...], by: str) -> Answer[GivenConsent]:
     """Enter what the participant of a recording agreed to.
 
     \b
@@ -46,5 +56,5 @@ def consent(path: Path, reference: str, scopes: tuple[Scope, ...], by: str) -> A
         raise click.BadParameter(why, param_hint="--reference")
     manifest = give_consent(path, reference, scopes, by=by)
     given = manifest["consent_scopes"]
-    said = {"recording": path.name, "consent": reference, "consent_scopes": given}
-    return Answer(said, lambda _: click.echo(f"{path.name}: {reference} allows {', '.join(given)}"))
+    answer: GivenConsent = {"recording": path.name, "consent": reference, "consent_scopes": given}
+    return Answer(answer, lambda _: click.echo(f"{path.name}: {reference} allows {', '.join(given)}"))

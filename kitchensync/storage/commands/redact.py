@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import GivenRecording
+
+if TYPE_CHECKING:
+    from kitchensync.storage.redact.redaction import RedactionReport
 
 
 @click.command()
@@ -27,7 +30,7 @@ from kitchensync.storage.options.given_path import GivenRecording
 @answers("redact/1")
 def redact(
     path: Path, reason: str, by: str, from_s: float | None, to_s: float | None, whole_films: bool
-) -> Answer:
+) -> Answer[RedactionReport]:
     """Destroy the frames and sound of a recording's privacy pauses, here and in every reachable copy.
 
     Whole chunks are destroyed, and videos from key frame to key frame; all other bytes stay. recording.json keeps
@@ -49,7 +52,7 @@ def redact(
     return Answer(report, _show, problems, failed=bool(problems))
 
 
-def _show(report: dict[str, Any]) -> None:
+def _show(report: RedactionReport) -> None:
     if report["status"] == "nothing":
         click.echo(f"{report['recording']}: nothing is left to be destroyed")
         return

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import click
 
@@ -17,6 +16,34 @@ from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder
+
+if TYPE_CHECKING:
+    from kitchensync.storage.move.archive import Packed
+    from kitchensync.storage.move.mover import StoreProgress
+    from kitchensync.storage.move.upload import Uploaded
+
+
+class PackedRecording(TypedDict):
+    """A recording that was packed."""
+
+    recording: str
+    streams: list[Packed]
+    reason: NotRequired[str]
+    "Why it cannot be packed."
+
+
+class PackedRecordings(TypedDict):
+    """The object `archive/1`."""
+
+    recordings: list[PackedRecording]
+
+
+class MovedRecordings(TypedDict):
+    """The object `move/1`."""
+
+    recordings: list[StoreProgress]
+    "One for each recording and store."
+
 
 AS_RECORDED = (
     "left as it was recorded, with serial numbers and places; "
@@ -106,7 +133,7 @@ def coverage_in_words(facts: dict[str, Any]) -> str:
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=GivenRecording())
 @answers("archive/1")
-def archive(paths: tuple[Path, ...]) -> Answer:
+def archive(paths: tuple[Path, ...]) -> Answer[PackedRecordings]:
     """Pack the streams of finished recordings into one HDF5 file each, verified block by block.
 
     PATHS are recordings, or folders of recordings. The small files are removed only after the archive was read back.
@@ -118,10 +145,11 @@ def archive(paths: tuple[Path, ...]) -> Answer:
     """
     recordings = [recording for path in paths for recording in recordings_in(path)]
     rows = [_packed(recording, alone=recordings == list(paths[:1])) for recording in recordings]
-    return Answer({"recordings": rows}, _show_packed, failed=any("reason" in row for row in rows))
+    report: PackedRecordings = {"recordings": rows}
+    return Answer(report, _show_packed, failed=any("reason" in row for row in rows))
 
 
-def _packed(recording: Path, *, alone: bool) -> dict[str, Any]:
+def _packed(recording: Path, *, alone: bool) -> PackedRecording:
     """Pack one recording; return its streams, or why it cannot be packed. Raises the error if `alone`."""
     from kitchensync.storage.move.archive import archive as pack
 
@@ -134,13 +162,13 @@ def _packed(recording: Path, *, alone: bool) -> dict[str, Any]:
         reason = words_of(error)
         say(reason)
         return {"recording": recording.name, "streams": [], "reason": reason}
-    return {"recording": recording.name, "streams": [asdict(entry) for entry in packed]}
+    return {"recording": recording.name, "streams": packed}
 
 
-def _show_packed(report: dict[str, Any]) -> None:
+def _show_packed(report: PackedRecordings) -> None:
     for row in report["recordings"]:
         if "reason" not in row:
-            files = sum(entry["files"] for entry in row["streams"])
+            files = sum(entry.files for entry in row["streams"])
             click.echo(f"{row['recording']}: {files} files packed into {len(row['streams'])}")
 
 
@@ -181,7 +209,7 @@ def move(
     keep_days: str,
     keep: bool,
     follow: bool,
-) -> Answer:
+) -> Answer[MovedRecordings]:
     """Copy recordings to network storage, read every copy back, free local files by rule.
 
     PATHS are recordings, or folders of recordings. Local files are removed only if enough verified copies exist and
@@ -206,7 +234,7 @@ def move(
             follow=follow,
             report=lambda state: tell(f"{state.recording} -> {state.target}", state.bytes_safe, state.bytes),
         )
-    report = {"recordings": [asdict(state) for state in states]}
+    report: MovedRecordings = {"recordings": states}
     return Answer(report, _show_moved, _unmoved(states), failed=not all(state.finished for state in states))
 
 
@@ -216,14 +244,14 @@ def _days(text: str) -> float | None:
     return None if text == "never" else float(text)
 
 
-def _show_moved(report: dict[str, Any]) -> None:
+def _show_moved(report: MovedRecordings) -> None:
     for state in report["recordings"]:
-        freed = f", {state['freed']} local files freed" if state["freed"] else ""
-        where = f"{state['recording']} -> {state['target']}"
-        click.echo(f"{where}: {state['files_done']} of {state['files']} files{freed}")
+        freed = f", {state.freed} local files freed" if state.freed else ""
+        where = f"{state.recording} -> {state.target}"
+        click.echo(f"{where}: {state.files_done} of {state.files} files{freed}")
 
 
-def _unmoved(states: list[Any]) -> list[str]:
+def _unmoved(states: list[StoreProgress]) -> list[str]:
     """Return each problem of the copies once, and the recordings that are not closed yet."""
     notes = [text for state in states for text in (state.warning, state.problem) if text]
     notes += [
@@ -239,7 +267,7 @@ def _unmoved(states: list[Any]) -> list[str]:
 @click.argument("url")
 @WITHOUT_CONSENT
 @answers("upload/1")
-def upload(recording: Path, url: str, without_consent: str) -> Answer:
+def upload(recording: Path, url: str, without_consent: str) -> Answer[Uploaded]:
     """Copy a finished recording to cloud storage and read every file back; resumes after an interruption.
 
     URL is anything that fsspec knows (s3://, gs://, sftp://, file://); keys come from the store's own
@@ -257,4 +285,4 @@ def upload(recording: Path, url: str, without_consent: str) -> Answer:
         done = send(recording, url, tell, without_consent=without_consent)
     summary = f"{done.recording} -> {url}: {done.files} files there, {done.sent} sent now"
     as_recorded = [] if done.is_own_store else [f"{done.recording}: {AS_RECORDED}"]
-    return Answer(asdict(done), lambda _: click.echo(summary), as_recorded)
+    return Answer(done, lambda _: click.echo(summary), as_recorded)

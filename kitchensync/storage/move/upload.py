@@ -25,12 +25,14 @@ OWN_STORE = f", or name the store under `stores` in {NAME} if it is your own"
 
 @dataclass(frozen=True)
 class Uploaded:
-    """What was done."""
+    """The object `upload/1`."""
 
     recording: str
     url: str
     files: int
+    "Files of the recording: all are there."
     sent: int
+    "Files sent now."
     sent_bytes: int
     is_own_store: bool
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.shell.untrusted_json import BadJson, load_json
@@ -53,9 +54,23 @@ def keep_cards(recording: Path, kept: dict[str, Any]) -> None:
     write_json(recording / CARDS, kept)
 
 
-def acknowledge(recording: Path, card: dict[str, Any], by: str) -> dict[str, Any]:
+class Acknowledgement(TypedDict):
+    """Who has read the card of which stage."""
+
+    by: str
+    stage: str
+    status: str
+    utc_ns: int
+
+
+def acknowledge(recording: Path, card: Mapping[str, Any], by: str) -> Acknowledgement:
     """Keep in the manifest who has read a card, and of which stage; returns that."""
-    read = {"by": by, "stage": card["stage"], "status": card["status"], "utc_ns": utc_anchor().utc_ns}
+    read: Acknowledgement = {
+        "by": by,
+        "stage": card["stage"],
+        "status": card["status"],
+        "utc_ns": utc_anchor().utc_ns,
+    }
     with edit_manifest(recording) as manifest:
         manifest["card"] = read
     return read

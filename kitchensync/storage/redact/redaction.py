@@ -173,9 +173,25 @@ def _change_manifest(folder: Path, redaction: RedactionForm, facts: dict[str, Ch
         manifest[KEY] = [*others, redaction]
 
 
+class RedactionReport(TypedDict):
+    """The object `redact/1`."""
+
+    recording: str
+    status: str
+    "done; open while something is left in other places; nothing."
+    packets: int
+    chunks: int
+    bytes: int
+    films: list[str]
+    "Videos of which parts were destroyed."
+    places: list[str]
+    open: list[str]
+    "Why a place was not reached."
+
+
 def redact(
     path: Path, *, reason: str, by: str = "", span_s: Span | None = None, whole_films: bool = False
-) -> dict[str, Any]:
+) -> RedactionReport:
     """Destroy pictures and sound of the privacy pauses, or of a span of session seconds; return a report.
 
     `whole_films` destroys films of unknown time as a whole. Raises NotRedactable, NotARecording, Withdrawn,

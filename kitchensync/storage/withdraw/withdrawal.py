@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from stat import S_ISREG
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, TypedDict, cast
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control.open_camera import open_camera
@@ -63,6 +63,17 @@ QUARANTINE = ".withdrawn-{}"
 """Name of the quarantine folder of a recording."""
 
 
+class WithdrawnPlaceJson(TypedDict):
+    """One place of a withdrawal."""
+
+    place: str
+    found: int
+    "Files."
+    done: str
+    open: str
+    "Why something is still open there; empty if nothing is."
+
+
 @dataclass(frozen=True)
 class WithdrawnPlace:
     """One place: number of files, what was done with them, and why something is still open there."""
@@ -74,7 +85,7 @@ class WithdrawnPlace:
     is_to_repeat: bool = False
     "Whether the same command may find more there later."
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> WithdrawnPlaceJson:
         """Return the place as JSON."""
         return {"place": self.place, "found": self.count, "done": self.done, "open": self.open}
 

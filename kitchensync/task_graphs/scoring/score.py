@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from kitchensync.task_graphs.errors import TooManyStates
 from kitchensync.task_graphs.formats.annotations import (
@@ -34,6 +34,36 @@ WINDOWS = (2, 3, 4, 5)
 
 Counts = Counter[str]
 Agreement = dict[str, Counter[str]]
+
+
+class GraphNumbers(TypedDict):
+    """Numbers of a graph; None if a cycle makes them meaningless or they cannot be counted."""
+
+    nodes_with_start_end: int
+    steps: int
+    edges: int
+    is_dag: bool
+    redundant_edges: int | None
+    every_node_between_start_and_end: bool
+    topological_orders: int | None
+    down_sets: int | None
+    "Sets of steps that may be done at one moment."
+    shared_texts: list[str]
+    "Texts of several steps."
+    unused_node_ids: list[int]
+
+
+class FolderScores(TypedDict):
+    """The object `graph-score/1`."""
+
+    graphs: dict[str, GraphNumbers]
+    recipes: dict[str, dict[str, int]]
+    "Recipe: counts by name."
+    totals: dict[str, int]
+    tags: dict[str, dict[str, int]]
+    "Violation and tag: both, only_violation, only_tag, neither."
+    lists: dict[str, list[str] | list[list[str | int]]]
+    "Recordings, or recordings with a step, in which tags, times and texts contradict each other."
 
 
 @dataclass(frozen=True)
@@ -73,7 +103,7 @@ def judge_recording(
     return JudgedRecording(recording, sequence, by_time=judgements[1], by_list=judgements[0])
 
 
-def score(graphs: Mapping[str, Graph], annotations: Annotations) -> dict[str, Any]:
+def score(graphs: Mapping[str, Graph], annotations: Annotations) -> FolderScores:
     """Return all numbers. Recordings without a graph are left out: see `without_graph`."""
     orders = {stem: Prerequisites(graph) for stem, graph in graphs.items() if not find_cycle(graph)}
     judged: dict[str, list[JudgedRecording]] = defaultdict(list)
@@ -116,8 +146,8 @@ def without_graph(graphs: Mapping[str, Graph], annotations: Annotations) -> list
     return sorted({recording.graph_stem for recording in annotations.recordings} - usable)
 
 
-def graph_numbers(graph: Graph) -> dict[str, Any]:
-    """Return the numbers of one graph; None for numbers that a cycle makes meaningless or that cannot be counted."""
+def graph_numbers(graph: Graph) -> GraphNumbers:
+    """Return the numbers of one graph."""
     is_dag = find_cycle(graph) is None
     orders = None
     if is_dag:
@@ -207,7 +237,7 @@ def _recording_numbers(judged: JudgedRecording) -> dict[str, int]:
     }
 
 
-def _totals(recipes: Iterable[Counts], graphs: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def _totals(recipes: Iterable[Counts], graphs: Iterable[GraphNumbers]) -> dict[str, int]:
     totals: Counts = Counter()
     for counts in recipes:
         totals.update(counts)
@@ -251,13 +281,15 @@ def tag_agreement(judged: Iterable[JudgedRecording]) -> Agreement:
     return counts
 
 
-def disagreements(judged: Iterable[JudgedRecording], step_texts: Mapping[int, str]) -> dict[str, list[Any]]:
+def disagreements(
+    judged: Iterable[JudgedRecording], step_texts: Mapping[int, str]
+) -> dict[str, list[str] | list[list[str | int]]]:
     """List the recordings and entries in which tags, times and texts contradict each other."""
     recordings: dict[str, list[str]] = {
         "order_tag_without_order_violation": [],
         "order_violation_without_tag": [],
     }
-    entries: dict[str, list[list[Any]]] = {
+    entries: dict[str, list[list[str | int]]] = {
         "not_performed_without_missing_tag": [],
         "performed_with_missing_tag": [],
         "text_differs_from_step_id": [],
@@ -274,7 +306,11 @@ def disagreements(judged: Iterable[JudgedRecording], step_texts: Mapping[int, st
                 entries["not_performed_without_missing_tag"].append([name, entry.step_id])
             if _text_differs(entry, step_texts):
                 entries["text_differs_from_step_id"].append([name, entry.step_id])
-    return {key: sorted(names) for key, names in sorted((recordings | entries).items())}
+    found: dict[str, list[str] | list[list[str | int]]] = {
+        **{key: sorted(names) for key, names in recordings.items()},
+        **{key: sorted(places) for key, places in entries.items()},
+    }
+    return {key: found[key] for key in sorted(found)}
 
 
 def read_recorded(path: Path, graph: Graph) -> list[tuple[int, ...]]:

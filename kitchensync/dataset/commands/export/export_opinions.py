@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kitchensync.dataset.examples.opinion_rows import Figures
 
 
-class ExportedOpinions(ExportedList):
+class OpinionRows(ExportedList):
     """The object `export-opinions/1`."""
 
     decisions: int
@@ -36,7 +36,7 @@ class ExportedOpinions(ExportedList):
 @source_arguments
 @output_file("out", "--out", required=True, metavar="FILE.json", help="List to write.")
 @answers("export-opinions/1")
-def opinions(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answer[ExportedOpinions]:
+def opinions(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answer[OpinionRows]:
     """Write the opinions that the desk kept with own recordings: a row per decided step and per rated question.
 
     Steps: `kind` decision, `mistake` as annotated, `success` (yes or no) and `confidence` (1 to 5) of each person in
@@ -61,7 +61,7 @@ def opinions(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> A
         warnings.append(f"no opinions are kept of {len(without)} recordings: {', '.join(without[:5])}")
     rows = [{"kind": kind.removesuffix("s")} | row for kind, of_kind in by_kind.items() for row in of_kind]
     write_list(out, rows, force=force)
-    report: ExportedOpinions = {
+    report: OpinionRows = {
         "status": status_of(warnings),
         "recordings": len(source.own),
         "decisions": len(by_kind["decisions"]),

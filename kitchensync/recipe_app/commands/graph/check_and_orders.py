@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -15,10 +14,10 @@ from kitchensync.storage.options.given_path import given_path
 from kitchensync.task_graphs.errors import CyclicGraph, TooManyStates
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.order.closure import find_cycle, redundant_edges, relation
-from kitchensync.task_graphs.order.diverse import draw_diverse
+from kitchensync.task_graphs.order.diverse import Coverage, draw_diverse
 from kitchensync.task_graphs.order.orders import Drawn, Orders, draw_orders
 from kitchensync.task_graphs.scoring.score import read_recorded
-from kitchensync.task_graphs.scoring.validate import check_graph
+from kitchensync.task_graphs.scoring.validate import Finding, check_graph
 
 if TYPE_CHECKING:
     from kitchensync.task_graphs.model import Graph
@@ -26,10 +25,51 @@ if TYPE_CHECKING:
 MOST_ORDERS = 100_000
 
 
+class CheckedGraph(TypedDict):
+    """The object `graph-check/1`."""
+
+    file: str
+    status: str
+    "PASS; WARN with warnings; FAIL with errors."
+    graph_hash: str
+    nodes_with_start_end: int
+    steps: int
+    edges: int
+    is_dag: bool
+    redundant_edges: int | None
+    topological_orders: int | None
+    "Valid orders; None if they cannot be counted."
+    down_sets: int | None
+    "Sets of steps that may be done at one moment."
+    findings: list[Finding]
+
+
+class _Diverse(TypedDict, total=False):
+    coverage: Coverage
+    "With --diverse."
+    recorded: int
+    "Orders recorded already."
+
+
+class DrawnOrders(_Diverse):
+    """The object `orders/1`."""
+
+    file: str
+    graph_hash: str
+    total: int | None
+    "Valid orders; None if they cannot be counted."
+    sampler: str
+    "dp or huber."
+    seed: int
+    note: str
+    orders: list[list[int]]
+    "Nodes of each order."
+
+
 @click.command()
 @FILE
 @answers("graph-check/1")
-def check(file: Path) -> Answer:
+def check(file: Path) -> Answer[CheckedGraph]:
     """List errors and warnings about the task graph in FILE, and count the orders it allows.
 
     Exit code 1 when there is an error (a cycle, no START or END, an unreachable step).
@@ -39,14 +79,14 @@ def check(file: Path) -> Answer:
     """
     answer = check_answer(read_graph(file))
     errors = [
-        f"{file.name}: {finding['place']}: {finding['text']}; {finding['fix']}"
+        f"{file.name}: {finding.place}: {finding.text}; {finding.fix}"
         for finding in answer["findings"]
-        if finding["level"] == "error"
+        if finding.level == "error"
     ]
     return Answer(answer, _print_check, errors, failed=answer["status"] == "FAIL")
 
 
-def check_answer(checked: Graph) -> dict[str, Any]:
+def check_answer(checked: Graph) -> CheckedGraph:
     """Build the `graph-check/1` object of a graph; `topological_orders` is None if it cannot be counted."""
     findings = check_graph(checked)
     levels = {finding.level for finding in findings}
@@ -56,7 +96,6 @@ def check_answer(checked: Graph) -> dict[str, Any]:
     except (CyclicGraph, TooManyStates):
         orders = None
     return {
-        "schema": "graph-check/1",
         "file": checked.name,
         "status": "FAIL" if "error" in levels else "WARN" if "warning" in levels else "PASS",
         "graph_hash": checked.content_hash,
@@ -67,18 +106,18 @@ def check_answer(checked: Graph) -> dict[str, Any]:
         "redundant_edges": len(redundant_edges(checked)) if is_dag else None,
         "topological_orders": orders.total if orders else None,
         "down_sets": orders.down_sets if orders else None,
-        "findings": [asdict(finding) for finding in findings],
+        "findings": findings,
     }
 
 
-def _print_check(answer: dict[str, Any]) -> None:
+def _print_check(answer: CheckedGraph) -> None:
     orders = answer["topological_orders"]
     counted = f"{orders:,}" if orders is not None else "none" if not answer["is_dag"] else "too many to count"
     click.echo(f"{answer['status']}  {answer['file']}  {answer['graph_hash'][:12]}")
     click.echo(f"  {answer['steps']} steps, {answer['edges']} edges, valid orders: {counted}")
     for finding in answer["findings"]:
-        if finding["level"] != "error":
-            click.echo(f"  {finding['level']:7} {finding['place']}: {finding['text']}; {finding['fix']}")
+        if finding.level != "error":
+            click.echo(f"  {finding.level:7} {finding.place}: {finding.text}; {finding.fix}")
 
 
 @click.command()
@@ -94,7 +133,7 @@ def _print_check(answer: dict[str, Any]) -> None:
 )
 @SEED
 @answers("orders/1")
-def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: int) -> Answer:
+def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: int) -> Answer[DrawnOrders]:
     """Draw different valid orders of the steps in FILE, every order equally likely.
 
     `sampler` names the method: `dp` counts all orders exactly and picks by rank; `huber` is a perfect sampler for
@@ -104,26 +143,26 @@ def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: i
     \b
     Example: kitchensync graph orders kitchensync/examples/recipes/tea_and_toast.json --count 3 --seed 1 --json
     """
-    read, more = read_graph(file), dict[str, Any]()
+    read = read_graph(file)
+    more: _Diverse = {}
     if diverse or recorded is not None:
         drawn, more = _diverse(read, count=count, seed=seed, recorded=recorded)
     else:
         drawn = draw_orders(read, count=count, seed=seed)
     notes = [f"note: {file.name}: {drawn.note}"] if drawn.note else []
-    return Answer(orders_answer(read, drawn, seed) | more, partial(_print_orders, read), notes)
+    return Answer(orders_answer(read, drawn, seed, more), partial(_print_orders, read), notes)
 
 
-def _diverse(read: Graph, *, count: int, seed: int, recorded: Path | None) -> tuple[Drawn, dict[str, Any]]:
+def _diverse(read: Graph, *, count: int, seed: int, recorded: Path | None) -> tuple[Drawn, _Diverse]:
     done = read_recorded(recorded, read) if recorded is not None else []
     chosen = draw_diverse(read, count=count, seed=seed, recorded=done)
     drawn = Drawn(chosen.total, chosen.sampler, chosen.orders, chosen.note)
-    return drawn, {"coverage": asdict(chosen.coverage), "recorded": len(done)}
+    return drawn, {"coverage": chosen.coverage, "recorded": len(done)}
 
 
-def orders_answer(read: Graph, drawn: Drawn, seed: int) -> dict[str, Any]:
+def orders_answer(read: Graph, drawn: Drawn, seed: int, more: _Diverse) -> DrawnOrders:
     """Build the `orders/1` object."""
     return {
-        "schema": "orders/1",
         "file": read.name,
         "graph_hash": read.content_hash,
         "total": drawn.total,
@@ -131,10 +170,11 @@ def orders_answer(read: Graph, drawn: Drawn, seed: int) -> dict[str, Any]:
         "seed": seed,
         "note": drawn.note,
         "orders": [list(order) for order in drawn.orders],
+        **more,
     }
 
 
-def _print_orders(read: Graph, answer: dict[str, Any]) -> None:
+def _print_orders(read: Graph, answer: DrawnOrders) -> None:
     total = f"{answer['total']:,}" if answer["total"] is not None else "more than could be counted"
     click.echo(f"{read.name}: {total} valid orders; {len(answer['orders'])} drawn by {answer['sampler']}")
     for number, order in enumerate(answer["orders"], start=1):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import click
 
@@ -26,9 +25,46 @@ from kitchensync.task_graphs.formats.graph_files import (
 from kitchensync.task_graphs.text.recipe_text import accept
 
 if TYPE_CHECKING:
-    from kitchensync.task_graphs.model import Graph
+    from kitchensync.task_graphs.model import Edge, Graph
+    from kitchensync.task_graphs.order.agreement import EdgeAgreement
 
 WRITTEN = ("captaincook4d", "graph", "dot", "assembly")
+
+_OfGraph = TypedDict("_OfGraph", {"from": str, "graph_hash": str, "suggested": int}, total=False)
+
+
+class ConvertedFile(_OfGraph):
+    """The object `convert/1`; of a folder without the format that was read, hash and suggested edges."""
+
+    file: str
+    to: str
+    lost: list[str]
+    "Parts of a graph that the new format cannot hold."
+    text: NotRequired[str]
+    "Without --out."
+    written: NotRequired[list[str]]
+
+
+class AgreementOfGraphs(TypedDict):
+    """The object `graph-agree/1`; START and END edges are left out except in `raw_with_ends`."""
+
+    first: str
+    second: str
+    raw: EdgeAgreement
+    "Edges as drawn."
+    raw_with_ends: EdgeAgreement
+    reduced: EdgeAgreement
+    "Without edges that others imply."
+    closure: EdgeAgreement
+    "With all implied edges."
+    cross: EdgeAgreement
+    "Reduced edges of each graph in the closure of the other."
+    order_overlap: float | None
+    "Orders valid in both / orders valid in at least one; None if they cannot be counted."
+    only_first: tuple[Edge, ...]
+    only_second: tuple[Edge, ...]
+    fastening: float | None
+    "Share of steps that both mark alike as fastened with a screw."
 
 
 @click.command()
@@ -47,7 +83,7 @@ def convert(
     force: bool,
     toy: str,
     accept: bool,
-) -> Answer:
+) -> Answer[ConvertedFile]:
     """Convert the graph or recipe in FILE to another format; list what the new format cannot hold.
 
     Reads CaptainCook4D JSON, graph.json, ProMQA-Assembly; a recipe as plain text, Cooklang (.cook) or
@@ -73,7 +109,7 @@ def convert(
     return Answer(answer, _print_converted, lost)
 
 
-def _print_converted(answer: dict[str, Any]) -> None:
+def _print_converted(answer: ConvertedFile) -> None:
     if "text" in answer:
         click.echo(answer["text"], nl=False)
     else:
@@ -88,7 +124,7 @@ def convert_file(
     toy: str,
     accept_all: bool,
     force: bool = False,
-) -> dict[str, Any]:
+) -> ConvertedFile:
     """Build the `convert/1` object of one graph, and write the file."""
     text = read_text(file)
     kind = kind_of(file.name, text)
@@ -96,8 +132,7 @@ def convert_file(
     if accept_all:
         graph = accept(graph)
     made = (written_back(text, kind, graph) if kind == target else None) or format_graph(graph, target)
-    answer: dict[str, Any] = {
-        "schema": "convert/1",
+    answer: ConvertedFile = {
         "file": file.name,
         "from": kind,
         "to": target,
@@ -125,7 +160,7 @@ def lost_in(graph: Graph, target: str) -> list[str]:
     return [name for name, present in facts.items() if present]
 
 
-def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> dict[str, Any]:
+def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> ConvertedFile:
     """Write all annotation files and task graphs of a folder into another."""
     if out is None:
         raise BadGraph(folder.name, "", "a folder of annotations needs an output folder; give it with --out")
@@ -140,7 +175,6 @@ def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> di
         made[path] = written_back(read_text(folder / path), "captaincook4d", graph)
     write_into(out, {path: text.encode() for path, text in made.items()}, force=force)
     return {
-        "schema": "convert/1",
         "file": folder.name,
         "to": "captaincook4d",
         "written": sorted(made),
@@ -152,7 +186,7 @@ def convert_folder(folder: Path, out: Path | None, *, force: bool = False) -> di
 @click.argument("first", type=given_path(exists=True))
 @click.argument("second", type=given_path(exists=True))
 @answers("graph-agree/1")
-def agree(first: Path, second: Path) -> Answer:
+def agree(first: Path, second: Path) -> Answer[AgreementOfGraphs]:
     """Show how far two annotators' graphs of one recipe, FIRST and SECOND, agree.
 
     Edge precision, recall and F1 as drawn, reduced and in the closure, the share of valid orders that they have in
@@ -165,28 +199,43 @@ def agree(first: Path, second: Path) -> Answer:
     return Answer(agree_answer(first, second), _print_agreement)
 
 
-def _print_agreement(answer: dict[str, Any]) -> None:
-    forms = ("raw", "raw_with_ends", "reduced", "closure", "cross")
-    show_table(
-        ["edges", "precision", "recall", "F1"],
-        [
-            [form.replace("_", " "), *(f"{answer[form][key]:.3f}" for key in ("precision", "recall", "f1"))]
-            for form in forms
-        ],
-    )
+def _print_agreement(answer: AgreementOfGraphs) -> None:
+    forms = {
+        "raw": answer["raw"],
+        "raw with ends": answer["raw_with_ends"],
+        "reduced": answer["reduced"],
+        "closure": answer["closure"],
+        "cross": answer["cross"],
+    }
+    rows = [
+        [name, *(f"{share:.3f}" for share in (edges.precision, edges.recall, edges.f1))]
+        for name, edges in forms.items()
+    ]
+    show_table(["edges", "precision", "recall", "F1"], rows)
     overlap = answer["order_overlap"]
     click.echo(f"\nvalid orders in common: {'too many to count' if overlap is None else f'{overlap:.1%}'}")
     if answer["fastening"] is not None:
         click.echo(f"steps marked alike as fastened: {answer['fastening']:.1%}")
-    for which in ("first", "second"):
-        name, side = answer[which], f"only_{which}"
-        click.echo(f"only {name}: {', '.join(f'{u} -> {v}' for u, v in answer[side]) or 'none'}")
+    for name, edges in ((answer["first"], answer["only_first"]), (answer["second"], answer["only_second"])):
+        click.echo(f"only {name}: {', '.join(f'{u} -> {v}' for u, v in edges) or 'none'}")
 
 
-def agree_answer(first: Path, second: Path) -> dict[str, Any]:
+def agree_answer(first: Path, second: Path) -> AgreementOfGraphs:
     """Build the `graph-agree/1` object."""
     from kitchensync.task_graphs.order.agreement import agree
 
     graphs = read_graph(first), read_graph(second)
-    names = {"first": first.name, "second": second.name}
-    return {"schema": "graph-agree/1", **names, **asdict(agree(*graphs)), "fastening": equal_ticks(*graphs)}
+    agreement = agree(*graphs)
+    return {
+        "first": first.name,
+        "second": second.name,
+        "raw": agreement.raw,
+        "raw_with_ends": agreement.raw_with_ends,
+        "reduced": agreement.reduced,
+        "closure": agreement.closure,
+        "cross": agreement.cross,
+        "order_overlap": agreement.order_overlap,
+        "only_first": agreement.only_first,
+        "only_second": agreement.only_second,
+        "fastening": equal_ticks(*graphs),
+    }

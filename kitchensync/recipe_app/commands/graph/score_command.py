@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs
+
+if TYPE_CHECKING:
+    from kitchensync.task_graphs.scoring.score import FolderScores
 
 COLUMNS = {
     "recordings": "recordings",
@@ -28,7 +31,7 @@ COLUMNS = {
 @click.command()
 @click.argument("folder", type=given_path(exists=True, file_okay=False))
 @answers("graph-score/1", is_bare=True)
-def score(folder: Path) -> Answer:
+def score(folder: Path) -> Answer[FolderScores]:
     """Score every annotated recording in FOLDER (CaptainCook4D layout) against its task graph.
 
     FOLDER holds task_graphs/ and annotation_json/. Prints orders, violations in all senses, how they agree with
@@ -41,7 +44,7 @@ def score(folder: Path) -> Answer:
     return Answer(answer, _print_score, [f"note: {folder.name}: {note}" for note in notes])
 
 
-def score_answer(folder: Path) -> tuple[dict[str, Any], list[str]]:
+def score_answer(folder: Path) -> tuple[FolderScores, list[str]]:
     """Return the numbers of a folder, and what a reader must know of them."""
     from kitchensync.task_graphs.scoring.score import score, without_graph
 
@@ -54,7 +57,7 @@ def score_answer(folder: Path) -> tuple[dict[str, Any], list[str]]:
     return score(graphs, annotations), notes
 
 
-def _print_score(answer: dict[str, Any]) -> None:
+def _print_score(answer: FolderScores) -> None:
     rows = [
         [stem, answer["graphs"][stem]["topological_orders"], *(numbers[key] for key in COLUMNS.values())]
         for stem, numbers in answer["recipes"].items()

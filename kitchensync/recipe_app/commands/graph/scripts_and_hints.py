@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import click
 
@@ -13,6 +12,7 @@ from kitchensync.dataset.commands.options import FILE, SEED
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.mistakes.hints import (
+    Hint,
     graph_hints,
     hintable,
     step_hints,
@@ -29,9 +29,73 @@ from kitchensync.task_graphs.mistakes.scripts import (
 from kitchensync.task_graphs.text.safety import must_stay
 
 if TYPE_CHECKING:
-    from kitchensync.task_graphs.mistakes.hints import Hint
     from kitchensync.task_graphs.mistakes.scripts import Script
-    from kitchensync.task_graphs.model import Graph
+    from kitchensync.task_graphs.model import Edge, Graph
+
+
+class InducedError(TypedDict):
+    """An error that a step is to be done with."""
+
+    category: str
+    subtype: str
+    expected: str
+    actual: str
+    wording: str
+    origin: str
+    before: int | None
+    "Node before which the step is done, for an error of order."
+
+
+class ScriptStep(TypedDict):
+    """A step of an error script."""
+
+    node: int
+    text: str
+    original_text: NotRequired[str]
+    error: NotRequired[InducedError]
+
+
+class ErrorScript(TypedDict):
+    """The object `script/1`."""
+
+    file: str
+    missing: list[int]
+    broken: list[Edge]
+    steps: list[ScriptStep]
+    seed: int
+    graph_hash: str
+    unmet: list[Edge]
+    "Edges with a missing first step and a second step that is done."
+    distance: int
+    "Ordered pairs of steps in the wrong order."
+    reparable: bool
+    protected: list[int]
+    "Nodes that are neither left out nor moved."
+    generator: str
+    sampler: str
+    verified: bool
+    wording: list[str]
+    "A sentence for each error."
+    cautions: list[str]
+
+
+class StepHints(TypedDict):
+    """Proposed errors of a step."""
+
+    node: int
+    text: str
+    hints: list[Hint]
+
+
+class ProposedErrors(TypedDict):
+    """The object `hints/1`."""
+
+    file: str
+    graph_hash: str
+    steps: list[StepHints]
+    asked_utc: str | None
+    "When a model was asked."
+    notes: list[str]
 
 
 def edges_of(
@@ -79,7 +143,10 @@ def edges_of(
 )
 @SEED
 @answers("script/1")
-def script(file: Path, seed: int, induce: int, **knobs: Any) -> Answer:
+def script(
+    file: Path, missing: int, flips: int, skip: tuple[int, ...], broken: frozenset[Edge],
+    protect: tuple[int, ...], safe: bool, induce: int, seed: int,
+) -> Answer[ErrorScript]:  # fmt: skip
     """Draw an error script from FILE: exactly the stated steps are missing, exactly the stated edges are broken.
 
     A second, independent check confirms it before it is printed. The same seed gives the same script.
@@ -87,42 +154,36 @@ def script(file: Path, seed: int, induce: int, **knobs: Any) -> Answer:
     \b
     Example: kitchensync graph script kitchensync/examples/recipes/tea_and_toast.json --missing 1 --flips 2 --seed 1
     """
-    answer = script_answer(file, knobs, induce=induce, seed=seed)
+    graph = read_graph(file)
+    kept_safe = {step.node for step in graph.steps if must_stay(step.text)} if safe else set()
+    wish = ScriptRequest(
+        missing=missing,
+        flips=flips,
+        skip=frozenset(skip),
+        flip=broken,
+        protected=frozenset(protect) | kept_safe,
+    )
+    drawn = draw_script(graph, wish, seed=seed)
+    errors = draw_errors(graph, drawn.order, count=induce, seed=seed, protected=wish.protected)
+    answer = _answer(graph, wish, drawn, errors)
     return Answer(
         answer, _print_script, [f"caution: {file.name}: {caution}" for caution in answer["cautions"]]
     )
 
 
-def script_answer(file: Path, knobs: dict[str, Any], *, induce: int, seed: int) -> dict[str, Any]:
-    """Build the `script/1` object."""
-    graph = read_graph(file)
-    kept_safe = {step.node for step in graph.steps if must_stay(step.text)} if knobs["safe"] else set()
-    wish = ScriptRequest(
-        missing=knobs["missing"],
-        flips=knobs["flips"],
-        skip=frozenset(knobs["skip"]),
-        flip=knobs["broken"],
-        protected=frozenset(knobs["protect"]) | kept_safe,
-    )
-    drawn = draw_script(graph, wish, seed=seed)
-    errors = draw_errors(graph, drawn.order, count=induce, seed=seed, protected=wish.protected)
-    return _answer(graph, wish, drawn, errors)
-
-
-def _answer(graph: Graph, wish: ScriptRequest, drawn: Script, errors: dict[int, Hint]) -> dict[str, Any]:
+def _answer(graph: Graph, wish: ScriptRequest, drawn: Script, errors: dict[int, Hint]) -> ErrorScript:
     induced = [
         f"{graph.numbered.by_node[node].text}: {hint.wording} ({hint.category})."
         for node, hint in errors.items()
     ]
     return {
-        "schema": "script/1",
         "file": graph.name,
         "missing": list(drawn.missing),
-        "broken": [list(edge) for edge in drawn.broken],
+        "broken": list(drawn.broken),
         "steps": [_step(graph, node, errors.get(node)) for node in drawn.order],
         "seed": drawn.seed,
         "graph_hash": drawn.graph_hash,
-        "unmet": [list(edge) for edge in drawn.unmet],
+        "unmet": list(drawn.unmet),
         "distance": drawn.distance,
         "reparable": drawn.reparable,
         "protected": sorted(wish.protected),
@@ -134,15 +195,23 @@ def _answer(graph: Graph, wish: ScriptRequest, drawn: Script, errors: dict[int, 
     }
 
 
-def _step(graph: Graph, node: int, hint: Hint | None) -> dict[str, Any]:
+def _step(graph: Graph, node: int, hint: Hint | None) -> ScriptStep:
     text = graph.by_node[node].text
     if hint is None:
         return {"node": node, "text": text}
-    error = {key: value for key, value in asdict(hint).items() if key not in ("node", "text")}
+    error: InducedError = {
+        "category": hint.category,
+        "subtype": hint.subtype,
+        "expected": hint.expected,
+        "actual": hint.actual,
+        "wording": hint.wording,
+        "origin": hint.origin,
+        "before": hint.before,
+    }
     return {"node": node, "text": hint.text, "original_text": text, "error": error}
 
 
-def _print_script(answer: dict[str, Any]) -> None:
+def _print_script(answer: ErrorScript) -> None:
     missing, broken = len(answer["missing"]), len(answer["broken"])
     click.echo(f"{answer['file']}: {missing} missing, {broken} broken, checked; seed {answer['seed']}")
     repair = (
@@ -162,7 +231,7 @@ def _print_script(answer: dict[str, Any]) -> None:
 @click.option("--step", "node", type=int, help="Only this step [default: all].")
 @click.option("--model/--no-model", default=False, help="Ask the model server named in the environment too.")
 @answers("hints/1")
-def hints(file: Path, node: int | None, model: bool) -> Answer:
+def hints(file: Path, node: int | None, model: bool) -> Answer[ProposedErrors]:
     """Propose concrete errors for the steps in FILE, by category, each with the text to show.
 
     Rules work offline. --model also asks an OpenAI-compatible server: KITCHENSYNC_HINTS_URL (base address),
@@ -178,10 +247,10 @@ def hints(file: Path, node: int | None, model: bool) -> Answer:
     return Answer(answer, _print_hints, [f"note: {file.name}: {note}" for note in answer["notes"]])
 
 
-def hints_answer(file: Path, node: int | None, *, ask_model: bool) -> dict[str, Any]:
+def hints_answer(file: Path, node: int | None, *, ask_model: bool) -> ProposedErrors:
     """Build the `hints/1` object."""
     graph = read_graph(file)
-    steps, notes = [], set[str]()
+    steps, notes = list[StepHints](), set[str]()
     for step in hintable(graph, node):
         proposed = step_hints(step, texts_after(graph, step.node)) + graph_hints(graph, step.node)
         if ask_model:
@@ -191,9 +260,8 @@ def hints_answer(file: Path, node: int | None, *, ask_model: bool) -> dict[str, 
             texts = {hint.text for hint in proposed}
             proposed += [hint for hint in more if hint.text not in texts]
             notes |= {note} - {""}
-        steps.append({"node": step.node, "text": step.text, "hints": [asdict(hint) for hint in proposed]})
+        steps.append({"node": step.node, "text": step.text, "hints": proposed})
     return {
-        "schema": "hints/1",
         "file": graph.name,
         "graph_hash": graph.content_hash,
         "steps": steps,
@@ -202,8 +270,8 @@ def hints_answer(file: Path, node: int | None, *, ask_model: bool) -> dict[str, 
     }
 
 
-def _print_hints(answer: dict[str, Any]) -> None:
+def _print_hints(answer: ProposedErrors) -> None:
     for step in answer["steps"]:
         click.echo(f"[{step['node']}] {step['text']}")
         for hint in step["hints"]:
-            click.echo(f"    {hint['category']:12}  {hint['text'] or hint['wording']}")
+            click.echo(f"    {hint.category:12}  {hint.text or hint.wording}")

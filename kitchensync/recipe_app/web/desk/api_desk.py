@@ -141,7 +141,7 @@ def take_dump(
 def add_collection(tools: Tools, visitor: Asking, body: bodies.NewCollection) -> JsonObject:
     """Import a folder of published annotations; importing it twice changes nothing."""
     taken = published.take_in(body.files, body.name, tools.records, actor=visitor.actor)
-    return taken | shelve_graphs(body.files, tools.records, tools.shelf, actor=visitor.actor)
+    return {**taken, **shelve_graphs(body.files, tools.records, tools.shelf, actor=visitor.actor)}
 
 
 def export_collection(tools: Tools, collection: str) -> Response:
