@@ -97,7 +97,9 @@ def _fields(shape: type) -> Iterator[tuple[str, str, str, str]]:
         (body,) = ast.parse(textwrap.dedent(inspect.getsource(shape))).body
     except OSError:  # a TypedDict made by a call: its keys are no names
         for name, written in shape.__annotations__.items():
-            yield name, inspect.formatannotation(written), "", shape.__module__
+            text = inspect.formatannotation(written)
+            is_required = name in getattr(shape, "__required_keys__", ())
+            yield name, text if is_required else f"NotRequired[{text}]", "", shape.__module__
         return
     assert isinstance(body, ast.ClassDef)
     for name in map(ast.unparse, body.bases):  # a TypedDict does not know its bases
