@@ -173,6 +173,11 @@ class UnknownNote(Note):
 
     content: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def kind_name(self) -> str:
+        """The kind in the stored note."""
+        return str(self.content.get("note"))
+
     def line(self) -> str:
         """Return the note as it was stored."""
         return json.dumps(self.content)

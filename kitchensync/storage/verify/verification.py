@@ -196,7 +196,7 @@ def _check_streams(
     # A note of a newer version may explain a loss.
     unknown = [note for stream_notes in notes.values() for note in of_kind(stream_notes, UnknownNote)]
     if unknown:
-        kinds = ", ".join(sorted({str(note.content.get("note")) for note in unknown}))
+        kinds = ", ".join(sorted({note.kind_name for note in unknown}))
         what = f"{len(unknown)} notes of the ledger are not understood ({kinds})"
         findings.add(WARN, f"{what}: verify with the version that recorded them")
     contents, streams = {}, {}
