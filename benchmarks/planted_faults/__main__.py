@@ -3,12 +3,12 @@
     python -P benchmarks/planted_faults [--stages 1,2,3] [--only NAME ...] [--copy FOLDER] [--results FILE]
     python -P benchmarks/planted_faults --list | --check
 
-The faults stand in `faults.toml`. Stage 1 runs those tests of `make test` that are of the fault's folder, or every
-test of a file that the fault names; stage 2 all tests of `make test`, stage 3 every test. A fault goes no further
-than the stage that finds it. Before a stage the same tests
-run on the sound copy: what fails there is left out. A test finds a fault only if it fails twice. Every run is noted
-in FILE, and what is noted there of the copy's commit is not run again: with --copy an interrupted run goes on at
-its commit. Exit code 1 where a fault was found by none of the stages.
+The faults stand in `faults.toml`. Stage 1 runs those tests of `make test` that are of the fault's folder, or
+every test of a file that the fault names; stage 2 all tests of `make test`, stage 3 every test. A fault goes no
+further than the stage that finds it. Before a stage the same tests run on the sound copy: what fails there is
+left out. A test finds a fault only if it fails twice. Every run is noted in FILE, and what is noted there of
+the copy's commit is not run again: with --copy an interrupted run goes on at its commit. Exit code 1 where a
+fault was found by none of the stages.
 """
 
 from __future__ import annotations

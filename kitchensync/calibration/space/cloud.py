@@ -76,7 +76,7 @@ def make_cloud(
     the calibrations; `force` allows to replace `out`. Raises Refused, NotAligned, StorageError.
     """
     with OpenedRecording(path) as recording, ExitStack() as stack:
-        source = DepthSource(recording, depth_stream(recording, None))
+        source = DepthSource(recording, depth_stream(recording))
         eyes, without = _eyes(recording, data, request, source.headset)
         names = [eye.name for eye in eyes]
         inputs = [

@@ -161,7 +161,7 @@ def make_mesh(
     `force` allows to replace `out`. Raises Refused (also without Open3D), StorageError.
     """
     with OpenedRecording(path) as recording:
-        source = DepthSource(recording, depth_stream(recording, None))
+        source = DepthSource(recording, depth_stream(recording))
         inputs = [SCHEMA, recording.id, recording.stored.pauses, request.voxel_m]
         fusion = Fusion(source.table, request.voxel_m)
         walk = DepthWalk(source, request.start_s, request.seconds, out, inputs, force=force)

@@ -19,16 +19,16 @@ from kitchensync.storage.options.given_path import GivenRecording, given_path
 from kitchensync.storage.options.named_url import NAMED_URL
 from kitchensync.storage.options.output_options import output_file
 
-USERNAME = "gopro"
-"""User name that every camera gives out."""
-LISTEN_S = 5.0
-
 if TYPE_CHECKING:
     import rich.table
 
     from kitchensync.capture.camera.fetch import Fetched
     from kitchensync.sensors.gopro.control.open_camera import AnnouncedCamera
     from kitchensync.sensors.gopro.mp4.join import Joined
+
+USERNAME = "gopro"
+"""User name that every camera gives out."""
+LISTEN_S = 5.0
 
 
 class DiscoveredCameras(NamedTuple):

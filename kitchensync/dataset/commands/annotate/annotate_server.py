@@ -87,7 +87,7 @@ def push(
     with Server(url, token_file) as server:
         pushed = exchange.push(server, tasks)
     report: TasksOnServer = {
-        "status": status_of([]),
+        "status": "PASS",
         "projects": pushed.projects,
         "added": pushed.added,
         "there": pushed.there,

@@ -113,9 +113,10 @@ class Sink:
         while (item := self._to_write.get()) is not None:
             buffer, count = item
             try:
-                block = buffer[: count if self._error is None else 0]
-                while block:
-                    block = block[self._file.write(block) :]
+                if self._error is None:
+                    block = buffer[:count]
+                    while block:
+                        block = block[self._file.write(block) :]
             except OSError as error:
                 self._error = error
             finally:
