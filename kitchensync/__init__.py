@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas
 
     from kitchensync.reader.opened_recording import OpenedRecording
+    from kitchensync.storage.verify.by_life import RecordingVerification
 
 __all__ = ["ERROR_KINDS", "align", "errors", "list_recordings", "open", "steps", "synchronize", "verify"]
 
@@ -83,7 +84,7 @@ def steps(root: str | os.PathLike[str]) -> pandas.DataFrame:
     return steps_of_all(_recordings(Path(root)))
 
 
-def verify(path: str | os.PathLike[str], *, deep: bool = False) -> dict[str, Any]:
+def verify(path: str | os.PathLike[str], *, deep: bool = False) -> RecordingVerification:
     """Recompute ledger and checksums of a recording from its files alone; return the object `verify/1`.
 
     Its `status` is PASS, WARN or FAIL with `reasons`; `deep` decodes pictures and sound too. What is wrong inside the

@@ -89,9 +89,9 @@ def _was_stopped(error: BaseException | None) -> bool:
 
 
 def foreseen(error: Exception) -> str | None:
-    """Return what is said of an error that can be foreseen, None of a mistake of ours.
+    """Return the message of an expected error, None for a bug.
 
-    Those that say their exit code can: the base errors of all folders do.
+    Expected are errors with an exit code, as the base error of each folder has one.
     """
     if hasattr(error, "exit_code"):
         return str(error)

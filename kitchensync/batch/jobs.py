@@ -1,11 +1,11 @@
-"""What `kitchensync batch` can do with each recording: the work of six commands, one row of answer each."""
+"""The commands that `kitchensync batch` runs on each recording; each returns one row."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -13,34 +13,38 @@ from typing import Any
 
 import click
 
+from kitchensync.calibration.jobs.mount_check import refresh
 from kitchensync.cli import main
 from kitchensync.command_shell import foreseen
 from kitchensync.shell.answer import say
-from kitchensync.storage.batch.runner import Job, JobResult
+from kitchensync.storage.batch.runner import Job
+from kitchensync.storage.batch.workers import JobResult
 from kitchensync.storage.copies.derived import may_write, noting
+from kitchensync.storage.move.archive import archive
 from kitchensync.storage.move.upload import upload
-from kitchensync.sync.batch.batch import NOT_DONE as UNSYNCED
-from kitchensync.sync.batch.batch import synchronize_one
+from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify
+from kitchensync.sync.answers import plain
+from kitchensync.sync.batch.batch import NOT_DONE, synchronize_one
+from kitchensync.sync.report.page import write_report
+from kitchensync.sync.result.state import finished
 
-NOT_DONE = "not_done"
-"""Status of a recording of which something other than its data kept the answer."""
+FORMS = ("mcap", "tables")
+"""Exports that write files for each recording by itself."""
 
 
 @dataclass(frozen=True)
 class Verb:
-    """One command, done with a recording; `do` takes its folder and the options named in `takes`."""
+    """A command: `do` takes the folder of a recording, and the options named in `takes`."""
 
     do: Callable[..., JobResult]
     takes: tuple[str, ...]
     loads: str
-    "Module that worker processes are forked with."
+    "Module that worker processes load before forking."
     writes: str | None
-    "Folder in a recording that it writes to; None for none."
+    "Folder in the recording that it writes to; None for none."
 
 
 def _verify(recording: Path, *, deep: bool, strict: bool) -> JobResult:
-    from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify
-
     answer = verify(recording, deep=deep)
     keep_if_closed(recording, answer)
     is_bad = answer["status"] == FAIL or (strict and answer["status"] == WARN)
@@ -48,11 +52,8 @@ def _verify(recording: Path, *, deep: bool, strict: bool) -> JobResult:
 
 
 def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> JobResult:
-    from kitchensync.sync.answers import plain
-    from kitchensync.sync.result.state import finished
-
     answer = plain((None if again else finished(recording, master)) or synchronize_one(recording, master))
-    is_bad = answer["status"] in ("not_aligned", UNSYNCED) or (strict and answer["status"] == "check")
+    is_bad = answer["status"] in ("not_aligned", NOT_DONE) or (strict and answer["status"] == "check")
     row = _row(answer["status"], answer, bad=answer.get("reasons", []) if is_bad else None)
     if "error" in answer:
         row |= {"exit": 1, "error": answer["error"], "reason": answer["error"]}
@@ -60,15 +61,10 @@ def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> 
 
 
 def _archive(recording: Path) -> JobResult:
-    from kitchensync.storage.move.archive import archive
-
     return _row("packed", {"streams": [asdict(packed) for packed in archive(recording)]})
 
 
 def _report(recording: Path) -> JobResult:
-    from kitchensync.calibration.jobs.mount_check import refresh
-    from kitchensync.sync.report.page import write_report
-
     refresh(recording)
     return _row("written", {"page": str(write_report(recording))})
 
@@ -78,14 +74,10 @@ def _upload(recording: Path, *, url: str, without_consent: str) -> JobResult:
 
 
 def _export(recording: Path, *, form: str, given: dict[str, Any]) -> JobResult:
-    with noting(f"batch export {form}", say), contextlib.redirect_stderr(io.StringIO()):  # a row says it all
+    with noting(f"batch export {form}", say), contextlib.redirect_stderr(io.StringIO()):
         may_write(given["out"])
         answer = _form(form).callback.__wrapped__(paths=(recording,), **given)  # type: ignore[union-attr]
     return _row("exported", answer.content)
-
-
-FORMS = ("mcap", "tables")
-"""Exports that make files of each recording by itself."""
 
 
 def _form(name: str) -> click.Command:
@@ -104,22 +96,22 @@ VERBS = {
 }
 
 
-def _row(status: str, answer: JobResult, *, bad: Sequence[str] | None = None) -> JobResult:
+def _row(status: str, answer: Mapping[str, object], *, bad: Sequence[str] | None = None) -> JobResult:
     """Make a row; `bad` are the reasons why it counts as failed."""
     row: JobResult = {"status": status, "exit": 0, "answer": answer}
     return row if bad is None else row | {"exit": 1, "reason": "; ".join(bad) or status}
 
 
-def job_of(name: str, options: dict[str, Any]) -> Job:
+def job_of(name: str, options: Mapping[str, object]) -> Job:
     """Return the job of a command with these options."""
     verb = VERBS[name]
     return Job(partial(work, name, options), not_done, loads=verb.loads, writes=verb.writes)
 
 
-def work(name: str, options: dict[str, Any], recording: Path) -> JobResult:
-    """Do a command with one recording, whatever is wrong with it; return its row."""
+def work(name: str, options: Mapping[str, object], recording: Path) -> JobResult:
+    """Run a command on one recording without raising; return its row."""
     try:
-        return _named(recording) | VERBS[name].do(recording, **options)
+        return _name_of(recording) | VERBS[name].do(recording, **options)
     except Exception as error:  # noqa: BLE001  a fault in one recording must not stop four hundred
         reason = foreseen(error)
         if reason is None:
@@ -127,38 +119,34 @@ def work(name: str, options: dict[str, Any], recording: Path) -> JobResult:
         if isinstance(error, OSError):
             return not_done(recording, reason)
         code = int(getattr(error, "exit_code", 1))
-        return _named(recording) | {"status": "refused", "exit": code, "reason": _line(reason)}
+        return _name_of(recording) | {"status": "refused", "exit": code, "reason": " ".join(reason.split())}
 
 
 def not_done(recording: Path, reason: str) -> JobResult:
-    """Report what stood in the way: it says nothing of the data, and another worker may have more luck."""
-    reason = _line(reason)
-    return _named(recording) | {"status": NOT_DONE, "exit": 1, "reason": reason, "error": reason}
+    """Return the row for a problem other than of the data: another worker may succeed."""
+    reason = " ".join(reason.split())
+    return _name_of(recording) | {"status": NOT_DONE, "exit": 1, "reason": reason, "error": reason}
 
 
-def _named(recording: Path) -> JobResult:
+def _name_of(recording: Path) -> JobResult:
     return {"recording": recording.name, "path": str(recording)}
 
 
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def options_of(name: str, words: Sequence[str], context: click.Context) -> dict[str, Any]:
-    """Read options as the command itself does. Raises click.UsageError."""
+    """Parse options as the command itself does. Raises click.UsageError."""
     if name == "export":
         form, *words = words or [""]
         if form not in FORMS:
             raise click.UsageError(f"say after -- what to export: {', '.join(FORMS)}, and --out DIRECTORY")
         known = [param for param in _form(form).params if param.name not in ("paths", "as_json")]
-        return {"form": form, "given": _read(form, known, words, context)}
+        return {"form": form, "given": _parse(form, known, words, context)}
     command = main.get_command(context, name)
     assert command is not None
     known = [param for param in command.params if param.name in VERBS[name].takes]
-    return _read(name, known, words, context)
+    return _parse(name, known, words, context)
 
 
-def _read(
+def _parse(
     name: str, known: list[click.Parameter], words: Sequence[str], context: click.Context
 ) -> dict[str, Any]:
     return dict(click.Command(name, params=known).make_context(name, list(words), parent=context).params)

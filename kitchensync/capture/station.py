@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kitchensync.capture.doctor.checks import BAD, RIG_MB_PER_S, Report, examine_computer
+from kitchensync.capture.doctor.checks import BAD, RIG_MB_PER_S, DoctorAnswer, Report, examine_computer
 from kitchensync.capture.doctor.devices import examine_devices
 from kitchensync.capture.errors import CaptureError
 from kitchensync.capture.monitor.live_findings import findings_in, health_of
@@ -74,17 +74,17 @@ class Station:
         kinds = {"headset": rig.hololens, "camera": rig.gopro, "sensor": rig.sensor}
         return [kind for kind, named in kinds.items() if named]
 
-    def check(self, place: str = "") -> dict[str, Any]:
+    def check(self, place: str = "") -> DoctorAnswer:
         """Check this computer and the devices of a kitchen; return `doctor/1`."""
         path = self.rig_of(place)
         if path is None:
-            return examine_computer(self.data, SESSION_MINUTES, RIG_MB_PER_S["wifi"]).as_dict()
+            return examine_computer(self.data, SESSION_MINUTES, RIG_MB_PER_S["wifi"]).answer()
         report = Report(path.name)
         try:
             report = examine_devices(order_of(path), self.data, SESSION_MINUTES, path.name)
         except (CaptureError, SensorError) as error:
             report.add("rig file", BAD, str(error), f"kitchensync rig check {path}")
-        return report.as_dict()
+        return report.answer()
 
     def start(
         self, recording: str, *, participant: str, consent: str, place: str, override: str = ""

@@ -54,8 +54,8 @@ POSE = ("x_m", "y_m", "z_m", "qw", "qx", "qy", "qz")
 UTC = pa.timestamp("ns", tz="UTC")
 TIMES = ("session_s", "host_ns", "utc", "utc_bound_ns")
 """Columns of every table; a record's field of the same name is renamed."""
-Columns = dict[str, Any]
-"""Arrays of NumPy or pyarrow, (n,) each."""
+Columns = dict[str, npt.NDArray[Any] | pa.Array]
+"""Name -> values, (n,)."""
 
 
 @dataclass(frozen=True)

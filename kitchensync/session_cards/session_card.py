@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from kitchensync.storage.recording_files.kept_session_card import (
 )
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.verify import FAIL, PASS, WARN, verify
+from kitchensync.storage.verify.by_life import RecordingVerification
 from kitchensync.sync.answers import RecordingAnswer
 from kitchensync.sync.errors import SyncError
 from kitchensync.sync.synchronize import synchronize
@@ -168,7 +169,7 @@ def _made(recording: Path, stage: str) -> KeptCard:
     }
 
 
-def _lines(report: dict[str, Any], stage: str) -> list[CardLine]:
+def _lines(report: RecordingVerification, stage: str) -> list[CardLine]:
     """Return a line for each stream and camera, the worst first: status, coverage, reasons."""
     facts = report["streams"] | (report.get("cameras", {}) if stage == FINAL else {})
     lines: list[CardLine] = [

@@ -93,7 +93,7 @@ class EventLog:
 def read_lines(path: Path) -> Iterator[tuple[LogEvent, str]]:
     """Yield each event with the hash of its line. Raises BadEventLog at the first line that does not fit."""
     previous = FIRST
-    # A line without its end is being written, or was torn by a crash before anyone was told.
+    # A line without its end is being written, or was torn by a crash before it was acknowledged.
     for number, line in enumerate(each_line(read_plain(path, MOST_LINES_BYTES)), start=1):
         try:
             event = parse_object(line)

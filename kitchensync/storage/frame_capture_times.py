@@ -66,7 +66,7 @@ def capture_times(recording: Recording, camera: str, clip: Clip) -> FilmTimes:
         )
         if chapter_ns is None:
             why.append(
-                f"{chapter.path.name}: its headset was started anew, and nobody noted when it was filmed"
+                f"{chapter.path.name}: its headset was restarted, and the time of filming is not recorded"
             )
             continue
         rows = slice(first, first + len(chapter.frame_times_s))

@@ -26,7 +26,7 @@ class Lab(BaseModel):
 
     data: str = Field(
         default="",
-        description="Folder of the recordings for commands that are not told, from the folder of this file on.",
+        description="Default folder of recordings for all commands, relative to this file.",
     )
 
     stores: list[str] = Field(

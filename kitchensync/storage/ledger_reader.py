@@ -1,4 +1,4 @@
-"""The ledger of a recording read back: what its recorder said about each stream besides its packets."""
+"""Read the ledger of a recording: the notes of its recorder on each stream."""
 
 from __future__ import annotations
 

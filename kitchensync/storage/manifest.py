@@ -21,7 +21,7 @@ from kitchensync.storage.recording_folder import check_folder
 
 SCHEMA = "recording/1"
 CHECKED = (MANIFEST, MEDIA)
-"""These describe files that cannot change any more, but change themselves: they carry their own checksum."""
+"""Files that describe unchanging files but change themselves, so that they contain their own checksum."""
 
 MOST_NAMED = 3
 """Of recordings in a folder that is none itself."""
@@ -49,7 +49,7 @@ def manifest_text(value: Mapping[str, Any]) -> bytes:
 
 
 def read_manifest(recording: Path) -> Manifest:
-    """Read a recording's manifest, which must be to the bit what was written; its folder is checked with it.
+    """Read and check a recording's manifest: its checksum must hold, and its folder must be a recording.
 
     Raises NotARecording: ManifestLost where recorded files are there without it, ManifestDamaged, UnsafeFile.
     """
@@ -107,14 +107,14 @@ def edit_manifest(recording: Path) -> Iterator[Manifest]:
 
 
 def note_change(recording: Path) -> None:
-    """Let the file system say that a manifest changed, as writing it does; its content and date stay. Raises OSError.
+    """Update the change time of a manifest without changing its content or date. Raises OSError.
 
-    Whoever writes below `sync/`, `annotations/` or into the list of copies calls it: the catalogue looks at nothing
-    but that file. One without a manifest is read each time.
+    Call it after writing below `sync/`, `annotations/` or to the copy log: the catalogue only checks the manifest. A
+    recording without one is read each time.
     """
     with suppress(FileNotFoundError):
         facts = (recording / MANIFEST).stat()
         try:
             os.utime(recording / MANIFEST, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-        except PermissionError:  # somebody else's, whose group may write: they may only say that it is of now
+        except PermissionError:  # a group member may only set the current time on a file of another owner
             os.utime(recording / MANIFEST)

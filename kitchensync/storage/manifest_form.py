@@ -193,7 +193,7 @@ class WaitingForm(TypedDict):
 
 
 class OverrideForm(TypedDict):
-    """For what a recording was used although nobody agreed."""
+    """A use of a recording without consent, with its reason."""
 
     purpose: str
     reason: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kitchensync.capture.errors import BadQueueAddress, without_password
-from kitchensync.capture.queue.address import check_address
+from kitchensync.capture.rig.rig_file import check_address
 
 
 @pytest.mark.parametrize(

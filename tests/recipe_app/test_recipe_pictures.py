@@ -16,10 +16,9 @@ from screens import fit_to_be_shown, serious
 
 from kitchensync.operations.errors import BadOperation
 from kitchensync.recipe_app.cooking import recipe_pictures
-from kitchensync.recipe_app.cooking.mise_en_place import to_fetch
+from kitchensync.recipe_app.cooking.mise_en_place import ingredients_in, to_fetch, tools_in
 from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
 from kitchensync.task_graphs.model import Graph, Step
-from kitchensync.task_graphs.text.gathering import ingredients_in, tools_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 BLUE, GREEN = (200, 40, 10), (20, 160, 30)

@@ -255,7 +255,7 @@ def test_ctrl_c_ends_it_and_the_same_command_goes_on(
     assert done < COUNT
     assert done in (1 + len(progress), 2 + len(progress)), "noted, then shown"
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert f"{done} of {COUNT} were done by the run that was interrupted" in again.stderr
+    assert f"resuming: {done} of {COUNT} were finished by the interrupted run" in again.stderr
     assert len(again.stderr.splitlines()) == 1 + COUNT - done
     rows = json.loads(again.stdout)["recordings"]
     assert [row["recording"] for row in rows] == [f"take-{number:03}" for number in range(COUNT)]
@@ -345,7 +345,7 @@ def test_without_a_place_for_its_journal_it_works_and_says_so_once(lab: Path, st
     answer = asked("verify", lab / "a", "--jobs", "1")
     assert (answer["code"], answer["counts"]) == (0, {"PASS": 2})
     (line,) = (line for line in answer["stderr"].splitlines() if line.startswith("kitchensync: "))
-    assert "after Ctrl-C this run begins anew" in line
+    assert "this run cannot be resumed after Ctrl-C" in line
 
 
 def test_every_verb_is_a_command_with_these_options() -> None:

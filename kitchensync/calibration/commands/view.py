@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from kitchensync.calibration.space.recording_view import view_recording
+from kitchensync.calibration.space.view_parts import ViewOptions
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording
 from kitchensync.storage.options.output_options import output_file
@@ -46,9 +48,6 @@ def view(
       kitchensync view data/take-1
       kitchensync view data/take-1 --save take-1.rrd
     """
-    from kitchensync.calibration.space.recording_view import view_recording
-    from kitchensync.calibration.space.view_parts import ViewOptions
-
     options = ViewOptions(pictures_per_second, from_s, float("inf") if to_s is None else to_s)
     with Bar(unit="s sent") as bar:
         left_out = view_recording(

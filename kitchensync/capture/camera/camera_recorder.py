@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kitchensync.capture.camera.files import fetch_files, fetch_proxies, new_files, write_media
+from kitchensync.capture.camera.files import FetchedFile, fetch_files, fetch_proxies, new_files, write_media
 from kitchensync.capture.camera.watch import CameraHealth, CameraWatch, concerns, media_state
 from kitchensync.capture.zone import local_zone
 from kitchensync.sensors.errors import CameraError, CameraLost, SensorError
@@ -55,7 +55,7 @@ class CameraRecorder(threading.Thread):
         self._camera = open_camera(url)
         self._ending = threading.Event()
         self._before: set[tuple[str, str]] = set()
-        self._files: list[dict[str, Any]] = []
+        self._files: list[FetchedFile] = []
         self._media: dict[str, Any] = {
             "schema": "media/1",
             "device": name,

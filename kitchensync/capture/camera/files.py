@@ -4,20 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control.camera import GoProHttp, MediaFile
 from kitchensync.sensors.gopro.control.download import download, fetch_small
 from kitchensync.storage.disk.media_blocks import BlockChecksums
 from kitchensync.storage.manifest import write_json
+from kitchensync.storage.manifest_form import BlocksForm
 from kitchensync.storage.names import MEDIA
 from kitchensync.storage.reading.shutter_openings import shutter_host_ns
 
 NEAR_S = 30.0
 """Tolerance between the creation time of a file and the shutter times, after correction of the camera's clock."""
-Entry = dict[str, Any]
 Progress = Callable[[int], None]
+
+
+class FetchedFile(TypedDict, total=False):
+    """A file in media.json."""
+
+    file: str
+    folder: str
+    bytes: int
+    "Size on the card."
+    created_s: float | None
+    "By the camera's clock."
+    sha256: str
+    stored_bytes: int
+    bytes_per_s: int
+    blocks: BlocksForm
 
 
 def new_files(
@@ -61,7 +76,7 @@ def fetch_files(
     camera: GoProHttp,
     folder: Path,
     files: list[MediaFile],
-    entries: list[Entry],
+    entries: list[FetchedFile],
     progress: Progress | None = None,
 ) -> None:
     """Fetch complete files into a folder; `entries` (of media.json) is updated before and after each file."""

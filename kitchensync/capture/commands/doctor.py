@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 
-from kitchensync.capture.doctor.checks import BAD, GOOD, RIG_MB_PER_S, examine_computer
+from kitchensync.capture.doctor.acceptance import examine_acceptance
+from kitchensync.capture.doctor.checks import BAD, GOOD, RIG_MB_PER_S, DoctorAnswer, examine_computer
+from kitchensync.capture.doctor.devices import examine_devices
+from kitchensync.capture.doctor.headset_checks import examine_headset
+from kitchensync.capture.rig.rig_file import order_of
+from kitchensync.sensors.hololens.catalogue import DEFAULT_SET, headset_stream
+from kitchensync.sensors.hololens.profile import Profile
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import GivenRecording, given_path
@@ -57,7 +63,7 @@ def doctor(
     acceptance: Path | None,
     accept_version: str | None,
     strict: bool,
-) -> Answer:
+) -> Answer[DoctorAnswer]:
     """Check this computer before a session; with HOST a headset, with --rig all devices of a rig.
 
     Exit code 1 when something would spoil the session. With --acceptance it compares a recording of the lab's own
@@ -68,13 +74,6 @@ def doctor(
       kitchensync doctor 192.168.1.20 --link wifi
       kitchensync doctor --acceptance data/acceptance-1 > acceptance.txt
     """
-    from kitchensync.capture.doctor.acceptance import examine_acceptance
-    from kitchensync.capture.doctor.devices import examine_devices
-    from kitchensync.capture.doctor.headset_checks import examine_headset
-    from kitchensync.capture.rig.rig_file import order_of
-    from kitchensync.sensors.hololens.catalogue import DEFAULT_SET, headset_stream
-    from kitchensync.sensors.hololens.profile import Profile
-
     if sum(subject is not None for subject in (host, rig, acceptance)) > 1:
         raise click.UsageError("give one of HOST, --rig and --acceptance")
     if acceptance is not None:
@@ -87,11 +86,11 @@ def doctor(
         names = [headset_stream(name).name for name in streams.split(",")] if streams else list(DEFAULT_SET)
         report = examine_headset(host, names, Profile(link=link), accept_version)
     failed = report.status == BAD or (strict and report.status != GOOD)
-    return Answer(report.as_dict(), _show, failed=failed)
+    return Answer(report.answer(), _show, failed=failed)
 
 
-def _show(report: dict[str, Any]) -> None:
+def _show(report: DoctorAnswer) -> None:
     for finding in report["findings"]:
-        advice = f"  -> {finding['advice']}" if finding["advice"] else ""
-        click.echo(f"{finding['status']:5} {finding['what']:28} {finding['seen']}{advice}")
+        advice = f"  -> {finding.advice}" if finding.advice else ""
+        click.echo(f"{finding.status:5} {finding.what:28} {finding.seen}{advice}")
     click.echo(f"{report['subject']}: {report['status']}")

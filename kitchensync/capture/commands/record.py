@@ -94,7 +94,7 @@ def record(recording: str, as_json: bool, strict: bool, **options: Any) -> None:
     with contextlib.suppress(OSError):  # only a cache for the summary of the folder
         keep_verdict(result.path, checked)
     if as_json:
-        keys = {key: checked[key] for key in checked if key not in ("schema", "recording")}
+        keys = {key: value for key, value in checked.items() if key not in ("schema", "recording")}
         answer = {
             "schema": "record/1",
             "recording": recording,

@@ -18,6 +18,7 @@ from kitchensync.storage.reading.swaps import DEVICE_SWAP
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify import verify
+from kitchensync.storage.verify.by_life import StreamBalance
 
 MIN_MINUTES = 20
 MAX_RECONNECT_S = 30.0
@@ -71,7 +72,7 @@ def examine_acceptance(recording: Path) -> Report:
     return report
 
 
-def _stream(report: Report, name: str, facts: dict[str, Any]) -> None:
+def _stream(report: Report, name: str, facts: StreamBalance) -> None:
     share, nominal = facts["coverage"], facts.get("nominal_hz")
     measured = f"{facts['rate_hz']:.1f}" + (f" of {nominal:g}" if nominal else "") + " packets/s"
     measured += f", covers {share:.1%}" if share is not None else ""
@@ -101,13 +102,13 @@ def _changes(media: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [gap for gap in media.get("gaps", []) if gap["cause"] == DEVICE_SWAP]
 
 
-def _gaps(streams: Iterable[dict[str, Any]], causes: tuple[str, ...]) -> list[float]:
+def _gaps(streams: Iterable[StreamBalance], causes: tuple[str, ...]) -> list[float]:
     """Return the lengths in seconds of all gaps with one of the causes."""
     gaps = (gap for facts in streams for gap in facts["gaps"] if gap["cause"] in causes)
     return [abs(gap["end_ticks"] - gap["start_ticks"]) / 1e7 for gap in gaps]
 
 
-def _reconnect(report: Report, streams: dict[str, dict[str, Any]]) -> None:
+def _reconnect(report: Report, streams: dict[str, StreamBalance]) -> None:
     """Judge how streams came back after the network was disconnected."""
     gaps = _gaps(streams.values(), BROKEN)
     gone = [name for name, facts in streams.items() if facts.get("ended") == "lost"]
@@ -123,7 +124,7 @@ def _reconnect(report: Report, streams: dict[str, dict[str, Any]]) -> None:
     )
 
 
-def _change(report: Report, streams: dict[str, dict[str, Any]], cameras: Sequence[Mapping[str, Any]]) -> None:
+def _change(report: Report, streams: dict[str, StreamBalance], cameras: Sequence[Mapping[str, Any]]) -> None:
     """Judge the change of a battery: a gap with that cause, and a clip after it."""
     away = [gap for media in cameras for gap in _changes(media)]
     clips = sum(len(media.get("shutters_on_again", [])) for media in cameras)

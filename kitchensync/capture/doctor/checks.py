@@ -8,9 +8,9 @@ import socket
 import subprocess
 import tempfile
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from kitchensync.capture.process.cpu_pressure import BUSY_PERCENT, waits_percent
 from kitchensync.shell.files_on_disk import NO_INODES, lacks_inodes
@@ -35,6 +35,15 @@ class CheckResult:
     advice: str = ""
 
 
+class DoctorAnswer(TypedDict):
+    """The object `doctor/1`; with --acceptance also measured values by name."""
+
+    subject: str
+    status: str
+    "The worst."
+    findings: list[CheckResult]
+
+
 @dataclass
 class Report:
     """Results of all checks."""
@@ -56,16 +65,10 @@ class Report:
         """The worst of all findings."""
         return max((finding.status for finding in self.findings), key=_ORDER.index, default=GOOD)
 
-    def as_dict(self) -> dict[str, Any]:
+    def answer(self) -> DoctorAnswer:
         """Return the object `doctor/1`."""
-        findings = [asdict(finding) for finding in self.findings]
-        return {
-            "schema": "doctor/1",
-            "subject": self.subject,
-            "status": self.status,
-            "findings": findings,
-            **self.facts,
-        }
+        answer = {"subject": self.subject, "status": self.status, "findings": self.findings, **self.facts}
+        return cast(DoctorAnswer, answer)
 
 
 def examine_computer(data: Path, minutes: float, mb_per_s: float) -> Report:

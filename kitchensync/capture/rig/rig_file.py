@@ -8,18 +8,19 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from kitchensync.capture.errors import BadRig
+from kitchensync.capture.errors import BadQueueAddress, BadRig
 from kitchensync.capture.plan import LINGER_MS, HeadsetPlan, RecordingRequest, SensorPlan
-from kitchensync.capture.queue.address import check_address
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control.open_camera import SCHEMES
 from kitchensync.sensors.gopro.control.settings import GoProSettings
 from kitchensync.sensors.hololens.catalogue import DEFAULT_SET, STREAMS, forbidden_together, headset_stream
 from kitchensync.sensors.hololens.profile import HeadsetSettings, Profile
 from kitchensync.sensors.plugin import load_sensor
+from kitchensync.shell.loopback import is_loopback_address
 from kitchensync.storage.names import check_recording_id
 
 TABLES = {
@@ -246,3 +247,24 @@ def template(hololens: str, gopro: str) -> str:
         hololens=hololens,
         gopro=gopro,
     )
+
+
+def check_address(url: str) -> str:
+    """Return the address. Raises BadQueueAddress if packets would travel without encryption or authentication."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("redis", "rediss") and parts.hostname and parts.port != 0
+    except ValueError as error:
+        raise BadQueueAddress(url, f"is no address ({error})") from error
+    if parts.scheme == "unix" and parts.path:
+        return url
+    if not is_address:
+        raise BadQueueAddress(
+            url, "is no address; write redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH"
+        )
+    options = parse_qs(parts.query)
+    has_user = (parts.username or "username" in options) and (parts.password or "password" in options)
+    if not is_loopback_address(str(parts.hostname)) and not (parts.scheme == "rediss" and has_user):
+        why = "over a network a queue needs TLS and a user; write rediss://USER:PASSWORD@HOST:PORT"
+        raise BadQueueAddress(url, why)
+    return url

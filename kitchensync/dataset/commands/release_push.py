@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from kitchensync.dataset.source.consent_of_all import NotAgreed, check_release_consent, note_reason
+from kitchensync.dataset.source.data_set_folder import read_data_set
 from kitchensync.dataset.source.numbering import parse_numbering
+from kitchensync.dataset.source.sums import SUMS, read_sums
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import byte_bar
 from kitchensync.storage.copies.derived import pushed
+from kitchensync.storage.move.push import Pushed
+from kitchensync.storage.move.push import push as send
 from kitchensync.storage.names import HUB
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, given_path
 from kitchensync.task_graphs.errors import BadGraph
-
-if TYPE_CHECKING:
-    from kitchensync.storage.move.push import Pushed
 
 
 @click.command()
@@ -49,11 +50,6 @@ def push(
     Example:
       kitchensync release push our-kitchens --to hf://datasets/our-lab/our-kitchens --data data
     """
-    from kitchensync.dataset.source.consent_of_all import NotAgreed, check_release_consent, note_reason
-    from kitchensync.dataset.source.data_set_folder import read_data_set
-    from kitchensync.dataset.source.sums import SUMS, read_sums
-    from kitchensync.storage.move.push import push as send
-
     files = read_sums(folder)
     journal = folder.with_name(f"{folder.name}.pushed")
     data_set, recordings = read_data_set(folder), dict[str, Path]()

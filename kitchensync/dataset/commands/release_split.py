@@ -14,6 +14,7 @@ from kitchensync.dataset.commands.export_source import CORRECTED, STRICT, Assess
 from kitchensync.dataset.commands.options import SourcePath
 from kitchensync.dataset.source.sums import refresh
 from kitchensync.dataset.splits.rule import Rule, divide, normal_only
+from kitchensync.dataset.splits.split_findings import check_split
 from kitchensync.dataset.splits.split_kinds import PARTS, SplitReport
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.output_options import OutputFolder, output
@@ -75,8 +76,6 @@ def split(
     Example:
       kitchensync release split our-kitchens --kind person --ratio 0.6,0.2,0.2 --seed 1 --out our-kitchens/data_splits
     """
-    from kitchensync.dataset.splits.split_findings import check_split
-
     if corrected and (kind != "steps" or rule or ratio):
         raise click.UsageError("--corrected is for the published rule of steps: give --kind steps alone")
     chosen = _rule(rule, ratio, seed, corrected)

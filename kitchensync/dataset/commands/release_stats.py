@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from kitchensync.dataset.commands.export_source import read_source
 from kitchensync.dataset.commands.options import SourcePath
+from kitchensync.dataset.statistics.narrators import (
+    NarratorAgreement,
+    ReleasedNarration,
+    released_narrations_of,
+)
+from kitchensync.dataset.statistics.statistics_numbers import DataSetStatistics, statistics
+from kitchensync.dataset.statistics.statistics_page import as_page, as_tables
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.output_options import OutputFolder, output_file
 from kitchensync.storage.options.outputs import write_into, write_output
 from kitchensync.task_graphs.formats.graph_files import read_task_graphs
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.statistics.narrators import NarratorAgreement
-    from kitchensync.dataset.statistics.statistics_numbers import DataSetStatistics
 
 
 @click.command()
@@ -35,10 +37,6 @@ def stats(folder: Path, html: Path | None, force: bool, tables: Path | None) -> 
     Example:
       kitchensync release stats our-kitchens --html statistics.html --csv statistics
     """
-    from kitchensync.dataset.statistics.narrators import ReleasedNarration, released_narrations_of
-    from kitchensync.dataset.statistics.statistics_numbers import statistics
-    from kitchensync.dataset.statistics.statistics_page import as_page, as_tables
-
     source = read_source((folder,))
     if source.own:
         members = {name: ready.member for name, ready in source.own.items()}

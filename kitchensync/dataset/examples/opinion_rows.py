@@ -19,17 +19,16 @@ from kitchensync.storage.recording_files.annotation_folder import FOLDER, newest
 KINDS = ("decisions", "ratings")
 OF_ITEMS = ("share", "mean_accuracy", "majority_accuracy")
 """Figures of a recording that are means over its items; other figures describe the recording as a whole."""
-Row = dict[str, Any]
 Figures = dict[str, dict[str, float | None]]
 """By question: name of a figure, and the figure."""
 
 
-def opinion_rows(source: SourceData) -> tuple[dict[str, list[Row]], dict[str, Figures], list[str]]:
+def opinion_rows(source: SourceData) -> tuple[dict[str, list[dict[str, Any]]], dict[str, Figures], list[str]]:
     """Return rows and agreement by kind of opinion, and the recordings without any opinion.
 
     The newest version of each recording counts. Raises BadAnnotations, OSError.
     """
-    rows: dict[str, list[Row]] = {kind: [] for kind in KINDS}
+    rows: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
     figures: dict[str, list[tuple[int, Figures]]] = {kind: [] for kind in KINDS}
     without = []
     for recording, ready in source.own.items():
@@ -46,13 +45,13 @@ def opinion_rows(source: SourceData) -> tuple[dict[str, list[Row]], dict[str, Fi
     return rows, {kind: pooled(listed) for kind, listed in figures.items() if listed}, without
 
 
-def _row(recording: str, item: Row, people: list[dict[str, dict[str, str]]]) -> Row:
+def _row(recording: str, item: dict[str, Any], people: list[dict[str, dict[str, str]]]) -> dict[str, Any]:
     """Return all answers about an item; its ids are those of `export coherence` over the same recordings."""
     place, _, number = str(item["item"]).rpartition("_")[2].partition(".")
     replies = [person[item["item"]] for person in people if item["item"] in person]
     questions = replies[0] if replies else ()
     answers = {question: [reply[question] for reply in replies] for question in questions}
-    row: Row = {"example_id": f"{recording}_{place}", "recording": recording}
+    row: dict[str, Any] = {"example_id": f"{recording}_{place}", "recording": recording}
     row |= {"procedure_description": item["text"], "from": item["from_s"], "to": item["end_s"]}
     hidden = item["hidden"]
     if number:

@@ -69,7 +69,7 @@ def parse_verdict(text: str, allowed: Sequence[str]) -> int:
 
 
 class JudgeVerdict(TypedDict):
-    """What a judge said of an answer; without a verdict if the reply is missing or refused."""
+    """The reply of a judge about an answer; without a verdict if it is missing or refused."""
 
     scale: str
     verdict: int | None

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from kitchensync.dataset.release.lacking import lacking_of
 from kitchensync.dataset.release.release_media import HEADSET, MediaWriter, Tell, Work, work_of
@@ -15,7 +15,7 @@ from kitchensync.dataset.source.own_members import Ready
 from kitchensync.dataset.source.own_recording import NotReleasable, OwnRecording
 from kitchensync.sensors.errors import SensorError
 from kitchensync.storage.batch.runner import Job, Workforce, run_all
-from kitchensync.storage.batch.workers import count_of
+from kitchensync.storage.batch.workers import JobResult, count_of
 from kitchensync.storage.errors import StorageError, words_of
 
 IN_THIS_PROCESS = Workforce(workers=1)
@@ -63,7 +63,7 @@ def write_media(ready: list[Ready], order: MediaOrder, crew: Workforce, tell: Te
     return [members[path] for path in by_path]
 
 
-def _write(order: MediaOrder, ids: dict[Path, str], work: Work, path: Path) -> dict[str, Any]:
+def _write(order: MediaOrder, ids: dict[Path, str], work: Work, path: Path) -> JobResult:
     try:
         with OwnRecording.open(path, without_consent=order.without_consent) as own:
             made = MediaWriter(own, ids[path], order.out, order.force, work).write(order.media)
@@ -77,12 +77,12 @@ def _write(order: MediaOrder, ids: dict[Path, str], work: Work, path: Path) -> d
                 "lacking": lacking,
                 "coverage": covered,
             }
-            return dict(member)
+            return cast(JobResult, member)
     except (StorageError, SensorError, NotReleasable, OSError) as error:
         return _not_done(path, words_of(error))
 
 
-def _not_done(path: Path, reason: str) -> dict[str, Any]:
+def _not_done(path: Path, reason: str) -> JobResult:
     return {"recording": path.name, "error": reason}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kitchensync.exports.exported_span import choice_of, choice_options, recordings_of
+from kitchensync.exports.lerobot.lerobot_data_set import LeRobotContents, write_lerobot
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording
@@ -31,7 +32,7 @@ from kitchensync.storage.options.output_options import OutputFolder, output
 def lerobot(
     recordings: tuple[Path, ...], out: Path, force: bool, fps: int, width: int,
     start: float | None, end: float | None, step: int | None, streams: str | None,
-) -> Answer:  # fmt: skip
+) -> Answer[LeRobotContents]:  # fmt: skip
     """Write recordings as one data set of LeRobot v3.0, one episode per recording.
 
     Frames are on an exact time grid. Each has the last image of the front camera and of each video, with its capture
@@ -44,8 +45,6 @@ def lerobot(
     Example:
       kitchensync export lerobot data/take-1 data/take-2 --out cooking
     """
-    from kitchensync.exports.lerobot.lerobot_data_set import write_lerobot
-
     paths = recordings_of(recordings)
     with Bar("export lerobot", unit="frames") as bar:
         answer = write_lerobot(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -203,6 +203,25 @@ class LeRobotSet:
         }
 
 
+class _Episode(TypedDict):
+    recording: str
+    frames: int
+    span_s: list[float]
+
+
+class LeRobotContents(TypedDict):
+    """The object `export-lerobot/1`."""
+
+    fps: int
+    episodes: list[_Episode]
+    frames: int
+    cameras: dict[str, list[int]]
+    "Width and height."
+    tasks: int
+    left_out: dict[str, str]
+    "With the reason."
+
+
 def write_lerobot(
     paths: list[Path],
     out: Path,
@@ -212,7 +231,7 @@ def write_lerobot(
     tell: Progress,
     *,
     force: bool = False,
-) -> dict[str, Any]:
+) -> LeRobotContents:
     """Write recordings as one data set; return its contents and what was left out, with the reasons.
 
     One frame is in memory at a time, and the columns of an episode. Of several recordings, those without consent are
@@ -224,7 +243,7 @@ def write_lerobot(
     if not sizes and not has_body:
         raise NoEpisodes("no camera is in all of these recordings, and none of them has head, hands or gaze")
     with written_folder(out, proof=ABOUT, force=force) as folder:
-        data_set, episodes = LeRobotSet(folder, fps, sizes, has_body), []
+        data_set, episodes = LeRobotSet(folder, fps, sizes, has_body), list[_Episode]()
         for plan in plans:
             with opened_to_give(plan.path) as recording:
                 sources = sources_of(recording, choice.names(recording))
@@ -235,7 +254,7 @@ def write_lerobot(
                 without |= {_left_out_key(paths, plan.id, name): why for name, why in left_out.items()}
             span_s = [int(grid_ns[0]) / 1e9, int(grid_ns[-1]) / 1e9]
             episodes.append({"recording": plan.id, "frames": len(grid_ns), "span_s": span_s})
-        about = {
+        about: LeRobotContents = {
             "fps": fps,
             "episodes": episodes,
             "frames": data_set.frames,

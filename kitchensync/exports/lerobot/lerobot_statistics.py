@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from kitchensync.shell.array_types import Floats, Int64
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 QUANTILES = {"q01": 0.01, "q10": 0.1, "q50": 0.5, "q90": 0.9, "q99": 0.99}
 EACH = 4
 """Only every fourth pixel is counted, in both directions."""
-Statistics = dict[str, Any]
+Statistics = dict[str, npt.NDArray[Any]]
 """Arrays by name; `count` (1,)."""
 
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NotRequired
+from typing import NotRequired
 
 import click
 
 from kitchensync.dataset.commands.export_source import Assessed, status_of
+from kitchensync.recipe_app.exchange.adopt import AdoptedFile
+from kitchensync.recipe_app.exchange.adopt import adopt as make
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import byte_bar
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import given_path
-
-if TYPE_CHECKING:
-    from kitchensync.recipe_app.exchange.adopt import AdoptedFile
-    from kitchensync.sync.answers import RecordingAnswer
+from kitchensync.storage.redact.to_destroy import check_no_pauses_in
+from kitchensync.storage.timeline.alignment import NOT_ALIGNED
+from kitchensync.sync.answers import RecordingAnswer
+from kitchensync.sync.commands.sync import show_recording
+from kitchensync.sync.report.page import write_report
+from kitchensync.sync.synchronize import synchronize
 
 
 class AdoptedVideos(Assessed):
@@ -58,12 +62,6 @@ def adopt(
       kitchensync adopt lab2-017 kitchen.mp4 --data recordings --consent form-12
       kitchensync adopt lab2-018 GX010001.MP4 GX010042.MP4 --sync
     """
-    from kitchensync.recipe_app.exchange.adopt import adopt as make
-    from kitchensync.storage.redact.to_destroy import check_no_pauses_in
-    from kitchensync.storage.timeline.alignment import NOT_ALIGNED
-    from kitchensync.sync.report.page import write_report
-    from kitchensync.sync.synchronize import synchronize
-
     for file in files:
         check_no_pauses_in(file)
     with byte_bar() as tell:
@@ -82,8 +80,6 @@ def adopt(
 
 
 def _show(data: Path, answer: AdoptedVideos) -> None:
-    from kitchensync.sync.commands.sync import show_recording
-
     videos = f"{answer['path']}: {len(answer['files'])} videos"
     click.echo(f"{videos}; log errors on it with `kitchensync app --data {data}`")
     if "sync" in answer:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from kitchensync.recipe_app.web.serve import Setup, serve
 from kitchensync.storage.options.data_folder import RULE
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder
@@ -87,6 +88,4 @@ def app(demo: bool, **options: Any) -> None:
     Example: kitchensync app --demo
     Example: kitchensync app --data recordings --host 0.0.0.0 --rig rig.toml
     """
-    from kitchensync.recipe_app.web.serve import Setup, serve
-
     serve(Setup(**options, demo=demo), say=click.echo)

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 import click
 
 from kitchensync.recipe_app.commands.app_options import DATA, DATABASE
+from kitchensync.recipe_app.commands.at_rest import memory
+from kitchensync.recipe_app.exchange import published
+from kitchensync.recipe_app.exchange.app_withdrawals import note_backup
+from kitchensync.recipe_app.exchange.dumps import MOST_BYTES, DumpOutcome, read_dump, take_in
+from kitchensync.recipe_app.exchange.published_graphs import ImportedCollection, shelve_graphs
+from kitchensync.recipe_app.store.backup import WITHDRAWALS, BackupManifest, CheckedBackup, back_up
+from kitchensync.recipe_app.store.restore import restore as put_back
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.shell.host_clock import utc_anchor
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.installation.key import kept_key, take_folder
 from kitchensync.storage.names import APP_FOLDER
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output, output_file
 from kitchensync.storage.options.outputs import write_into
-
-if TYPE_CHECKING:
-    from kitchensync.recipe_app.exchange.dumps import DumpOutcome
-    from kitchensync.recipe_app.exchange.published_graphs import ImportedCollection
-    from kitchensync.recipe_app.store.backup import BackupManifest, CheckedBackup
+from kitchensync.task_graphs.formats.graph_files import read_bytes
 
 
 class WrittenCollection(TypedDict):
@@ -54,10 +58,6 @@ def backup(file: Path, force: bool, data: Path, database: str | None) -> Answer[
     \b
     Example: kitchensync backup kitchen.backup --data recordings
     """
-    from kitchensync.recipe_app.exchange.app_withdrawals import note_backup
-    from kitchensync.recipe_app.store.backup import back_up
-    from kitchensync.shell.host_clock import utc_anchor
-
     place, recipes = _place(data, database)
     with Bar("backing up", unit="%") as bar:
         manifest = back_up(
@@ -93,10 +93,6 @@ def restore(file: Path, without_key: bool, data: Path, database: str | None) -> 
     \b
     Example: kitchensync restore kitchen.backup --data recordings
     """
-    from kitchensync.recipe_app.commands.at_rest import memory
-    from kitchensync.recipe_app.store.backup import WITHDRAWALS
-    from kitchensync.recipe_app.store.restore import restore as put_back
-
     place, recipes = _place(data, database)
     key = kept_key(data / APP_FOLDER)
     is_listed = (data / APP_FOLDER / WITHDRAWALS).exists()
@@ -125,10 +121,6 @@ def take_dump(files: tuple[Path, ...], data: Path, database: str | None) -> Answ
 
 
 def _taken(files: tuple[Path, ...], data: Path, database: str | None) -> DumpOutcome:
-    from kitchensync.recipe_app.commands.at_rest import memory
-    from kitchensync.recipe_app.exchange.dumps import MOST_BYTES, DumpOutcome, read_dump, take_in
-    from kitchensync.task_graphs.formats.graph_files import read_bytes
-
     contents = [(read_bytes(path, most_bytes=2 * MOST_BYTES), path.name) for path in files]
     dumps = [read_dump(content.decode(errors="replace"), name) for content, name in contents]
     with memory(data, database) as tools:
@@ -162,10 +154,6 @@ def import_folder(folder: Path, data: Path, database: str | None) -> Answer[Impo
     \b
     Example: kitchensync annotations import captaincook4d --data recordings
     """
-    from kitchensync.recipe_app.commands.at_rest import memory
-    from kitchensync.recipe_app.exchange import published
-    from kitchensync.recipe_app.exchange.published_graphs import shelve_graphs
-
     with memory(data, database) as tools:
         files = published.files_of(folder)
         name = folder.name.encode(errors="replace").decode()[:40]  # a folder name need not be valid UTF-8
@@ -192,9 +180,6 @@ def export_folder(
     \b
     Example: kitchensync annotations export --data recordings --out captaincook4d-again
     """
-    from kitchensync.recipe_app.commands.at_rest import memory
-    from kitchensync.recipe_app.exchange import published
-
     with memory(data, database) as tools:
         collections = list(published.collections(tools.records))
         only = collections[0] if len(collections) == 1 else ""

@@ -4,35 +4,41 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired
+from typing import Any, NotRequired
 
 import click
 
+from kitchensync.dataset.checks.check import check
+from kitchensync.dataset.checks.check_private import private_words
+from kitchensync.dataset.checks.release_faults import Difference, PrivateWord
 from kitchensync.dataset.commands.export_source import Assessed, published_among, status_of
 from kitchensync.dataset.commands.options import SourcePath
 from kitchensync.dataset.commands.release_push import push
 from kitchensync.dataset.commands.release_split import split
 from kitchensync.dataset.commands.release_stats import stats
 from kitchensync.dataset.data_set_cards.about import About, parse_about
+from kitchensync.dataset.release import release as writer
+from kitchensync.dataset.release.media_of_all import MediaOrder
+from kitchensync.dataset.release.release import Released, Stated, other_files, release_again
+from kitchensync.dataset.release.release_media import MEDIA
+from kitchensync.dataset.source.data_set import ReleasedMember
+from kitchensync.dataset.source.data_set_folder import is_published
 from kitchensync.dataset.source.numbering import Numbering, parse_numbering
+from kitchensync.dataset.source.own_members import LeftOut
 from kitchensync.recipe_app.commands.app_options import DATABASE
+from kitchensync.recipe_app.commands.at_rest import memory, place_of
+from kitchensync.recipe_app.exchange import published
+from kitchensync.recipe_app.exchange.stated_facts import stated_of
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar, byte_bar
 from kitchensync.shell.workforce_options import JOBS
+from kitchensync.storage.batch.runner import Workforce
 from kitchensync.storage.names import is_recording, recordings_in
 from kitchensync.storage.options.data_folder import default_data
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, given_path
 from kitchensync.storage.options.output_options import OutputFolder, OutputPath, output
 from kitchensync.storage.options.outputs import write_output
 from kitchensync.task_graphs.formats.graph_files import read_text
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.checks.release_faults import Difference, PrivateWord
-    from kitchensync.dataset.release.media_of_all import MediaOrder
-    from kitchensync.dataset.release.release import Released, Stated
-    from kitchensync.dataset.source.data_set import ReleasedMember
-    from kitchensync.dataset.source.own_members import LeftOut
-    from kitchensync.storage.batch.runner import Workforce
 
 
 class ReleasedDataSet(Assessed):
@@ -127,9 +133,6 @@ def captaincook4d(
     Example:
       kitchensync release captaincook4d data --out our-kitchens
     """
-    from kitchensync.dataset.release.media_of_all import MediaOrder
-    from kitchensync.storage.batch.runner import Workforce
-
     kinds = _media(media)
     cards = parse_about(read_text(about), about.name) if about else About()
     if any(map(is_recording, out.glob("*"))):
@@ -151,8 +154,6 @@ def captaincook4d(
 def _release_own(
     paths: tuple[Path, ...], order: MediaOrder, about: About, table: Path, stated: Stated, crew: Workforce
 ) -> ReleasedDataSet:
-    from kitchensync.dataset.release import release as writer
-
     recordings = [recording for path in paths for recording in recordings_in(path)]
     ids = parse_numbering(table.read_text(encoding="utf-8"), table.name) if table.exists() else Numbering()
     with Bar(unit="pictures") as bar:
@@ -172,9 +173,6 @@ def _release_own(
 
 def _stated(paths: tuple[Path, ...], data: Path | None, database: str | None) -> Stated:
     """Return a function that reads what was stated at the desk from the app's database, if there is one."""
-    from kitchensync.recipe_app.commands.at_rest import memory, place_of
-    from kitchensync.recipe_app.exchange.stated_facts import stated_of
-
     around = [data] if data else [folder for path in paths for folder in (path, path.parent)]
     places = [folder for folder in around if data or database or Path(place_of(folder, None)).is_file()]
 
@@ -191,10 +189,6 @@ def _release_again(
     folder: Path, out: Path, about: About, data: Path | None, database: str | None, *, force: bool
 ) -> ReleasedDataSet:
     """Release a published folder again, with the corrections of the app that imported it, if any."""
-    from kitchensync.dataset.release.release import other_files, release_again
-    from kitchensync.recipe_app.commands.at_rest import memory, place_of
-    from kitchensync.recipe_app.exchange import published
-
     files = published.files_of(folder)
     corrected: list[str] = []
     warnings: list[str] = []
@@ -240,8 +234,6 @@ def _show_release(out: Path, answer: ReleasedDataSet) -> None:
 
 
 def _media(text: str) -> tuple[str, ...]:
-    from kitchensync.dataset.release.release_media import MEDIA
-
     kinds = tuple(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     if unknown := [kind for kind in kinds if kind not in MEDIA]:
         raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(MEDIA)}", param_hint="--media")
@@ -271,10 +263,6 @@ def check_folder(folder: Path, against: Path | None, strict: bool) -> Answer[Che
     Example:
       kitchensync release check our-kitchens --against data
     """
-    from kitchensync.dataset.checks.check import check
-    from kitchensync.dataset.checks.check_private import private_words
-    from kitchensync.dataset.source.data_set_folder import is_published
-
     if not (folder / "annotation_json").is_dir():
         raise click.UsageError(f"{folder} is no data set: it has no folder annotation_json")
     published = against if against is not None and is_published(against) else None

@@ -6,20 +6,24 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 import click
 
 from kitchensync.dataset.commands.options import SEED
+from kitchensync.recipe_app.study import study_progress as progress
+from kitchensync.recipe_app.study.already_cooked import cooked_below
+from kitchensync.recipe_app.study.as_cooked import as_cooked
+from kitchensync.recipe_app.study.make_plan import MadePlan, make_plan
+from kitchensync.recipe_app.study.plan_file import LATE, graphs_of, read_locked, read_plan
+from kitchensync.recipe_app.study.study_file import read_study
+from kitchensync.recipe_app.study.study_progress import not_recorded
+from kitchensync.recipe_app.study.wanted import Study
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.data_folder import data_option
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import write_output
-
-if TYPE_CHECKING:
-    from kitchensync.recipe_app.study.make_plan import MadePlan
-    from kitchensync.recipe_app.study.wanted import Study
 
 
 class CountedSessions(TypedDict):
@@ -72,13 +76,6 @@ def plan(
     Example:
       kitchensync study plan study.toml --out plan.json
     """
-    from kitchensync.recipe_app.study.already_cooked import cooked_below
-    from kitchensync.recipe_app.study.as_cooked import as_cooked
-    from kitchensync.recipe_app.study.make_plan import make_plan
-    from kitchensync.recipe_app.study.plan_file import LATE, graphs_of, read_locked
-    from kitchensync.recipe_app.study.study_file import read_study
-    from kitchensync.recipe_app.study.study_progress import not_recorded
-
     study, recipes = read_study(file)
     study = replace(study, not_before=_now())
     counted, left_out = cooked_below(data) if data else ([], {})
@@ -129,11 +126,6 @@ def show_coverage(
     Example:
       kitchensync study coverage study.toml --data recordings --by recipe,strategy,part
     """
-    from kitchensync.recipe_app.study import study_progress as progress
-    from kitchensync.recipe_app.study.already_cooked import cooked_below
-    from kitchensync.recipe_app.study.plan_file import read_plan
-    from kitchensync.recipe_app.study.study_file import read_study
-
     names = [name.strip() for name in by.split(",")]
     if not names or not set(names) <= set(progress.DIMENSIONS):
         raise click.BadParameter(f"{by!r}: not some of {', '.join(progress.DIMENSIONS)}", param_hint="--by")

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from kitchensync.recipe_app.store.anchors import Anchor
 from kitchensync.storage.consent import Purpose, enter_consent, why_not
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.events import EventLog, read_lines
@@ -151,7 +152,7 @@ class Folders:
             new = {key: value for key, value in fields.items() if is_running or not manifest.get(key)}
             manifest.update(cast(Manifest, new))
 
-    def anchor(self, name: str, end: bool, anchor: dict[str, Any]) -> None:
+    def anchor(self, name: str, end: bool, anchor: Anchor) -> None:
         """Write an anchor of the app's log into the manifest: the first at the start, the last at the end."""
         with edit_manifest(self.path(name)) as manifest:
             if not manifest.get("withdrawn"):

@@ -9,15 +9,23 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from sqlalchemy import Connection, select
 
 from kitchensync.recipe_app.store.oplog import head
 from kitchensync.recipe_app.store.tables import op as table
 
-Anchor = dict[str, Any]
 FORM = 2
+
+
+class Anchor(TypedDict):
+    """The place of a row in the log, proved with the key of the installation."""
+
+    form: int
+    n: int
+    hash: str
+    proof: str
 
 
 def head_anchor(connection: Connection, key: bytes) -> Anchor:
@@ -45,7 +53,7 @@ def is_ours(anchor: Any, key: bytes) -> bool:
         return False
 
 
-def is_there(connection: Connection, anchor: Anchor) -> bool:
+def is_there(connection: Connection, anchor: Any) -> bool:
     """Return whether the log still has the row of an anchor unchanged."""
     row_hash = connection.execute(select(table.c.hash).where(table.c.n == anchor["n"])).scalar()
     return row_hash == anchor["hash"] or anchor["n"] == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -39,7 +39,7 @@ def cooked_below(root: Path) -> tuple[list[CookedRecording], dict[str, str]]:
         return cooked_of(catalogue.lines())
 
 
-def cooked_of(lines: Iterable[dict[str, Any]]) -> tuple[list[CookedRecording], dict[str, str]]:
+def cooked_of(lines: Iterable[Mapping[str, Any]]) -> tuple[list[CookedRecording], dict[str, str]]:
     """Return the same from the lines of a catalogue."""
     counted: list[CookedRecording] = []
     left_out: dict[str, str] = {}
@@ -68,7 +68,7 @@ def cooked_of(lines: Iterable[dict[str, Any]]) -> tuple[list[CookedRecording], d
     return counted, left_out
 
 
-def _why_not(line: dict[str, Any]) -> str:
+def _why_not(line: Mapping[str, Any]) -> str:
     if "problem" in line:
         return str(line["problem"])
     if line["life"] not in (Life.COMPLETE, Life.ARCHIVED, Life.ELSEWHERE):

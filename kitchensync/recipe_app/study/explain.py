@@ -42,7 +42,7 @@ def _reasons(
     if not cooks and goal.person and goal.person not in {cook.name for cook in study.cooks}:
         yield f"there is no person {goal.person}"
     if not cooks:
-        yield f"nobody may cook {goal.recipe}: whoever could avoids it"
+        yield f"nobody may cook {goal.recipe}: everybody who could avoids it"
     if not kitchens:
         named = f"there is no kitchen {goal.kitchen}" if goal.kitchen else ""
         yield named or f"no kitchen belongs to the part {goal.part}"

@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
-from kitchensync.storage.batch.workers import Work
+from kitchensync.storage.batch.workers import JobResult, Work
 from kitchensync.storage.errors import NoDask, NoWorkers
 from kitchensync.storage.names import MANIFEST
 
@@ -95,8 +95,6 @@ ANSWER_S = 30.0
 TICK_S = 0.5
 TRIES = 2
 """Tries on different workers, before the last try on the command's own computer."""
-
-JobResult = dict[str, Any]
 
 
 @dataclass

@@ -12,10 +12,10 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kitchensync.storage.batch.cluster import Undone, on_cluster
 from kitchensync.storage.batch.workers import (
+    JobResult,
     Work,
     count_of,
     ended_by_interrupt,
@@ -26,7 +26,6 @@ from kitchensync.storage.batch.workers import (
 
 LISTEN_S = 0.1
 """Interval of checks for Ctrl-C."""
-JobResult = dict[str, Any]
 
 
 @dataclass(frozen=True)

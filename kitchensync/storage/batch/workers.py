@@ -18,11 +18,26 @@ from multiprocessing import active_children, forkserver, get_all_start_methods, 
 from multiprocessing.context import BaseContext
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
-from typing import Any
+from typing import TypedDict
 
 FEW = 4
 LATER_S = 0.02
-Work = Callable[[Path], dict[str, Any]]
+
+
+class JobResult(TypedDict, total=False):
+    """The result of a job with one recording; each job adds keys of its own."""
+
+    recording: str
+    path: str
+    status: str
+    exit: int
+    answer: object
+    reason: str
+    error: str
+    "A problem other than of the data: another worker may succeed."
+
+
+Work = Callable[[Path], JobResult]
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -110,7 +125,7 @@ class _State:
 _state = _State()
 
 
-def until_interrupted(work: Work, path: Path) -> dict[str, Any]:
+def until_interrupted(work: Work, path: Path) -> JobResult:
     """Do the work in a worker process, ended by Ctrl-C like a command. Raises KeyboardInterrupt."""
     _state.is_busy = True
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.sensors.gopro.mp4.film_part import pictures_of_part
 from kitchensync.shell.files_on_disk import matching
-from kitchensync.storage.catalogue.listing import line_of, utc_words
+from kitchensync.storage.catalogue.listing import RecordingLine, line_of, utc_words
 from kitchensync.storage.chunks.chunk_reader import Chunk, chunk_paths
 from kitchensync.storage.chunks.layout import INDEX
 from kitchensync.storage.errors import BadChunk, BadEventLog, FilesFreed, StorageError, words_of
@@ -24,6 +24,7 @@ from kitchensync.storage.reading.alignments import alignment_files, read_alignme
 from kitchensync.storage.recording import Recording, StoredStream, camera_files
 from kitchensync.storage.timeline.utc_times import UtcTimes, utc_times
 from kitchensync.storage.verify import kept_verdict
+from kitchensync.storage.verify.by_life import RecordingVerification
 from kitchensync.storage.verify.verification import FILMS
 
 if TYPE_CHECKING:
@@ -31,14 +32,71 @@ if TYPE_CHECKING:
     from kitchensync.storage.timeline.session_time import SessionTime
 
 
-def contents_of(recording: Recording) -> dict[str, Any]:
+class StreamContent(TypedDict, total=False):
+    packets: int | None
+    bytes: int | None
+    rate_hz: float | None
+    nominal_hz: float | None
+    codec: str | None
+    from_s: float | None
+    to_s: float | None
+    from_utc: str | None
+    to_utc: str | None
+    problem: str
+
+
+class _VideoContent(TypedDict, total=False):
+    name: str
+    bytes: int
+    seconds: float
+    pictures: int
+    width: int
+    height: int
+    fps: str
+    codec: str
+    problem: str
+
+
+class _CameraContent(TypedDict, total=False):
+    files: list[_VideoContent]
+    bytes: int
+    seconds: float | None
+    problem: str
+
+
+class _AlignmentContent(TypedDict, total=False):
+    source: str
+    master: str | None
+    status: str
+    bound95_ms: float | None
+    total_ms: float | None
+    bounds: str
+    problem: str
+
+
+class RecordingContents(RecordingLine, total=False):
+    """The object `info/1`."""
+
+    devices: dict[str, str | None]
+    "Device -> kind."
+    streams: dict[str, StreamContent]
+    cameras: dict[str, _CameraContent]
+    pauses: dict[str, Any]
+    events: dict[str, int]
+    "Kind -> number."
+    alignments: list[_AlignmentContent]
+    calibration: list[str]
+    "Files in the recording."
+
+
+def contents_of(recording: Recording) -> RecordingContents:
     """Describe an open recording; unreadable parts have a `problem`.
 
     Times are seconds of session time, and UTC. If its files were freed and no copy can be reached, the streams come
     from the last answer of `verify`.
     """
     path, devices = recording.path, recording.manifest["devices"]
-    line = line_of(path, path)
+    contents = cast(RecordingContents, line_of(path, path))
     events, problems = _events(recording)
     try:
         placed = _placing(recording, problems)
@@ -50,12 +108,19 @@ def contents_of(recording: Recording) -> dict[str, Any]:
         cameras = {name: _camera(folder, is_part=is_part) for name, folder in films.items()}
         pauses = _pauses(recording, problems)
     except FilesFreed as error:
-        kept = (kept_verdict(path) or {}).get("streams", {})
-        keys = {"packets": "stored", "rate_hz": "rate_hz", "nominal_hz": "nominal_hz", "bytes": "bytes"}
-        streams = {n: {ours: facts.get(theirs) for ours, theirs in keys.items()} for n, facts in kept.items()}
+        verdict: RecordingVerification = kept_verdict(path) or {}
+        streams = {
+            name: {
+                "packets": stream.get("stored"),
+                "rate_hz": stream.get("rate_hz"),
+                "nominal_hz": stream.get("nominal_hz"),
+                "bytes": stream.get("bytes"),
+            }
+            for name, stream in verdict.get("streams", {}).items()
+        }
         cameras, pauses = {}, {}
         problems.append(str(error))
-    return line | {
+    contents |= {
         "devices": {name: device.get("kind") for name, device in devices.items()},
         "streams": streams,
         "cameras": cameras,
@@ -63,8 +128,8 @@ def contents_of(recording: Recording) -> dict[str, Any]:
         "events": events,
         "alignments": [_alignment(file) for file in alignment_files(path)],
         "calibration": [file.relative_to(path).as_posix() for file in matching(path, "*/calibration/*.h5")],
-        **({"problem": "; ".join(problems)} if problems else {}),
     }
+    return contents | {"problem": "; ".join(problems)} if problems else contents
 
 
 def _placing(recording: Recording, problems: list[str]) -> Placing:
@@ -105,7 +170,7 @@ class Placing:
         return None if self.times is None else utc_words(int(self.times.to_utc(host_ns)))
 
 
-def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
+def _stream(recording: Recording, name: str, placed: Placing) -> StreamContent:
     stream, description = recording[name], recording.manifest["streams"].get(name, {})
     index, size, problems = _opened(recording.readable, stream)
     if PART_OF in recording.manifest:
@@ -113,14 +178,19 @@ def _stream(recording: Recording, name: str, placed: Placing) -> dict[str, Any]:
             index = index[~recording.hides(name, index)]
         except (StorageError, OSError) as error:
             problems.append(f"packets beyond the part are counted too: {words_of(error)}")
-    facts = {
+    facts: StreamContent = {
         "nominal_hz": description.get("nominal_hz"),
         "codec": (description.get("format") or {}).get("codec"),
         "packets": len(index),
         "bytes": size,
-        **dict.fromkeys(("rate_hz", "from_s", "to_s", "from_utc", "to_utc")),
-        **({"problem": "; ".join(problems)} if problems else {}),
+        "rate_hz": None,
+        "from_s": None,
+        "to_s": None,
+        "from_utc": None,
+        "to_utc": None,
     }
+    if problems:
+        facts["problem"] = "; ".join(problems)
     if len(index) == 0:
         return facts
     first_s, last_s = placed.seconds(name, index[[0, -1]])
@@ -149,20 +219,20 @@ def _opened(folder: Path, stream: StoredStream) -> tuple[np.ndarray, int, list[s
         return np.concatenate(parts), size, problems
 
 
-def _camera(folder: Path, *, is_part: bool) -> dict[str, Any]:
+def _camera(folder: Path, *, is_part: bool) -> _CameraContent:
     files = [_film(path, is_part=is_part) for path in camera_files(folder)]
     lengths = [film["seconds"] for film in files if "seconds" in film]
     bad = [film["problem"] for film in files if "problem" in film]
-    return {
+    camera: _CameraContent = {
         "files": files,
         "bytes": sum(film["bytes"] for film in files),
         "seconds": round(sum(lengths), 3) if lengths else None,
-        **({"problem": "; ".join(bad)} if bad else {}),
     }
+    return camera | {"problem": "; ".join(bad)} if bad else camera
 
 
-def _film(path: Path, *, is_part: bool) -> dict[str, Any]:
-    facts: dict[str, Any] = {"name": path.name, "bytes": path.stat().st_size}
+def _film(path: Path, *, is_part: bool) -> _VideoContent:
+    facts: _VideoContent = {"name": path.name, "bytes": path.stat().st_size}
     try:
         video = open_media(path).video
         kept = pictures_of_part(path) if is_part else {}
@@ -170,8 +240,9 @@ def _film(path: Path, *, is_part: bool) -> dict[str, Any]:
         return facts | {"problem": words_of(error)}
     if video is None:
         return facts | {"problem": f"{path}: has no pictures"}
-    picture = {"width": video.width, "height": video.height, "fps": str(video.rate), "codec": video.codec}
-    return facts | {"seconds": round(video.duration_s, 3), "pictures": video.frames, **picture, **kept}
+    facts |= {"seconds": round(video.duration_s, 3), "pictures": video.frames}
+    facts |= {"width": video.width, "height": video.height, "fps": str(video.rate), "codec": video.codec}
+    return facts | cast(_VideoContent, kept)
 
 
 def _pauses(recording: Recording, problems: list[str]) -> dict[str, Any]:
@@ -197,9 +268,9 @@ def _events(recording: Recording) -> tuple[dict[str, int], list[str]]:
     return dict(kinds.most_common()), problems
 
 
-def _alignment(file: Path) -> dict[str, Any]:
+def _alignment(file: Path) -> _AlignmentContent:
     stored = read_alignment(file)
-    facts: dict[str, Any] = {
+    facts: _AlignmentContent = {
         "source": stored.source,
         "master": stored.master or None,
         "status": stored.status,

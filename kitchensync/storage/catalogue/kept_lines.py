@@ -15,11 +15,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from kitchensync.shell.files_on_disk import read_plain
 from kitchensync.storage.catalogue.conditions import COLUMNS, all_of
-from kitchensync.storage.catalogue.listing import FolderEntry, folders_in, line_of
+from kitchensync.storage.catalogue.listing import FolderEntry, RecordingLine, folders_in, line_of
 from kitchensync.storage.disk.durable import write_whole
 from kitchensync.storage.disk.folder_lock import locked_folder
 from kitchensync.storage.errors import BadLabFile
@@ -37,7 +36,6 @@ FEWEST = 100
 SETTLED_NS = 2_000_000_000
 """Minimum age of a change, ns: a younger manifest may change again with the same change time."""
 
-Line = dict[str, Any]
 ManifestStamp = tuple[str, int, int]
 """Site, inode and change time of a recording's manifest."""
 NEVER: ManifestStamp = ("", 0, 0)
@@ -57,12 +55,12 @@ class Catalogue:
         """Close the database in memory."""
         self._connection.close()
 
-    def lines(self, where: Sequence[str] = ()) -> list[Line]:
+    def lines(self, where: Sequence[str] = ()) -> list[RecordingLine]:
         """Return the lines that meet all conditions, in order of path. Raises BadCondition."""
         sql, values = all_of(where)
         rows = self._connection.execute(f"SELECT path, said FROM line WHERE {sql}", values)  # noqa: S608 - of ours
         texts = ",".join(texts for _, texts in sorted(rows, key=lambda row: row[0].split("/")))
-        lines: list[Line] = json.loads(f"[{texts}]")
+        lines: list[RecordingLine] = json.loads(f"[{texts}]")
         return lines
 
 
@@ -182,7 +180,7 @@ def _site_of(folder: str) -> str:
         return ""
 
 
-def _put(connection: sqlite3.Connection, where: str, stamp: ManifestStamp, line: Line) -> bool:
+def _put(connection: sqlite3.Connection, where: str, stamp: ManifestStamp, line: RecordingLine) -> bool:
     """Replace the line of a recording; return whether it changed."""
     site, inode, changed_ns = stamp
     text = json.dumps({**line, "site": site} if site else line)

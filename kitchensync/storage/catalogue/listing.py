@@ -12,7 +12,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from kitchensync.shell.files_on_disk import is_left_by_system
 from kitchensync.storage.consent import Purpose, why_not
@@ -26,11 +26,48 @@ from kitchensync.storage.reading.alignments import alignment_files, read_alignme
 from kitchensync.storage.recording_files.annotation_folder import ACCEPTED, FOLDER
 from kitchensync.storage.timeline.utc_times import moment_utc_ns
 from kitchensync.storage.verify import FAIL, PASS, WARN, kept_verdict
+from kitchensync.storage.verify.by_life import RecordingVerification
 
 HIDDEN = (".", "_")
 """Prefixes of our own folders beside the recordings."""
 FolderEntry = os.DirEntry[str]
 WORST_FIRST = ("unreadable", "not_aligned", "check", "aligned")
+
+
+class RecordingLine(TypedDict, total=False):
+    """A recording in `list/1`; of a withdrawn recording only the first three keys."""
+
+    recording: str
+    path: str
+    "From the listed folder."
+    life: str | None
+    "None: it is no recording."
+    problem: str
+    "What is wrong with a damaged recording, or why it cannot be read."
+    uuid: str | None
+    part_of: str | None
+    recipe: str | None
+    order: Any
+    strategy: str | None
+    display: str | None
+    person: str | None
+    place: str | None
+    consent: str | None
+    consented: bool
+    releasable: bool
+    aborted: str | None
+    started: str | None
+    "UTC, ISO 8601."
+    seconds: float | None
+    verdict: str | None
+    alignment: str | None
+    "The worst status of its alignments."
+    annotated: bool
+    stores: list[dict[str, str]]
+    "`place`, `state` and `why` of each store."
+    bytes: int
+    site: str
+    "Of the lab; absent without a lab file."
 
 
 def recordings_below(root: Path) -> Iterator[Path]:
@@ -66,13 +103,10 @@ def folders_in(folder: Path | str) -> list[FolderEntry]:
         ]
 
 
-def line_of(recording: Path, root: Path) -> dict[str, Any]:
-    """Return the line of a recording, without opening its streams; of a withdrawn recording only its life.
-
-    `problem` is what is wrong with a damaged recording; `life` is None for a folder that is not a recording.
-    """
+def line_of(recording: Path, root: Path) -> RecordingLine:
+    """Return the line of a recording, without opening its streams; of a withdrawn recording only its life."""
     where = recording.name if recording == root else str(recording.relative_to(root))
-    line: dict[str, Any] = {"recording": recording.name, "path": where, "life": None}
+    line: RecordingLine = {"recording": recording.name, "path": where, "life": None}
     try:
         os.scandir(recording).close()
         line["life"] = str(life_of(recording))
@@ -80,11 +114,12 @@ def line_of(recording: Path, root: Path) -> dict[str, Any]:
             return line
         manifest = usable_manifest(recording)
         start_s, end_s = span_of(manifest)
-        verdict = kept_verdict(recording) or {}
-        session = {"seconds": verdict["session_s"]} if verdict.get("session_s") is not None else {}
+        verdict: RecordingVerification = kept_verdict(recording) or {}
         statuses = {read_alignment(path).status for path in alignment_files(recording)}
-        line |= _of_manifest(manifest) | {
-            **session,
+        line |= _of_manifest(manifest)
+        if (session_s := verdict.get("session_s")) is not None:
+            line["seconds"] = session_s
+        line |= {
             "verdict": verdict.get("status"),
             "alignment": next((status for status in WORST_FIRST if status in statuses), None),
             "annotated": (recording / FOLDER / ACCEPTED).is_file(),
@@ -103,7 +138,7 @@ def line_of(recording: Path, root: Path) -> dict[str, Any]:
         return line | {"problem": words_of(error)}
 
 
-def _of_manifest(manifest: Manifest) -> dict[str, Any]:
+def _of_manifest(manifest: Manifest) -> RecordingLine:
     started, stopped = manifest.get("started") or {}, manifest.get("stopped") or {}
     begin, end = started.get("host_ns"), stopped.get("host_ns")
     recipe, script = manifest.get("recipe"), manifest.get("script")

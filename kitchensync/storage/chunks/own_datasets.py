@@ -55,7 +55,7 @@ def own_dataset(file: h5py.File, name: str) -> h5py.Dataset:
         else:
             is_held = size <= stored <= os.fstat(file.id.get_vfd_handle()).st_size
         if not is_held:
-            raise ValueError(f"{name} is said to hold {size} bytes, which the file does not hold")
+            raise ValueError(f"{name} declares {size} bytes, more than the file has")
         return h5py.Dataset(dataset)
     except (KeyError, ValueError, RuntimeError, OSError) as error:
         raise BadChunk(Path(file.filename), str(error)) from error

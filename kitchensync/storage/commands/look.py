@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import TypedDict
 
 import click
 
 from kitchensync.shell.answer import Answer, answers, length_words, show_table, size_words
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.catalogue.conditions import all_of
+from kitchensync.storage.catalogue.contents import RecordingContents, StreamContent, contents_of
+from kitchensync.storage.catalogue.kept_lines import catalogue_of
+from kitchensync.storage.catalogue.listing import RecordingLine
+from kitchensync.storage.copies.store_states import StoreReport, StoreState
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.data_folder import default_data
 from kitchensync.storage.options.given_path import GivenRecording, given_path
+from kitchensync.storage.recording import open_recording
 
 COLUMNS = (
     "recording",
@@ -31,6 +36,13 @@ LINE = 100
 """Width at which lines are wrapped, characters."""
 
 
+class RecordingList(TypedDict):
+    """The object `list/1`."""
+
+    root: str
+    recordings: list[RecordingLine]
+
+
 @click.command("list")
 @click.argument("root", default=default_data, type=given_path(exists=True, file_okay=False))
 @click.option(
@@ -43,7 +55,7 @@ LINE = 100
 )
 @click.option("--rebuild", is_flag=True, help="Read every recording again, ignoring the catalogue.")
 @answers("list/1")
-def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> Answer:
+def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> Answer[RecordingList]:
     """List the recordings below ROOT (else the data folder), recursively.
 
     The verdict is the last one of `record`, `verify`, `report`, `move` or `cut`. A withdrawn recording has only its
@@ -53,8 +65,6 @@ def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> A
     Example:
       kitchensync list data --where verdict=PASS --where strategy=normal
     """
-    from kitchensync.storage.catalogue.kept_lines import catalogue_of
-
     all_of(conditions)  # refused before anything is read
     with Bar(unit="recordings") as bar, catalogue_of(root, again=rebuild, show=bar.show) as catalogue:
         lines = catalogue.lines(conditions)
@@ -64,14 +74,14 @@ def list_recordings(root: Path, conditions: tuple[str, ...], rebuild: bool) -> A
     return Answer({"root": str(root), "recordings": lines}, _show_list, problems)
 
 
-def _show_list(report: dict[str, Any]) -> None:
+def _show_list(report: RecordingList) -> None:
     if lines := report["recordings"]:
         show_table(COLUMNS, (_row(line) for line in lines), left=8)
         whole = sum(line.get("bytes", 0) for line in lines)
         click.echo(f"{len(lines)} recordings, {size_words(whole)}")
 
 
-def _row(line: dict[str, Any]) -> list[str]:
+def _row(line: RecordingLine) -> list[str]:
     texts = {key: "" if value is None else str(value) for key, value in line.items()}
     started = texts.get("started", "").replace("T", " ").removesuffix("Z")
     size = size_words(line["bytes"]) if "bytes" in line else ""
@@ -87,23 +97,20 @@ def _row(line: dict[str, Any]) -> list[str]:
     return [line["path"], *about, *cells, size]
 
 
-def _copies(line: dict[str, Any]) -> str:
+def _copies(line: RecordingLine) -> str:
     return ", ".join(f"{Path(store['place']).name}: {store['state']}" for store in line.get("stores", []))
 
 
 @click.command()
 @click.argument("path", type=GivenRecording(usable=True))
 @answers("info/1")
-def info(path: Path) -> Answer:
+def info(path: Path) -> Answer[RecordingContents]:
     """Show what a recording contains: streams, cameras, events, alignments, verdict.
 
     \b
     Example:
       kitchensync info data/take-1
     """
-    from kitchensync.storage.catalogue.contents import contents_of
-    from kitchensync.storage.recording import open_recording
-
     if (recordings := recordings_in(path)) != [path]:
         raise click.UsageError(
             f"{path} is a folder of {len(recordings)} recordings; name one, or use `kitchensync list`"
@@ -113,7 +120,7 @@ def info(path: Path) -> Answer:
     return Answer(report, _show, _problems(report))
 
 
-def _problems(report: dict[str, Any]) -> list[str]:
+def _problems(report: RecordingContents) -> list[str]:
     parts = [
         *report["streams"].items(),
         *report["cameras"].items(),
@@ -123,9 +130,7 @@ def _problems(report: dict[str, Any]) -> list[str]:
     return [*([report["problem"]] if report.get("problem") else []), *problems]
 
 
-def _show(report: dict[str, Any]) -> None:
-    from kitchensync.storage.copies.store_states import StoreReport
-
+def _show(report: RecordingContents) -> None:
     about = [
         report["life"],
         report.get("recipe"),
@@ -137,7 +142,7 @@ def _show(report: dict[str, Any]) -> None:
     click.echo(f"{report['recording']}: {', '.join(facts)}; {size_words(report.get('bytes', 0))}")
     click.echo(f"verdict {report.get('verdict') or 'none yet'}, consent {report.get('consent')}")
     for store in report["stores"]:
-        click.echo(StoreReport(**store).words)
+        click.echo(StoreReport(store["place"], StoreState(store["state"]), store["why"]).words)
     click.echo(f"aborted, not to be used: {report['aborted']}\n" if report.get("aborted") else "")
     rows = [_stream_row(name, stream) for name, stream in report["streams"].items()]
     show_table(("stream", "packets", "Hz", "nominal", "from", "to", "size"), rows)
@@ -157,7 +162,7 @@ def _show(report: dict[str, Any]) -> None:
         click.echo(f"calibration: {len(report['calibration'])} tables")
 
 
-def _stream_row(name: str, stream: dict[str, Any]) -> list[object]:
+def _stream_row(name: str, stream: StreamContent) -> list[object]:
     rates = [_hz(stream.get("rate_hz")), _hz(stream.get("nominal_hz"))]
     return [name, stream.get("packets") or 0, *rates, *_ends(stream), size_words(stream.get("bytes") or 0)]
 
@@ -166,5 +171,5 @@ def _hz(rate: float | None) -> str:
     return "" if rate is None else f"{rate:.1f}"
 
 
-def _ends(stream: dict[str, Any]) -> list[str]:
+def _ends(stream: StreamContent) -> list[str]:
     return ["" if stream.get(key) is None else f"{stream[key]:.2f} s" for key in ("from_s", "to_s")]

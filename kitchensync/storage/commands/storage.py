@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import click
 
@@ -16,6 +16,10 @@ from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder
+from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify_all
+from kitchensync.storage.verify import verify as check
+from kitchensync.storage.verify.by_life import CameraBalance, RecordingVerification
+from kitchensync.storage.verify.verification import VerificationOfAll
 
 if TYPE_CHECKING:
     from kitchensync.storage.move.archive import Packed
@@ -57,7 +61,9 @@ MARKS = {"PASS": "green", "WARN": "yellow", "FAIL": "red"}
 @click.option("--strict", is_flag=True, help="Let WARN give exit code 1 too.")
 @click.option("--deep", is_flag=True, help="Decode pictures and sound too: takes minutes for an hour.")
 @answers("verify/1")
-def verify(paths: tuple[Path, ...], strict: bool, deep: bool) -> Answer:
+def verify(
+    paths: tuple[Path, ...], strict: bool, deep: bool
+) -> Answer[RecordingVerification | VerificationOfAll]:
     """Recompute ledger and checksums of recordings from their files alone.
 
     PATHS are recordings, or folders of recordings. The answer is kept in `sync/verify.json` of a closed, writable
@@ -67,8 +73,6 @@ def verify(paths: tuple[Path, ...], strict: bool, deep: bool) -> Answer:
     Example:
       kitchensync verify data/take-1
     """
-    from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify_all
-
     recordings = [recording for path in paths for recording in recordings_in(path)]
     results = _checked(recordings, deep=deep)
     for recording, result in zip(recordings, results, strict=True):
@@ -79,10 +83,8 @@ def verify(paths: tuple[Path, ...], strict: bool, deep: bool) -> Answer:
     return Answer(answer, lambda _: show_all(results), failed=failed)
 
 
-def _checked(recordings: list[Path], *, deep: bool) -> list[dict[str, Any]]:
+def _checked(recordings: list[Path], *, deep: bool) -> list[RecordingVerification]:
     """Check recordings one by one; a bar shows the current stream."""
-    from kitchensync.storage.verify import verify as check
-
     with Bar("verifying", unit="recordings") as bar:
 
         def tell(done: int, path: Path, stream: str = "") -> None:
@@ -91,13 +93,13 @@ def _checked(recordings: list[Path], *, deep: bool) -> list[dict[str, Any]]:
         return [check(path, partial(tell, done, path), deep=deep) for done, path in enumerate(recordings)]
 
 
-def show_all(results: list[dict[str, Any]]) -> None:
+def show_all(results: list[RecordingVerification]) -> None:
     """Print the balances of recordings."""
     for result in results:
         show(result)
 
 
-def show(result: dict[str, Any]) -> None:
+def show(result: RecordingVerification) -> None:
     """Print the balance of one recording."""
     headline(f"{result['status']}  {result['recording']}", MARKS[result["status"]])
     for reason in result["reasons"]:
@@ -108,23 +110,23 @@ def show(result: dict[str, Any]) -> None:
         unit = "bytes" if name.upper().endswith(".MP4") else "packets"
         megabytes = f"{facts['bytes'] / 1e6:9.2f} MB"
         line = f"  {name:28} {facts['stored']:>9} of {facts['received']:>9} {unit:7} {megabytes}"
-        click.echo(f"{line}  {coverage_in_words(facts)}{_decoded_in_words(facts)}".rstrip())
-    for name, facts in result.get("cameras", {}).items():
-        click.echo(f"  {name:28} {coverage_in_words(facts)}{_decoded_in_words(facts)}")
+        click.echo(f"{line}  {_coverage_in_words(facts)}{_decoded_in_words(facts)}".rstrip())
+    for name, cover in result.get("cameras", {}).items():
+        click.echo(f"  {name:28} {_coverage_in_words(cover)}{_decoded_in_words(cover)}")
     for note in result.get("notes", []):
         click.echo(f"  note: {note}")
     for sentence in result.get("good_for", []):
         click.echo(f"  {sentence}")
 
 
-def _decoded_in_words(facts: dict[str, Any]) -> str:
+def _decoded_in_words(facts: CameraBalance) -> str:
     """Return the results of `--deep` as text: decoded frames, and the level of the loudest second."""
     decoded, level = facts.get("decoded"), facts.get("loudest_dbfs")
     text = f", {decoded['pictures']} of {decoded['asked']} pictures decode" if decoded else ""
     return text if level is None else f"{text}, sound up to {level:g} dBFS"
 
 
-def coverage_in_words(facts: dict[str, Any]) -> str:
+def _coverage_in_words(facts: CameraBalance) -> str:
     """Return the coverage of a stream or camera as text; rounded down, so that 100 % means all."""
     share = facts.get("coverage")
     return "" if share is None else f"covers {math.floor(1000 * share + 1e-6) / 10:g} %"

@@ -1,4 +1,4 @@
-"""The folder of the recordings, where a command is not told: one rule for all commands."""
+"""The default folder of recordings, one rule for all commands."""
 
 from __future__ import annotations
 

@@ -53,14 +53,14 @@ WORDS = {
     "imu": "a motion sensor",
     "pictures": "a film",
 }
-"""What a stream is that a reader fits."""
+"""Reader -> kind of stream it reads."""
 
 
 def check_kind(name: str, reader: str, readers: dict[str, tuple[str, ...]] = HEADSET) -> None:
-    """Raise NotOfThisKind, which says what the stream is and what reads it, where a reader does not fit."""
+    """Check that a reader fits a stream. Raises NotOfThisKind with the kind of the stream and the right reader."""
     device, _, short = name.rpartition("/")
-    told = device in (CLOCK_STREAMS, LEDGER_STREAMS)
-    if not told and short in readers[reader]:
+    is_internal = device in (CLOCK_STREAMS, LEDGER_STREAMS)
+    if not is_internal and short in readers[reader]:
         return
-    fits = None if told else next((word for word, shorts in readers.items() if short in shorts), None)
+    fits = None if is_internal else next((word for word, shorts in readers.items() if short in shorts), None)
     raise NotOfThisKind(name, WORDS[reader], WORDS[fits] if fits else None, f"{fits or 'payloads'}()")

@@ -1,4 +1,4 @@
-"""When a battery or a card was changed in the middle of a recording, as who ran it said."""
+"""Times when the operator changed a battery or a card during a recording."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from kitchensync.storage.privacy import OPERATOR
 
 SWAP, SWAPPED = "swap", "swapped"
 DEVICE_SWAP = "device_swap"
-"""The cause of what is missing then."""
+"""Cause of gaps in this time."""
 LONGEST_NS = 600_000_000_000
-"""A change that nobody ended is over after ten minutes."""
+"""A change without an end is taken to last ten minutes."""
 
 
 def swaps_of(recording: Path) -> list[tuple[int, int]]:

@@ -215,7 +215,7 @@ class _Narration(_Form):
 
 
 class Narrations(_Form):
-    """What one person said about the film."""
+    """The answers of one person about the video."""
 
     author: str
     film: _NarratedFilm

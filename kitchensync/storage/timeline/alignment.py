@@ -32,7 +32,6 @@ REFERENCE_PART = "reference_gyro_to_frame"
 MEASURED = "measured"
 """Source of an error part measured by `sync-camera`; `default` is assumed."""
 
-JsonObject = Mapping[str, Any]
 Triple = tuple[float | None, ...]
 
 
@@ -72,7 +71,7 @@ class AlignmentErrors:
         }
 
     @classmethod
-    def from_object(cls, content: JsonObject) -> AlignmentErrors:
+    def from_object(cls, content: Mapping[str, Any]) -> AlignmentErrors:
         """Read the object. Raises KeyError, TypeError, ValueError."""
         parts = [
             ErrorPart(str(part["part"]), float(part["value"]), float(part["sigma"]), str(part["source"]))
@@ -134,8 +133,8 @@ class Alignment:
     sound: SoundEvidence | None = None
     clocks: ClockEvidence | None = None
     headset_gyro: GyroReport | None = None
-    camera_gyro: JsonObject | None = None
-    thresholds: JsonObject = field(default_factory=dict)
+    camera_gyro: Mapping[str, Any] | None = None
+    thresholds: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[Input, ...] = ()
     version: str = ""
     samples: tuple[tuple[float, int], ...] = ()
@@ -243,7 +242,7 @@ class Alignment:
         return "reference" if self.is_on_camera else "headset"
 
     @classmethod
-    def from_object(cls, content: JsonObject) -> Alignment:
+    def from_object(cls, content: Mapping[str, Any]) -> Alignment:
         """Read an alignment object. Raises KeyError, TypeError, ValueError, AttributeError, OutsideMap."""
         status, evidence, streams = (
             str(content["status"]),
@@ -294,7 +293,7 @@ def _object(part: Any) -> dict[str, Any] | None:
 Part = TypeVar("Part", AlignmentErrors, GyroEvidence, SoundEvidence, ClockEvidence, GyroReport)
 
 
-def _read(kind: type[Part], content: JsonObject | None) -> Part | None:
+def _read(kind: type[Part], content: Mapping[str, Any] | None) -> Part | None:
     return kind.from_object(content) if content else None
 
 
@@ -302,5 +301,5 @@ def _numbers(values: Any) -> Triple:
     return tuple(None if value is None else float(value) for value in values or [])
 
 
-def _texts(content: JsonObject, key: str) -> tuple[str, ...]:
+def _texts(content: Mapping[str, Any], key: str) -> tuple[str, ...]:
     return tuple(str(text) for text in content.get(key) or [])

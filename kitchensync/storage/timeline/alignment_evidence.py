@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-JsonObject = Mapping[str, Any]
 _TYPES: dict[str, tuple[type, ...]] = {
     "float": (float, int), "int": (int,), "bool": (bool,), "str": (str,), "list": (list,), "dict": (dict,)
 }  # fmt: skip
@@ -24,12 +23,12 @@ class Figures:
         return {figure.name: getattr(self, figure.name) for figure in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
-    def from_object(cls, content: JsonObject) -> Self:
+    def from_object(cls, content: Mapping[str, Any]) -> Self:
         """Read them. Raises TypeError for a wrong type."""
         return cls(**cls.known(content))
 
     @classmethod
-    def known(cls, content: JsonObject) -> dict[str, Any]:
+    def known(cls, content: Mapping[str, Any]) -> dict[str, Any]:
         """Return the figures of this class that an object has. Raises TypeError for a wrong type."""
         figures = {figure.name: content[figure.name] for figure in fields(cls) if figure.name in content}  # type: ignore[arg-type]
         for figure in fields(cls):  # type: ignore[arg-type]
@@ -91,7 +90,7 @@ class GyroEvidence:
         return self.search.as_object() | counts | (self.fit.as_object() if self.fit is not None else {})
 
     @classmethod
-    def from_object(cls, content: JsonObject) -> GyroEvidence:
+    def from_object(cls, content: Mapping[str, Any]) -> GyroEvidence:
         """Read the object."""
         fit = GyroFit.from_object(content) if GyroFit.known(content) else None
         return cls(GyroSearch.from_object(content), content.get("windows_ok"), content.get("windows"), fit)
@@ -166,7 +165,7 @@ class ClockEvidence:
         return content
 
     @classmethod
-    def from_object(cls, content: JsonObject) -> ClockEvidence:
+    def from_object(cls, content: Mapping[str, Any]) -> ClockEvidence:
         """Read the object."""
         statements, host, bridge = (
             content.get("statements"),
@@ -197,7 +196,7 @@ class GyroUnit(Figures):
 class GyroReport:
     """The reference gyroscope: results of its timestamp repair, and its unit."""
 
-    repair: JsonObject
+    repair: Mapping[str, Any]
     unit: GyroUnit | None = None
 
     @property
@@ -220,7 +219,7 @@ class GyroReport:
         return dict(self.repair) | ({"unit": self.unit.as_object()} if self.unit is not None else {})
 
     @classmethod
-    def from_object(cls, content: JsonObject) -> GyroReport:
+    def from_object(cls, content: Mapping[str, Any]) -> GyroReport:
         """Read the object."""
         unit = content.get("unit")
         return cls(

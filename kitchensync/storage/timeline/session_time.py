@@ -28,10 +28,10 @@ class SessionTime:
 
     @property
     def bound_ns(self) -> int | None:
-        """Largest error of what is answered, from the first exchange of clocks to the last, but within a break.
+        """Largest error between the first and the last clock exchange, except within a break; None without exchanges.
 
-        None without exchanges. After the first break everything stands on the end of the first clock, which nobody
-        saw, and packets on their own clock as well: the bounds of both add up.
+        After the first break all times depend on the unobserved end of the first clock, and packets on their own
+        clock too: both bounds add up.
         """
         if self.clock is None:
             return None

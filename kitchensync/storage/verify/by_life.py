@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from kitchensync.shell.untrusted_json import BadJson, load_json
 from kitchensync.storage.copies.read_through import missing_files, promised_files
@@ -17,9 +17,11 @@ from kitchensync.storage.errors import (
 )
 from kitchensync.storage.life import Life, lacking, why_aborted
 from kitchensync.storage.manifest import Manifest, note_change, write_json
+from kitchensync.storage.manifest_form import VerdictForm, wrong_in
 from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.verify.camera_account import WHOLE
 from kitchensync.storage.verify.findings import FAIL, WARN, Findings, worst
+from kitchensync.storage.verify.gaps import Gap
 
 KEPT = Path("sync") / "verify.json"
 """The last answer of `verify`: by the command, the recorder, a report, or before files were freed."""
@@ -28,8 +30,69 @@ USE = ("notes", "session_s", "cameras", "good_for", "lost")
 """Further keys of an answer that stay valid while files cannot be checked."""
 
 
-def answer(name: str, findings: Findings, streams: dict[str, Any], life: Life) -> dict[str, Any]:
-    """Build the object `verify/1`."""
+class CameraBalance(TypedDict, total=False):
+    """Coverage of the session by a camera."""
+
+    coverage: float | None
+    "0 to 1; None if it is unknown."
+    from_s: float
+    steps_coverage: float | None
+    decoded: dict[str, int]
+    "Frames asked for, decoded and undecodable; with --deep."
+    loudest_dbfs: float | None
+    "Level of the loudest second; with --deep."
+
+
+class StreamBalance(CameraBalance, total=False):
+    """Balance of a stream in packets, or of a camera file in bytes."""
+
+    received: int
+    stored: int
+    duplicates: int
+    missing: list[tuple[int, int]]
+    gaps: list[Gap]
+    bytes: int
+    sha256: str
+    ended: str
+    new_world_frames: list[int]
+    undecodable: int
+    rate_hz: float
+    nominal_hz: float | None
+    longest_silence_s: float | None
+    latest_arrival_s: float
+    tracked: dict[str, float]
+    black: list[list[float]]
+    "Spans of black frames; with --deep."
+
+
+class RecordingVerification(TypedDict, total=False):
+    """The object `verify/1`."""
+
+    schema: str
+    recording: str
+    life: str
+    status: str
+    reasons: list[str]
+    notes: list[str]
+    "Observations that do not change the status."
+    streams: dict[str, StreamBalance]
+    corrupt: list[dict[str, Any]]
+    "File, stream and block of each damage."
+    trouble: dict[str, str]
+    "Status of each stream, camera or file with a reason."
+    session_s: float | None
+    cameras: dict[str, CameraBalance]
+    good_for: list[str]
+    lost: dict[str, list[list[float]]]
+    "Spans without tracking or with a stuck sensor."
+    checked: bool
+    "False: the files could not be read."
+    read_from: str
+    "The copy that was read."
+
+
+def answer(name: str, findings: Findings, streams: dict[str, Any], life: Life) -> RecordingVerification:
+    """Build the answer from findings."""
     return {
         "schema": "verify/1",
         "recording": name,
@@ -45,7 +108,7 @@ def answer(name: str, findings: Findings, streams: dict[str, Any], life: Life) -
     }
 
 
-def unreadable(recording: Path, error: NotARecording) -> dict[str, Any]:
+def unreadable(recording: Path, error: NotARecording) -> RecordingVerification:
     """Answer for a folder with a lost or damaged manifest, or for a folder that is not a recording."""
     findings = Findings()
     if isinstance(error, ManifestDamaged) or (recording / MANIFEST).is_file():
@@ -60,7 +123,7 @@ def unreadable(recording: Path, error: NotARecording) -> dict[str, Any]:
     return result
 
 
-def unfinished_copy(copy: Path, manifest: Manifest) -> dict[str, Any]:
+def unfinished_copy(copy: Path, manifest: Manifest) -> RecordingVerification:
     """Answer for an incomplete copy: missing files, and how to finish it; nothing is checked."""
     findings, promised = Findings(), promised_files(copy, manifest)
     missing = missing_files(copy, promised)
@@ -103,25 +166,25 @@ def can_be_judged(life: Life, manifest: Manifest, findings: Findings) -> bool:
     return True
 
 
-def keep_verdict(recording: Path, result: dict[str, Any]) -> None:
+def keep_verdict(recording: Path, result: RecordingVerification) -> None:
     """Store an answer for times when the files cannot be read. Raises OSError."""
     (recording / KEPT).parent.mkdir(exist_ok=True)
     write_json(recording / KEPT, result)
     note_change(recording)
 
 
-def keep_if_closed(recording: Path, result: dict[str, Any]) -> None:
+def keep_if_closed(recording: Path, result: RecordingVerification) -> None:
     """Store the answer of a closed, checked recording, if its folder is writable."""
     if result.get("life") in (Life.COMPLETE, Life.ARCHIVED, Life.ELSEWHERE) and result.get("checked", True):
         with suppress(OSError):  # only `list` and `study` need it
             keep_verdict(recording, result)
 
 
-def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life) -> dict[str, Any]:
+def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life) -> RecordingVerification:
     """Answer for a recording with unreadable files: the last status, and `findings` of small files."""
-    kept = kept_verdict(recording) or {}
+    kept: RecordingVerification = kept_verdict(recording) or {}
     result = answer(recording.name, findings, kept.get("streams", {}), life)
-    result |= {key: kept[key] for key in USE if key in kept}
+    result |= cast(RecordingVerification, {key: value for key, value in kept.items() if key in USE})
     reasons = [*result["reasons"], *kept.get("reasons", []), f"not checked: {error}"]
     return result | {
         "status": worst([result["status"], kept.get("status", WARN)]),
@@ -131,12 +194,10 @@ def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life
     }
 
 
-def kept_verdict(recording: Path) -> dict[str, Any] | None:
+def kept_verdict(recording: Path) -> RecordingVerification | None:
     """Return the last stored answer: by `record`, `verify`, `report`, or before files were freed."""
-    from kitchensync.storage.manifest_form import VerdictForm, wrong_in  # loads pydantic
-
     try:
-        verdict: dict[str, Any] = load_json(recording / KEPT)
+        verdict: RecordingVerification = load_json(recording / KEPT)
     except (OSError, BadJson):
         return None
     return None if wrong_in(VerdictForm, verdict) else verdict

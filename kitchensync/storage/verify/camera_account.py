@@ -30,6 +30,7 @@ from kitchensync.storage.verify.suitable_uses import clock
 
 if TYPE_CHECKING:
     from kitchensync.storage.manifest_form import FilmForm
+    from kitchensync.storage.verify.by_life import CameraBalance
 
 Progress = Callable[[str], None]
 WHOLE = "file"
@@ -131,7 +132,7 @@ class CameraCover:
         """Covered share of the target, 0 to 1."""
         return 1.0 - length_of(self.holes) / max(length_of([self.target]), 1e-9)
 
-    def facts(self, steps: Sequence[StepTime]) -> dict[str, Any]:
+    def facts(self, steps: Sequence[StepTime]) -> CameraBalance:
         """Return the `verify/1` facts of the camera; `steps_coverage` is None if no step was done."""
         here = without([self.target], self.holes)
         times = [(step.start_s, step.end_s) for step in steps]

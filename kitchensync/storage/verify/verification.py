@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from kitchensync.shell.files_on_disk import matching, read_plain
 from kitchensync.shell.untrusted_json import MOST_BYTES
@@ -28,7 +28,14 @@ from kitchensync.storage.reading.swaps import swaps_of
 from kitchensync.storage.recording_files.annotation_folder import FOLDER as ANNOTATIONS
 from kitchensync.storage.redact.redactions import BEGUN, CUT, PICTURES, REDACTED
 from kitchensync.storage.timeline.utc_times import utc_times
-from kitchensync.storage.verify.by_life import answer, can_be_judged, unchecked, unfinished_copy, unreadable
+from kitchensync.storage.verify.by_life import (
+    RecordingVerification,
+    answer,
+    can_be_judged,
+    unchecked,
+    unfinished_copy,
+    unreadable,
+)
 from kitchensync.storage.verify.camera_account import WHOLE, CameraCover, account, camera_cover
 from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.deep import decode
@@ -48,7 +55,7 @@ MOST_LINES = 100
 
 def verify(
     recording: Path, progress: Progress = lambda _: None, *, deep: bool = False, most_parts: int | None = None
-) -> dict[str, Any]:
+) -> RecordingVerification:
     """Check one recording; return the object `verify/1`. Never raises for damage inside a recording.
 
     Freed files are read in a copy; without a reachable copy the last answer is returned, with `checked` false. `deep`
@@ -98,7 +105,7 @@ def _check_redactions(manifest: Manifest, findings: Findings) -> None:
 
 def _check_files(
     folder: Path, manifest: Manifest, findings: Findings, progress: Progress
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, Any], RecordingVerification]:
     """Check the sealed files and videos in a folder; return `streams`, and the keys about suitable uses."""
     with ReaderApart() as apart:
         streams, session, judged = _check_streams(folder, manifest, findings, progress, apart)
@@ -141,7 +148,7 @@ def _use(
     session: SessionTimes | None,
     judged: dict[str, StreamQuality],
     cameras: dict[str, CameraCover],
-) -> dict[str, Any]:
+) -> RecordingVerification:
     """Return session length, coverage of the cameras, suitable uses, and lost spans.
 
     `lost` has the spans without head tracking, and those in which gaze or a sensor repeated one value.
@@ -265,8 +272,17 @@ def _damaged_lines(content: bytes) -> list[int]:
     return [*damaged, content.count(b"\n") + 1] if torn_tail(content) else damaged
 
 
-def verify_all(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Combine the answers for several recordings into an object `verify-all/1`."""
+class VerificationOfAll(TypedDict):
+    """The object `verify-all/1`."""
+
+    schema: str
+    status: str
+    "The worst."
+    recordings: list[RecordingVerification]
+
+
+def verify_all(results: list[RecordingVerification]) -> VerificationOfAll:
+    """Combine the answers for several recordings."""
     return {
         "schema": "verify-all/1",
         "status": worst(result["status"] for result in results),

@@ -189,8 +189,8 @@ def read_peaks(
     """Best and second best lag by likelihood, with the scores rho at both.
 
     A few seconds that overlap by chance can score high, so lags are ranked by `-overlap ln(1 - rho^2)`, and z is
-    taken of `rho sqrt(overlap)`, whose noise is alike at every lag. For the rival's share rho above 0.95 does not
-    count: there the phase of the lag grid decides.
+    computed from `rho sqrt(overlap)`, which has the same noise at every lag. The rival's share ignores rho above
+    0.95, where only the phase of the lag grid decides.
     """
     usable = np.isfinite(score)
     inside = usable.copy()

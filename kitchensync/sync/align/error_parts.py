@@ -66,8 +66,8 @@ def _stamps_ms(repair: StampRepair) -> float:
 def _sigma_ms(fine: Fine, headset: HeadsetGyro, where_s: Floats, span_s: tuple[float, float]) -> Floats:
     """Statistical sigma, widened so that two of it hold 95 % of the largest errors over `span_s`.
 
-    Freedom is how many independent looks the noise was told by: windows overlap by half; of a variance by a Bartlett
-    kernel of length L over T seconds it is 1.5 T / L (Priestley 1981, section 6.2).
+    `freedom` is the number of independent samples behind the noise: windows overlap by half; for a variance by a
+    Bartlett kernel of length L over T seconds it is 1.5 T / L (Priestley 1981, section 6.2).
     """
     size = fine.line.shape.size
     at_once = sigmas_of(size) if size > 2 else sigmas_at_both_ends(fine.line.ends_correlation(*span_s))

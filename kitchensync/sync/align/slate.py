@@ -32,7 +32,7 @@ class HeardSlate(NamedTuple):
 
 
 def find_slate(sound: Sound, recordings: Iterable[str]) -> HeardSlate | None:
-    """Return the one recording whose slate is heard; None where there is none, or that of several."""
+    """Return the recording whose slate is heard; None without a slate, or with those of several recordings."""
     if sound.hz < LEAST_HZ:
         return None
     likeness = _likeness(sound)

@@ -13,6 +13,7 @@ from kitchensync.shell.progress import Bar
 from kitchensync.shell.terminal import headline
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder
+from kitchensync.sync.recording.camera_latency import keep, measure_file
 
 LONGEST_S = 60.0
 """Length of the measured part of a film."""
@@ -37,8 +38,6 @@ def sync_camera(file: Path, data: Path | None, as_json: bool) -> None:
     Example:
       kitchensync sync-camera GX010042.MP4 --data data
     """
-    from kitchensync.sync.recording.camera_latency import keep, measure_file
-
     with Bar(file.name, unit="s") as bar:
         answer = measure_file(file, seconds=LONGEST_S, progress=bar.show)
     if data is not None and answer["status"] == "measured":

@@ -9,6 +9,7 @@ import click
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording
 from kitchensync.storage.options.output_options import output_file
+from kitchensync.sync.side_by_side.side_by_side import film_side_by_side
 
 
 @click.command("side-by-side")
@@ -40,8 +41,6 @@ def side_by_side(
       kitchensync side-by-side data/take-1 --out check.mp4 --from 60 --to 90
       kitchensync side-by-side data/take-1 --out all.mp4 --streams pv,gopro,depth_ahat,vlc_leftfront
     """
-    from kitchensync.sync.side_by_side.side_by_side import film_side_by_side
-
     wanted = tuple(name.strip() for name in streams.split(",") if name.strip())
     with Bar(out.name, unit="frames") as bar:
         frames = film_side_by_side(

@@ -270,24 +270,26 @@ def show_pair(name: str, answer: dict[str, Any], indent: str = "") -> None:
     """Print one alignment for people."""
     from kitchensync.storage.timeline.alignment import Alignment
 
-    said = Alignment.from_object(answer)
-    headline(f"{indent}{said.status}  {name}", MARKS[said.status], bold=False)
-    for text in [*said.reasons, *said.warnings]:
+    alignment = Alignment.from_object(answer)
+    headline(f"{indent}{alignment.status}  {name}", MARKS[alignment.status], bold=False)
+    for text in [*alignment.reasons, *alignment.warnings]:
         click.echo(f"{indent}  - {text}")
-    if said.clock_map is None:
+    if alignment.clock_map is None:
         return
-    if said.bounds_in_words:
-        click.echo(f"{indent}  {said.bounds_in_words}")
-    if said.is_on_camera:
-        click.echo(f"{indent}  begins at second {said.clock_map.tau_s(0.0):.4f} of {said.master}")
+    if alignment.bounds_in_words:
+        click.echo(f"{indent}  {alignment.bounds_in_words}")
+    if alignment.is_on_camera:
+        click.echo(f"{indent}  begins at second {alignment.clock_map.tau_s(0.0):.4f} of {alignment.master}")
     elif not indent:
-        offset_s = float(said.clock_map.tau_s(0.0))
-        tick = int(said.clock_map.to_ticks(0.0))
+        offset_s = float(alignment.clock_map.tau_s(0.0))
+        tick = int(alignment.clock_map.to_ticks(0.0))
         click.echo(f"offset {offset_s:.4f} s: second 0 of the camera is tick {tick} of the headset")
-    fit = said.gyro.fit if said.gyro is not None else None
-    if said.gyro is None or fit is None:
+    fit = alignment.gyro.fit if alignment.gyro is not None else None
+    if alignment.gyro is None or fit is None:
         return
-    windows = f"{said.gyro.windows_ok} of {said.gyro.windows} windows, agreement {fit.correlation:.3f}"
+    windows = (
+        f"{alignment.gyro.windows_ok} of {alignment.gyro.windows} windows, agreement {fit.correlation:.3f}"
+    )
     click.echo(f"{indent}  drift {fit.drift_ppm:.2f} ppm, {windows}")
 
 

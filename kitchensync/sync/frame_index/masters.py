@@ -24,7 +24,7 @@ def check_master(recordings: Iterable[Path], master: str | None) -> None:
         try:
             offered |= _names_of(read_manifest(path))
         except StorageError:
-            continue  # said of the recording itself
+            continue  # reported with the recording itself
         if master in offered:
             return
     if offered:

@@ -4,45 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
 
 from kitchensync.shell.files_on_disk import files_below
 from kitchensync.storage.consent import consent_in_words, overrides_in_words
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.timeline.utc_times import moment_utc_ns
-from kitchensync.storage.verify.gaps import Gap
+from kitchensync.storage.verify.by_life import RecordingVerification
 from kitchensync.sync.answers import software_version
 from kitchensync.sync.report.cameras import ShownFile
 from kitchensync.sync.report.render import length, local_time, size
 
 _DEVICE_LEFT_OUT = ("kind", "address", "utc_offset_ticks")
-
-
-class StreamBalance(TypedDict, total=False):
-    """Results of verify for one stream or camera file."""
-
-    received: int
-    duplicates: int
-    bytes: int
-    missing: list[tuple[int, int]]
-    gaps: list[Gap]
-    coverage: float | None
-    longest_silence_s: float | None
-    tracked: dict[str, float] | None
-    decoded: dict[str, int] | None
-    loudest_dbfs: float | None
-
-
-class VerifyAnswer(TypedDict, total=False):
-    """The keys of the object `verify/1` that a report shows."""
-
-    status: str
-    checked: bool
-    reasons: list[str]
-    good_for: list[str]
-    notes: list[str]
-    streams: dict[str, StreamBalance]
 
 
 @dataclass(frozen=True)
@@ -74,7 +47,7 @@ _ALIGNED = {
 """Worst first."""
 
 
-def data_verdict(verification: VerifyAnswer) -> ShownVerdict:
+def data_verdict(verification: RecordingVerification) -> ShownVerdict:
     """Return the answer of verify in words."""
     status = str(verification["status"])
     reasons, advice = verification.get("reasons", []), verification.get("good_for", [])
@@ -113,7 +86,7 @@ def state_note(manifest: Manifest) -> str:
 
 
 def what_was_recorded(
-    manifest: Manifest, verification: VerifyAnswer, recording: Path, data_s: float
+    manifest: Manifest, verification: RecordingVerification, recording: Path, data_s: float
 ) -> list[tuple[str, str]]:
     """List the main facts of a recording."""
     began_ns = moment_utc_ns(manifest)

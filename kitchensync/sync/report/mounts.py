@@ -22,7 +22,7 @@ SCHEMA = "calibrate-check/1"
 CALIBRATIONS = "../calibrations/"
 """The only folder outside of the recording of which a report shows pictures."""
 MOVED_DEG = 0.5
-KNOWN_PARTS = 2  # whether a camera moved shows in its parts against each other: with fewer nobody knows
+KNOWN_PARTS = 2  # movement of a camera shows only as a difference between two parts
 QUALITY = 82
 CAPTIONS = {
     "lens": "Lens: where the corners of the board lay, how far off they are, and how well a ray is known",

@@ -55,9 +55,8 @@ class SummaryLine:
     level: str
     reasons: list[str]
     pairs: list[Alignment]
-    data_status: (
-        str  # what `record` or `report` found out last: nothing is read anew for a page over hundreds
-    )
+    data_status: str
+    "The last stored verdict: reading hundreds of recordings again would take too long."
     data_level: str
     data_texts: list[str]
     worst: str

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.options.outputs import write_output
 from kitchensync.storage.recording import Recording, open_recording
 from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.storage.verify import keep_verdict, verify
+from kitchensync.storage.verify.by_life import RecordingVerification
 from kitchensync.sync.errors import SyncError
 from kitchensync.sync.report import facts
 from kitchensync.sync.report.alignment import ShownAlignment, read_alignments
@@ -46,13 +47,13 @@ DECODED_PARTS = 4
 """Parts of each picture stream that are decoded for a report; `kitchensync verify --deep` decodes all."""
 
 
-def write_report(recording: Path, verification: dict[str, Any] | None = None) -> Path:
+def write_report(recording: Path, verification: RecordingVerification | None = None) -> Path:
     """Write the page of a recording and return its path.
 
     `verification` is the object `verify/1`, computed by default. Damage inside a recording is shown on the page.
     Raises NotARecording, OutputRefused.
     """
-    judged = verification or verify(recording, deep=True, most_parts=DECODED_PARTS)
+    judged: RecordingVerification = verification or verify(recording, deep=True, most_parts=DECODED_PARTS)
     with open_recording(recording) as opened:
         page = render("report.html.j2", **gather(opened, judged))
     path = recording / NAME
@@ -95,10 +96,9 @@ class PageContents:
         return len(stream.index) > 0 and stream.device in self.clocks
 
 
-def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]:
+def gather(recording: Recording, verification: RecordingVerification) -> dict[str, Any]:
     """Collect the values of the template."""
-    manifest, judged = recording.manifest, cast(facts.VerifyAnswer, verification)
-    checked: dict[str, facts.StreamBalance] = judged["streams"]
+    manifest, checked = recording.manifest, verification["streams"]
     read = _read(recording)
     alignments = [shown.alignment for shown in read.alignments]
     holes = {
@@ -113,10 +113,10 @@ def gather(recording: Recording, verification: dict[str, Any]) -> dict[str, Any]
     data_s = max([0.0, *lengths_s, *(file.seconds or 0.0 for file in read.cameras)])
     return {
         "recording": str(manifest.get("recording") or recording.path.name),
-        "data": facts.data_verdict(judged),
+        "data": facts.data_verdict(verification),
         "alignment": facts.alignment_verdict(alignments, read.cameras, read.armed),
         "state_note": facts.state_note(manifest),
-        "rows": facts.what_was_recorded(manifest, judged, recording.readable, data_s),
+        "rows": facts.what_was_recorded(manifest, verification, recording.readable, data_s),
         "devices": facts.devices(manifest),
         "profiles": facts.profiles(manifest),
         "losses": facts.losses(manifest),

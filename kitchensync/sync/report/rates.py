@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
+from kitchensync.storage.verify.by_life import StreamBalance
 from kitchensync.storage.verify.coverage import is_adaptive
 from kitchensync.storage.verify.gaps import usual_step
 from kitchensync.storage.verify.thresholds import COVERAGE_WARN, RATE_WARN, SILENCE_WARN_S
-from kitchensync.sync.report.facts import StreamBalance
 from kitchensync.sync.report.plots import tick_text
 from kitchensync.sync.report.render import length
 from kitchensync.sync.report.streams import ReadStream, TicksToHost

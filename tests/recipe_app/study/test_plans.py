@@ -215,7 +215,7 @@ def test_what_is_settled_counts_and_is_planned_around() -> None:
         ({"person": "Nobody"}, "there is no person Nobody"),
         ({"kitchen": "west"}, "there is no kitchen west"),
         ({"part": "val"}, "no kitchen belongs to the part val"),
-        ({"recipe": "nuts"}, "nobody may cook nuts: whoever could avoids it"),
+        ({"recipe": "nuts"}, "nobody may cook nuts: everybody who could avoids it"),
         ({"count": 9}, "everybody who may cooks tea 4 times already"),
     ],
 )

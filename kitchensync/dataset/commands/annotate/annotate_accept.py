@@ -7,9 +7,14 @@ from typing import NotRequired
 
 import click
 
+from kitchensync.dataset.annotation.accept import accept as accept_steps
+from kitchensync.dataset.annotation.accept import accept_narrations, keep_file
 from kitchensync.dataset.annotation.forms.agreement_of_people import SpanErrors, agreement
+from kitchensync.dataset.annotation.labels import labels_of, touched_spans
 from kitchensync.dataset.commands.export_source import Assessed, answer, status_of
+from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.consent import Purpose
 from kitchensync.storage.options.given_path import GivenRecording, given_path
 
 
@@ -55,12 +60,6 @@ def accept(recording: Path, annotation: int, file: Path | None) -> Answer[Accept
     Example:
       kitchensync annotate accept data/take-1 --annotation 1000
     """
-    from kitchensync.dataset.annotation.accept import accept as accept_steps
-    from kitchensync.dataset.annotation.accept import accept_narrations, keep_file
-    from kitchensync.dataset.annotation.labels import labels_of, touched_spans
-    from kitchensync.dataset.source.own_recording import OwnRecording
-    from kitchensync.storage.consent import Purpose
-
     with OwnRecording.open(recording, purpose=Purpose.LOOK) as own:
         if file is not None:
             keep_file(own, file)

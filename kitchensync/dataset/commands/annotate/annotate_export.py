@@ -5,22 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 import click
 
+from kitchensync.dataset.annotation.hand_out import (
+    ExportOptions,
+    ServerTask,
+    elan_files,
+    open_to_annotate,
+    server_task,
+    write_film,
+)
 from kitchensync.dataset.commands.export_source import Assessed, answer, status_of
+from kitchensync.dataset.source.own_members import LeftOut
+from kitchensync.dataset.source.own_recording import NotReleasable
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
+from kitchensync.storage.consent import Purpose, note_override, require_consent
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import write_into
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.annotation.hand_out import ServerTask
-    from kitchensync.dataset.source.own_members import LeftOut
-    from kitchensync.storage.consent import Purpose
 
 
 class ExportedTask(TypedDict):
@@ -102,16 +108,6 @@ def export(
     Example:
       kitchensync annotate export data --out to-annotate
     """
-    from kitchensync.dataset.annotation.hand_out import (
-        ExportOptions,
-        elan_files,
-        open_to_annotate,
-        server_task,
-        write_film,
-    )
-    from kitchensync.dataset.source.own_recording import NotReleasable
-    from kitchensync.storage.consent import Purpose
-
     recordings = recordings_with_consent(paths, Purpose.ANNOTATE, without_consent)
     options = ExportOptions(
         "timeline" if form == "elan" else form,
@@ -162,8 +158,6 @@ def export(
 
 def recordings_with_consent(paths: Iterable[Path], purpose: Purpose, without_consent: str = "") -> list[Path]:
     """Return the recordings below paths. Raises NotPermitted, before anything is written, if one lacks consent."""
-    from kitchensync.storage.consent import note_override, require_consent
-
     recordings = list(dict.fromkeys(recording for path in paths for recording in recordings_in(path)))
     for path in recordings:
         require_consent(path, purpose, without_consent=without_consent)

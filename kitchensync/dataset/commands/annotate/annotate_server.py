@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 import click
 
+from kitchensync.dataset.annotation import exchange
+from kitchensync.dataset.annotation.hand_out import ExportOptions, ServerTask, server_task
+from kitchensync.dataset.annotation.label_server import Server
 from kitchensync.dataset.commands.annotate.annotate_export import ERRORS, FORM, recordings_with_consent
 from kitchensync.dataset.commands.export_source import Assessed, answer, status_of
+from kitchensync.dataset.source.own_recording import OwnRecording
 from kitchensync.shell.answer import Answer, answers
+from kitchensync.storage.consent import Purpose
 from kitchensync.storage.copies.derived import sent
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording, given_path
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.annotation.hand_out import ServerTask
-    from kitchensync.storage.consent import Purpose
 
 
 class TasksOnServer(Assessed):
@@ -78,10 +79,6 @@ def push(
     Example:
       kitchensync annotate push data --url http://127.0.0.1:8080 --token-file token
     """
-    from kitchensync.dataset.annotation import exchange
-    from kitchensync.dataset.annotation.label_server import Server
-    from kitchensync.storage.consent import Purpose
-
     tasks = _tasks(paths, errors, form, Purpose.ANNOTATE, without_consent)
     sent(url)
     with Server(url, token_file) as server:
@@ -112,10 +109,6 @@ def pull(
     Example:
       kitchensync annotate pull data --url http://127.0.0.1:8080 --token-file token
     """
-    from kitchensync.dataset.annotation import exchange
-    from kitchensync.dataset.annotation.label_server import Server
-    from kitchensync.storage.consent import Purpose
-
     tasks = _tasks(paths, errors, form, Purpose.LOOK)
     with Server(url, token_file) as server:
         pulled, refused = exchange.pull(server, tasks)
@@ -143,9 +136,6 @@ def _tasks(
     paths: tuple[Path, ...], errors: str, form: str, purpose: Purpose, without_consent: str = ""
 ) -> list[tuple[Path, ServerTask]]:
     """Return the task of each recording. Raises NotPermitted if one lacks consent."""
-    from kitchensync.dataset.annotation.hand_out import ExportOptions, server_task
-    from kitchensync.dataset.source.own_recording import OwnRecording
-
     tasks = []
     for path in recordings_with_consent(paths, purpose, without_consent):
         with OwnRecording.open(path, purpose=purpose, without_consent=without_consent) as own:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 import click
 
 from kitchensync.dataset.commands.export_source import STRICT, Assessed, answer, status_of, write_list
 from kitchensync.dataset.commands.options import DRAW_SEED
+from kitchensync.dataset.promqa.assembly_steps import (
+    AssemblyRow,
+    Span,
+    assembly_rows,
+    parse_steps,
+    sample,
+    screwing_spans,
+)
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.assembly import parse_assembly
 from kitchensync.task_graphs.formats.graph_files import read_text
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.promqa.assembly_steps import AssemblyRow, Span
 
 _MOST_BYTES = 256 << 20
 TOY = re.compile(r"(?:^|[_-])([a-z][0-9]{2}[a-z]?)(?=[_.-]|$)")
@@ -81,8 +86,6 @@ def assembly(
     Example:
       kitchensync export assembly graph/all.json annots --out assembly.json
     """
-    from kitchensync.dataset.promqa.assembly_steps import assembly_rows, parse_steps, sample
-
     toys = {
         graph.recipe.recipe: graph for graph in parse_assembly(read_text(graphs), name=graphs.name).graphs
     }
@@ -122,8 +125,6 @@ def assembly(
 
 def _screwing(path: Path) -> dict[str, list[Span]]:
     """Read the time spans in which something was screwed. Raises BadGraph."""
-    from kitchensync.dataset.promqa.assembly_steps import screwing_spans
-
     try:
         return screwing_spans(read_text(path, most_bytes=_MOST_BYTES))
     except (KeyError, ValueError, TypeError, AttributeError) as error:

@@ -22,21 +22,37 @@ from kitchensync.dataset.commands.export_source import (
     write_list,
 )
 from kitchensync.dataset.commands.options import DRAW_SEED
-from kitchensync.dataset.tables.coherence_examples import ExampleCounts
+from kitchensync.dataset.examples.coherence_frames import BoundaryFrames, sharpest_frames
+from kitchensync.dataset.source.source_data import SourceData
+from kitchensync.dataset.source.source_films import OpenFilm, open_film
+from kitchensync.dataset.tables.boundary_examples import (
+    BoundaryExample,
+    Deed,
+    actions_of,
+    actions_table,
+    balanced,
+    boundary_examples,
+    published_faults,
+    read_actions,
+)
+from kitchensync.dataset.tables.coherence_examples import (
+    ExampleCounts,
+    JudgedStep,
+    StepExample,
+    all_examples,
+    count_examples,
+    recording_of,
+)
+from kitchensync.dataset.tables.step_rows import past_the_film
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputPath, output_file
 from kitchensync.storage.options.outputs import write_into, write_output
+from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 if TYPE_CHECKING:
     from collections import Counter
-
-    from kitchensync.dataset.source.source_data import SourceData
-    from kitchensync.dataset.source.source_films import OpenFilm
-    from kitchensync.dataset.tables.boundary_examples import BoundaryExample, Deed
-    from kitchensync.dataset.tables.coherence_examples import JudgedStep, StepExample
-    from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 
 class _ByOption(TypedDict, total=False):
@@ -124,10 +140,6 @@ def coherence(
     Example:
       kitchensync export coherence our-kitchens --out examples.json
     """
-    from kitchensync.dataset.tables.boundary_examples import balanced, boundary_examples, published_faults
-    from kitchensync.dataset.tables.coherence_examples import all_examples, count_examples, recording_of
-    from kitchensync.dataset.tables.step_rows import past_the_film
-
     for value, why in (
         (corrected, "--corrected goes with --boundaries; the other form has no known fault"),
         (count, "--sample goes with --boundaries; the other form is as published"),
@@ -185,8 +197,6 @@ def _actions(
 
     Raises BadGraph, OutputRefused.
     """
-    from kitchensync.dataset.tables.boundary_examples import actions_of, actions_table, read_actions
-
     own = actions_of(recordings)
     if path is None:
         return own
@@ -208,9 +218,6 @@ def _actions(
 
 def _sharpest_frames(source: SourceData, rows: list[StepExample], folder: Path, *, force: bool) -> list[str]:
     """Write the frames and add their names to the rows; return warnings. Raises OutputRefused."""
-    from kitchensync.dataset.examples.coherence_frames import sharpest_frames
-    from kitchensync.dataset.tables.coherence_examples import recording_of
-
     absent: list[str] = []
     for row in rows:
         row["frames"], row["frame_times"] = [], []
@@ -237,8 +244,6 @@ def _boundary_frames(
 
     Raises OutputRefused.
     """
-    from kitchensync.dataset.examples.coherence_frames import BoundaryFrames
-
     frames, absent, written = BoundaryFrames(rows, corrected=corrected), list[str](), set[str]()
     for recording, film in _films(source, absent):
         for name, content in frames.extract(film, recording):
@@ -259,8 +264,6 @@ def _boundary_frames(
 
 def _films(source: SourceData, absent: list[str]) -> Iterator[tuple[str, OpenFilm]]:
     """Yield the videos one after another; append recordings without a video to `absent`."""
-    from kitchensync.dataset.source.source_films import open_film
-
     ids = [recording.recording_id for recording in source.data.annotations.recordings]
     with Bar(unit="films") as bar:
         for done, recording in enumerate(ids):

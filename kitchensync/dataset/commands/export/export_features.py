@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 import click
 
@@ -16,16 +16,16 @@ from kitchensync.dataset.commands.export_source import (
     source_arguments,
     status_of,
 )
+from kitchensync.dataset.features.extractor import Extractor, load_extractor
+from kitchensync.dataset.features.film_windows import film_vectors, windows_in
+from kitchensync.dataset.source.source_films import OpenFilm, open_film
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.files_on_disk import file_sha256
 from kitchensync.shell.progress import Bar
+from kitchensync.storage.exports.arrays_file import ArraysFile, made_of, open_arrays
 from kitchensync.storage.names import check_recording_id
 from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import check_output, written
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.features.extractor import Extractor
-    from kitchensync.dataset.source.source_films import OpenFilm
 
 
 class WindowCounts(TypedDict):
@@ -76,9 +76,6 @@ def features(
     Example:
       kitchensync export features our-kitchens --out features
     """
-    from kitchensync.dataset.features.extractor import load_extractor
-    from kitchensync.dataset.source.source_films import open_film
-
     extractor, seconds = load_extractor(name), int(window)
     source = read_source(paths)
     ids = [recording.recording_id for recording in source.data.annotations.recordings]
@@ -114,9 +111,6 @@ def _write_vectors(
 ) -> WindowCounts:
     """Write the vectors of a video unless they exist; return the numbers of windows and of empty windows."""
     import numpy as np
-
-    from kitchensync.dataset.features.film_windows import film_vectors, windows_in
-    from kitchensync.storage.exports.arrays_file import ArraysFile, made_of, open_arrays
 
     # The file is written again when the video, its hidden frames or the extractor changed.
     digest = hashlib.sha256(f"{name} {extractor.version} {seconds}".encode())

@@ -18,10 +18,14 @@ from kitchensync.dataset.commands.export_source import (
     source_arguments,
     status_of,
 )
+from kitchensync.dataset.source.source_films import frames_of_film
+from kitchensync.dataset.tables.frame_rows import COLUMNS, TRAINING_COLUMNS, frame_rows, training_rows
+from kitchensync.dataset.tables.step_rows import past_the_film
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import check_output, written
+from kitchensync.storage.timeline.film_times import UNKNOWN
 
 TABLE, TRAINING = "frames.csv", "normal_training.csv"
 
@@ -66,11 +70,6 @@ def frames(
     Example:
       kitchensync export frames our-kitchens --every 30 --out frames
     """
-    from kitchensync.dataset.source.source_films import frames_of_film
-    from kitchensync.dataset.tables.frame_rows import COLUMNS, TRAINING_COLUMNS, frame_rows, training_rows
-    from kitchensync.dataset.tables.step_rows import past_the_film
-    from kitchensync.storage.timeline.film_times import UNKNOWN
-
     source = read_source(paths)
     recordings = source.data.annotations.recordings
     films = {r.recording_id: frames_of_film(source, r.recording_id, Fraction(fps)) for r in recordings}

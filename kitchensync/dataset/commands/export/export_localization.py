@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,15 +15,21 @@ from kitchensync.dataset.commands.export_source import (
     source_arguments,
     status_of,
 )
+from kitchensync.dataset.source.source_data import SourceData
+from kitchensync.dataset.tables.localization import (
+    SPLIT_FILE,
+    Localization,
+    Split,
+    faults_of,
+    not_done,
+    parse_split,
+)
+from kitchensync.dataset.tables.step_rows import past_the_film
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import OutputFolder, output
 from kitchensync.storage.options.outputs import write_into
 from kitchensync.task_graphs.formats.graph_files import read_text
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.source.source_data import SourceData
-    from kitchensync.dataset.tables.localization import Split
 
 
 class StepTimes(Assessed):
@@ -67,9 +72,6 @@ def localization(
     Example:
       kitchensync export localization captaincook4d --splits captaincook4d/data_splits --out localization
     """
-    from kitchensync.dataset.tables.localization import Localization, faults_of, not_done
-    from kitchensync.dataset.tables.step_rows import past_the_film
-
     source = read_source(paths)
     parts, warnings = _read_splits(splits, source)
     form = Localization(source.data, fps, drop_missing)
@@ -89,8 +91,6 @@ def localization(
 
 def _read_splits(folder: Path, source: SourceData) -> tuple[dict[str, Split], list[str]]:
     """Return `<type>/<kind>` -> split, and a warning for each skipped file. Raises BadGraph, click.UsageError."""
-    from kitchensync.dataset.tables.localization import SPLIT_FILE, parse_split
-
     ids = [recording.recording_id for recording in source.data.annotations.recordings]
     splits: dict[str, Split] = {}
     warnings = []

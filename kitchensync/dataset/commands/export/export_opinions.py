@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,11 +15,9 @@ from kitchensync.dataset.commands.export_source import (
     status_of,
     write_list,
 )
+from kitchensync.dataset.examples.opinion_rows import Figures, opinion_rows
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.output_options import output_file
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.examples.opinion_rows import Figures
 
 
 class OpinionRows(ExportedList):
@@ -51,8 +48,6 @@ def opinions(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> A
     Example:
       kitchensync export opinions data --out opinions.json
     """
-    from kitchensync.dataset.examples.opinion_rows import opinion_rows
-
     source = read_source(paths)
     check_kept_in_recordings(source, "opinions")
     by_kind, agreement, without = opinion_rows(source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 import click
 
@@ -27,6 +27,18 @@ from kitchensync.dataset.commands.options import (
     list_requests,
     require_server,
 )
+from kitchensync.dataset.examples.model_answers import AnswerCounts
+from kitchensync.dataset.examples.opinion_rows import verified_rows
+from kitchensync.dataset.examples.prefix_clips import HEIGHT, PrefixWish, write_prefixes
+from kitchensync.dataset.films.review_film import facts_of, film_of
+from kitchensync.dataset.promqa.assembly_records import assembly_record, is_of_assembly
+from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
+from kitchensync.dataset.promqa.judge_agreement import JudgeAgreement
+from kitchensync.dataset.promqa.published_examples import Comparison, compare, parse_examples
+from kitchensync.dataset.promqa.questions import BEFORE_ALL, KINDS, PromqaExample, Targets, examples
+from kitchensync.dataset.promqa.sampling import sample
+from kitchensync.dataset.source.consent_of_all import allowed_for_processing
+from kitchensync.dataset.source.source_data import SourceData
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import given_path
@@ -34,12 +46,6 @@ from kitchensync.storage.options.output_options import output_file
 from kitchensync.task_graphs.formats.graph_files import read_text
 from kitchensync.task_graphs.formats.strict_json import Reader, load
 
-if TYPE_CHECKING:
-    from kitchensync.dataset.examples.model_answers import AnswerCounts
-    from kitchensync.dataset.promqa.judge_agreement import JudgeAgreement
-    from kitchensync.dataset.promqa.published_examples import Comparison
-    from kitchensync.dataset.promqa.questions import PromqaExample
-    from kitchensync.dataset.source.source_data import SourceData
 FILM_KIND = "gopro_4k"
 _MOST_BYTES = 64 << 20
 
@@ -171,10 +177,6 @@ def promqa(
     Example:
       kitchensync export promqa captaincook4d --available links.json --out examples.json
     """
-    from kitchensync.dataset.promqa.assembly_records import assembly_record, is_of_assembly
-    from kitchensync.dataset.promqa.questions import BEFORE_ALL
-    from kitchensync.dataset.promqa.sampling import sample
-
     if form == "assembly" and not verified:
         raise click.UsageError("--form assembly is for verified questions; give --verified too")
     if verified and (by_model or show_requests):
@@ -193,8 +195,6 @@ def promqa(
         more["against"], comparison = _compared(against, examples, chosen)
     if verified:
         # Imported only here: it loads PyAV.
-        from kitchensync.dataset.examples.opinion_rows import verified_rows
-
         examples, agreement, without = verified_rows(source, examples)
         more["agreement"] = agreement
         warnings += [f"no questions of {recording} were verified" for recording in without]
@@ -248,8 +248,6 @@ def promqa(
 
 def _compared(path: Path, examples: list[PromqaExample], kinds: frozenset[str]) -> tuple[Comparison, str]:
     """Compare with the published examples in a file; return the result, and as text. Raises BadGraph."""
-    from kitchensync.dataset.promqa.published_examples import compare, parse_examples
-
     published = parse_examples(read_text(path, most_bytes=_MOST_BYTES), path.name)
     result = compare([example for example in published if example["type"] in kinds], examples)
     total = result["equal"] + len(result["differences"])
@@ -263,8 +261,6 @@ def _examples(
     source: SourceData, films: frozenset[str] | None, *, corrected: bool
 ) -> tuple[list[PromqaExample], list[str], int]:
     """Return the examples, warnings, and the number of recordings with a graph."""
-    from kitchensync.dataset.promqa.questions import Targets, examples
-
     targets = {stem: Targets.of(graph) for stem, graph in source.graphs().items()}
     recordings = [r for r in source.data.annotations.recordings if films is None or r.recording_id in films]
     with_graph = [recording for recording in recordings if recording.graph_stem in targets]
@@ -291,9 +287,6 @@ def _by_model(
     source: SourceData, rows: list[PromqaExample], out: Path, seed: int, show: bool
 ) -> tuple[Sequence[Mapping[str, object]], _ByOption, list[str]]:
     """Return the rows with a model's questions, or the requests that would be sent; counts; warnings."""
-    from kitchensync.dataset.promqa.generation import SCHEMA, generated, prompt_of
-    from kitchensync.dataset.source.consent_of_all import allowed_for_processing
-
     server = require_server("questions")
     allowed, lines = allowed_for_processing(source)
     prompts = {row["question_id"]: prompt_of(row) for row in rows if row["recording_id"] in allowed}
@@ -317,8 +310,6 @@ def _write_media(
     source: SourceData, rows: list[PromqaExample], out: Path, clips: bool, frames: bool, force: bool
 ) -> list[str]:
     """Write clips and frames beside the list; return warnings. Raises OutputRefused, UnreadableMedia."""
-    from kitchensync.dataset.examples.prefix_clips import HEIGHT, PrefixWish, write_prefixes
-    from kitchensync.dataset.films.review_film import facts_of, film_of
 
     def small_film(recording: Path) -> Path | None:
         return film_of(recording, HEIGHT) if facts_of(recording, HEIGHT) else None
@@ -347,8 +338,6 @@ def _available(path: Path) -> frozenset[str]:
 
 
 def _kinds(text: str | None) -> frozenset[str]:
-    from kitchensync.dataset.promqa.questions import KINDS
-
     kinds = KINDS if text is None else [kind.strip() for kind in text.split(",")]
     if unknown := [kind for kind in kinds if kind not in KINDS]:
         raise click.BadParameter(f"{unknown[0]!r}; there are {', '.join(KINDS)}", param_hint="--kinds")

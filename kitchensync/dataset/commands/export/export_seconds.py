@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,15 +20,14 @@ from kitchensync.dataset.tables.seconds import (
     COLUMNS,
     LABELS,
     SubSegments,
+    Task,
     with_both_labels,
     with_several_categories,
 )
+from kitchensync.dataset.tables.step_rows import past_the_film
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import write_output
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.tables.seconds import Task
 
 
 class SecondRows(ExportedList):
@@ -89,8 +87,6 @@ def seconds(
     Example:
       kitchensync export seconds captaincook4d --task eer --out early.csv
     """
-    from kitchensync.dataset.tables.step_rows import past_the_film
-
     if category is not None and task != "ecr":
         raise click.UsageError("--category goes with --task ecr")
     if corrected and grid == "segment":

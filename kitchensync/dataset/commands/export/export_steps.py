@@ -15,6 +15,8 @@ from kitchensync.dataset.commands.export_source import (
     write_list,
 )
 from kitchensync.dataset.tables.csv_text import csv_text
+from kitchensync.dataset.tables.step_rows import COLUMNS, key_steps, past_the_film, step_rows
+from kitchensync.dataset.tables.step_rows import prompts as ask_about
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import write_output
@@ -64,8 +66,6 @@ def steps(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> Answ
     Example:
       kitchensync export steps our-kitchens --out steps.csv
     """
-    from kitchensync.dataset.tables.step_rows import COLUMNS, past_the_film, step_rows
-
     source = read_source(paths)
     recordings = source.by_recipe
     rows = [row for recording in recordings for row in step_rows(recording)]
@@ -95,8 +95,6 @@ def keysteps(paths: tuple[Path, ...], strict: bool, out: Path, force: bool) -> A
     Example:
       kitchensync export keysteps our-kitchens --out keysteps.json
     """
-    from kitchensync.dataset.tables.step_rows import key_steps, past_the_film
-
     source = read_source(paths)
     recordings = source.by_recipe
     rows = [key_steps(recording) for recording in recordings if not recording.is_error]
@@ -135,9 +133,6 @@ def prompts(paths: tuple[Path, ...], strict: bool, out: Path, force: bool, ask: 
     Example:
       kitchensync export prompts our-kitchens --ask categories --out prompts.json
     """
-    from kitchensync.dataset.tables.step_rows import past_the_film
-    from kitchensync.dataset.tables.step_rows import prompts as ask_about
-
     source = read_source(paths)
     recordings = source.by_recipe
     rows = [row for r in recordings for row in ask_about(r, categories=ask == "categories")]

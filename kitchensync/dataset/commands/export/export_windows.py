@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import Literal, TypedDict
 
 import click
 
@@ -28,17 +28,27 @@ from kitchensync.dataset.commands.options import (
     list_requests,
     require_server,
 )
+from kitchensync.dataset.examples.model_answers import AnswerCounts, RequestToSend
+from kitchensync.dataset.examples.opinion_rows import evidence_rows
+from kitchensync.dataset.grounding.object_questions import (
+    MOST_TEXT,
+    Question,
+    checked,
+    draw_questions,
+    evidence_prompt,
+    guess_prompt,
+    questions,
+    rating_prompt,
+)
+from kitchensync.dataset.source.consent_of_all import allowed_for_processing
+from kitchensync.dataset.source.source_data import SourceData
+from kitchensync.dataset.tables.localization import Split
+from kitchensync.dataset.tables.step_rows import ClipCounts, StepsClip, count_clips, past_the_film
+from kitchensync.dataset.tables.step_rows import windows as clips
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.storage.options.output_options import output_file
 from kitchensync.storage.options.outputs import check_output
-
-if TYPE_CHECKING:
-    from kitchensync.dataset.examples.model_answers import AnswerCounts, RequestToSend
-    from kitchensync.dataset.grounding.object_questions import Question
-    from kitchensync.dataset.source.source_data import SourceData
-    from kitchensync.dataset.tables.localization import Split
-    from kitchensync.dataset.tables.step_rows import ClipCounts, StepsClip
 
 
 class RequestsSize(TypedDict):
@@ -143,10 +153,6 @@ def windows(
     Example:
       kitchensync export windows our-kitchens --sizes 2,3 --max-seconds 120 --out windows.json
     """
-    from kitchensync.dataset.grounding.object_questions import draw_questions, questions
-    from kitchensync.dataset.tables.step_rows import count_clips, past_the_film
-    from kitchensync.dataset.tables.step_rows import windows as clips
-
     numbers = [number.strip() for number in sizes.split(",")]
     if not all(number.isdecimal() and 1 <= int(number) <= 1000 for number in numbers):
         raise click.BadParameter(f"{sizes!r}: not numbers of steps, such as 2,3", param_hint="--sizes")
@@ -214,8 +220,6 @@ def windows(
 def _verified(
     source: SourceData, cases_file: Path, more: _ByOption, warnings: list[str], *, force: bool
 ) -> list[Question]:
-    from kitchensync.dataset.examples.opinion_rows import evidence_rows
-
     rows, cases, without = evidence_rows(source)
     write_list(cases_file, cases, force=force)
     more |= {"verified": _by_type(rows), "rejected": len(cases) - len(rows), "cases": str(cases_file)}
@@ -240,8 +244,6 @@ def _in_parts(
 
 
 def _allowed(source: SourceData, rows: list[Question], warnings: list[str]) -> list[Question]:
-    from kitchensync.dataset.source.consent_of_all import allowed_for_processing
-
     allowed, lines = allowed_for_processing(source)
     warnings += lines
     return [row for row in rows if row["recording"] in allowed]
@@ -251,8 +253,6 @@ def _requests(
     source: SourceData, rows: list[Question], more: _ByOption, warnings: list[str]
 ) -> list[RequestToSend]:
     """Return the requests that would be sent, without the ratings: those contain the guesses."""
-    from kitchensync.dataset.grounding.object_questions import evidence_prompt, guess_prompt
-
     to_send = _allowed(source, rows, warnings)
     guesses = {row["question_id"]: guess_prompt(row) for row in to_send}
     checks = {row["question_id"]: evidence_prompt(row) for row in to_send}
@@ -267,14 +267,6 @@ def _check(
     source: SourceData, rows: list[Question], out: Path, more: _ByOption, warnings: list[str]
 ) -> list[Question]:
     """Have models check the rows that may be sent; return all rows."""
-    from kitchensync.dataset.grounding.object_questions import (
-        MOST_TEXT,
-        checked,
-        evidence_prompt,
-        guess_prompt,
-        rating_prompt,
-    )
-
     writer, judge = require_server("questions"), require_server("judge")
     to_send = _allowed(source, rows, warnings)
     guesses = ask_server(writer, {row["question_id"]: guess_prompt(row) for row in to_send}, out, "guesses")

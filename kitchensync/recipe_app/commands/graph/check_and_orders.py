@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 import click
 
@@ -13,14 +13,12 @@ from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.task_graphs.errors import CyclicGraph, TooManyStates
 from kitchensync.task_graphs.formats.graph_files import read_graph
+from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.closure import find_cycle, redundant_edges, relation
 from kitchensync.task_graphs.order.diverse import Coverage, draw_diverse
 from kitchensync.task_graphs.order.orders import Drawn, Orders, draw_orders
 from kitchensync.task_graphs.scoring.score import read_recorded
 from kitchensync.task_graphs.scoring.validate import Finding, check_graph
-
-if TYPE_CHECKING:
-    from kitchensync.task_graphs.model import Graph
 
 MOST_ORDERS = 100_000
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import click
 
@@ -22,11 +22,9 @@ from kitchensync.task_graphs.formats.graph_files import (
     read_task_graphs,
     read_text,
 )
+from kitchensync.task_graphs.model import Edge, Graph
+from kitchensync.task_graphs.order.agreement import EdgeAgreement
 from kitchensync.task_graphs.text.recipe_text import accept
-
-if TYPE_CHECKING:
-    from kitchensync.task_graphs.model import Edge, Graph
-    from kitchensync.task_graphs.order.agreement import EdgeAgreement
 
 WRITTEN = ("captaincook4d", "graph", "dot", "assembly")
 

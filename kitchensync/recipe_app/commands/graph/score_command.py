@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from kitchensync.shell.answer import Answer, answers, show_table
 from kitchensync.storage.options.given_path import given_path
 from kitchensync.task_graphs.formats.graph_files import read_annotations, read_task_graphs
-
-if TYPE_CHECKING:
-    from kitchensync.task_graphs.scoring.score import FolderScores
+from kitchensync.task_graphs.scoring.score import FolderScores
 
 COLUMNS = {
     "recordings": "recordings",

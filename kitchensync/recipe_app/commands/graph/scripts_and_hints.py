@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import click
 
 from kitchensync.dataset.commands.options import FILE, SEED
+from kitchensync.recipe_app.hints.hint_server import model_hints
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.task_graphs.formats.graph_files import read_graph
 from kitchensync.task_graphs.mistakes.hints import (
@@ -21,16 +22,14 @@ from kitchensync.task_graphs.mistakes.hints import (
 from kitchensync.task_graphs.mistakes.induced import induce as draw_errors
 from kitchensync.task_graphs.mistakes.scripts import (
     GENERATOR,
+    Script,
     ScriptRequest,
     cautions,
     draw_script,
     script_sentences,
 )
+from kitchensync.task_graphs.model import Edge, Graph
 from kitchensync.task_graphs.text.safety import must_stay
-
-if TYPE_CHECKING:
-    from kitchensync.task_graphs.mistakes.scripts import Script
-    from kitchensync.task_graphs.model import Edge, Graph
 
 
 class InducedError(TypedDict):
@@ -254,8 +253,6 @@ def hints_answer(file: Path, node: int | None, *, ask_model: bool) -> ProposedEr
     for step in hintable(graph, node):
         proposed = step_hints(step, texts_after(graph, step.node)) + graph_hints(graph, step.node)
         if ask_model:
-            from kitchensync.recipe_app.hints.hint_server import model_hints
-
             more, note = model_hints(graph, step)
             texts = {hint.text for hint in proposed}
             proposed += [hint for hint in more if hint.text not in texts]
