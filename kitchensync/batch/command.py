@@ -43,7 +43,9 @@ class Journal:
     def __init__(self, command: list[object]) -> None:
         """Choose the file of the journal; nothing is written yet."""
         about = json.dumps([version("kitchensync"), *command], sort_keys=True, default=str)
-        self.path = _folder() / f"{hashlib.sha256(about.encode()).hexdigest()[:16]}.jsonl"
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        name = f"{hashlib.sha256(about.encode()).hexdigest()[:16]}.jsonl"
+        self.path = state / "kitchensync" / "batch" / name
         self._is_kept = True
 
     def done(self) -> dict[Path, JobResult]:
@@ -75,11 +77,6 @@ class Journal:
         """Remove the journal of a completed run: the next run starts from the beginning."""
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
-
-
-def _folder() -> Path:
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(home) / "kitchensync" / "batch"
 
 
 def _manifest(recording: Path) -> str:
