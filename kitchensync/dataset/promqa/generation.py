@@ -85,15 +85,14 @@ def candidates_of(text: str) -> list[QuestionAnswers]:
         question, answers = candidate["question"], candidate["answers"]
         if not isinstance(answers, list) or not 1 <= len(answers) <= MOST_ANSWERS:
             raise ValueError(f"has not 1 to {MOST_ANSWERS} answers")
-        if not all(_is_line(line) for line in (question, *answers)):
+        if not all(
+            isinstance(line, str) and line.strip() and len(line) <= MOST_TEXT and line.isprintable()
+            for line in (question, *answers)
+        ):
             raise ValueError(f"has a text that is not one line of at most {MOST_TEXT} characters")
         distinct = list(dict.fromkeys(map(str.strip, answers)))
         candidates.append({"question": question.strip(), "answers": distinct})
     return candidates
-
-
-def _is_line(text: object) -> bool:
-    return isinstance(text, str) and bool(text.strip()) and len(text) <= MOST_TEXT and text.isprintable()
 
 
 def generated(

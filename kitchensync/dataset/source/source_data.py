@@ -39,7 +39,17 @@ class SourceData:
         Unlike numbers in order of appearance, these ids do not depend on the other recordings.
         """
         recordings = list(self.data.annotations.recordings)
-        return recordings if self.folder else [_by_recipe(recording) for recording in recordings]
+        if self.folder:
+            return recordings
+        numbered = []
+        for recording in recordings:
+            lowest: dict[str, int] = {}
+            for entry in recording.entries:
+                assert entry.node is not None
+                lowest[entry.description] = min(entry.node, lowest.get(entry.description, entry.node))
+            entries = [replace(entry, step_id=lowest[entry.description]) for entry in recording.entries]
+            numbered.append(replace(recording, entries=tuple(entries)))
+        return numbered
 
     def open_own(self, recording: str) -> OwnRecording:
         """Open an own recording by its id in the data set."""
@@ -69,15 +79,6 @@ class SourceData:
             for name, ready in self.own.items()
             if abs(ready.fps / fps - 1) > Fraction(1, 1000)
         ]
-
-
-def _by_recipe(recording: AnnotatedRecording) -> AnnotatedRecording:
-    lowest: dict[str, int] = {}
-    for entry in recording.entries:
-        assert entry.node is not None
-        lowest[entry.description] = min(entry.node, lowest.get(entry.description, entry.node))
-    entries = (replace(entry, step_id=lowest[entry.description]) for entry in recording.entries)
-    return replace(recording, entries=tuple(entries))
 
 
 def data_of_folder(folder: Path) -> SourceData:

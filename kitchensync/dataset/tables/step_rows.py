@@ -107,6 +107,10 @@ def windows(recording: AnnotatedRecording, size: int) -> Iterator[StepsClip]:
     done = done_in_order(recording)
     for first in range(len(done) - size + 1):
         steps = done[first : first + size]
+        objects = [
+            [name.lower() for kind in ("ingredient", "tool") for name in pieces(step.description, kind)]
+            for step in steps
+        ]
         yield {
             "id": f"{recording.recording_id}_{first}_{size}",
             "recording": recording.recording_id,
@@ -117,13 +121,8 @@ def windows(recording: AnnotatedRecording, size: int) -> Iterator[StepsClip]:
             "texts": [step.description for step in steps],
             "spans": [[step.start_s, step.end_s] for step in steps],
             "errors": [texts_of(step) for step in steps],
-            "objects": [_objects(step.description) for step in steps],
+            "objects": [list(dict.fromkeys(names)) for names in objects],
         }
-
-
-def _objects(text: str) -> list[str]:
-    names = [name.lower() for kind in ("ingredient", "tool") for name in pieces(text, kind)]
-    return list(dict.fromkeys(names))
 
 
 def texts_of(step: Entry) -> list[ErrorText]:

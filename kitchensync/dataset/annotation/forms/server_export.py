@@ -114,22 +114,20 @@ def _task(value: Any, place: str, read: Reader) -> Task:
 
 def _annotations(task: dict[str, Any], key: str, place: str, read: Reader) -> list[Annotation]:
     """Read annotations or predictions; newer servers return only the numbers of predictions, which are skipped."""
-    rows = read.array(task.get(key) or [], f"{place} {key}")
-    return [
-        _annotation(row, f"{place} {key[:-1]} {number}", read)
-        for number, row in enumerate(rows, 1)
-        if not (key == "predictions" and type(row) is int)
-    ]
-
-
-def _annotation(value: Any, place: str, read: Reader) -> Annotation:
-    row = read.object(value, place)
-    number = read.whole(row.get("id", 0), f"{place} id")
-    place = f"{place.rpartition(' ')[0]} {number}" if number else place
-    result = [read.object(entry, place) for entry in read.array(row.get("result") or [], place)]
-    by = row.get("completed_by", "")
-    by = by.get("id", by.get("email", "")) if isinstance(by, dict) else by
-    return Annotation(number, str(by), row.get("was_cancelled") is True, result, place, row)
+    annotations = []
+    for position, value in enumerate(read.array(task.get(key) or [], f"{place} {key}"), 1):
+        if key == "predictions" and type(value) is int:
+            continue
+        at = f"{place} {key[:-1]} {position}"
+        row = read.object(value, at)
+        number = read.whole(row.get("id", 0), f"{at} id")
+        at = f"{place} {key[:-1]} {number}" if number else at
+        result = [read.object(entry, at) for entry in read.array(row.get("result") or [], at)]
+        by = row.get("completed_by", "")
+        by = by.get("id", by.get("email", "")) if isinstance(by, dict) else by
+        is_cancelled = row.get("was_cancelled") is True
+        annotations.append(Annotation(number, str(by), is_cancelled, result, at, row))
+    return annotations
 
 
 def _rate(value: Any, place: str, read: Reader) -> float:
