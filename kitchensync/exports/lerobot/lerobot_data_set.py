@@ -164,7 +164,13 @@ class LeRobotSet:
         sound = sound_in(sources.sounds[name], grid_ns, self.fps) if name in sources.sounds else None
         shown, counts = write_film(camera, sound, numbers, out, size, self.fps, tell)
         has_audio = sound is not None or self.features.get(key, {}).get("info", {}).get("has_audio", False)
-        self.features[key] = _film_feature(size, self.fps, has_audio=has_audio)
+        width, height = size
+        about = {
+            "video.height": height, "video.width": width, "video.codec": "h264", "video.pix_fmt": "yuv420p",
+            "video.is_depth_map": False, "video.fps": self.fps, "video.channels": 3, "has_audio": has_audio,
+        }  # fmt: skip
+        axes = ["height", "width", "channels"]
+        self.features[key] = {"dtype": "video", "shape": [height, width, 3], "names": axes, "info": about}
         return camera_columns(name, camera, numbers, near, shown), counts.statistics()
 
     def finish(self, about: dict[str, Any]) -> None:
@@ -331,15 +337,6 @@ def _steps(recording: OpenedRecording, without: dict[str, str]) -> list[dict[str
 def _with_folder(path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def _film_feature(size: tuple[int, int], fps: int, *, has_audio: bool) -> dict[str, Any]:
-    about = {
-        "video.height": size[1], "video.width": size[0], "video.codec": "h264", "video.pix_fmt": "yuv420p",
-        "video.is_depth_map": False, "video.fps": fps, "video.channels": 3, "has_audio": has_audio,
-    }  # fmt: skip
-    shape = [size[1], size[0], 3]
-    return {"dtype": "video", "shape": shape, "names": ["height", "width", "channels"], "info": about}
 
 
 def _feature(values: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, isinf
@@ -208,20 +209,18 @@ def _scaled_frame(camera: Camera, number: int, size: tuple[int, int]) -> av.Vide
 def camera_columns(name: str, camera: Camera, numbers: Int64, near: Flags, shown: Int64) -> dict[str, Any]:
     """Return for each frame whether its image is valid, the capture time, and the error bound of that time."""
     has_image = shown != NONE
+    capture_ns = np.where(has_image, camera.session_ns[shown], NONE)
+    bounds_s: Floats = np.full(len(shown), float(NONE))
+    if isinstance(camera, FilmStream):
+        bounds_s = np.nan_to_num(camera.bounds_s[shown], nan=NONE)
+    else:
+        with suppress(NotKnown):
+            bounds_s = np.array([camera.bound_at(float(at)) for at in camera.times[shown]])
     return {
         f"valid.{name}": near & has_image & (shown == numbers),
-        f"capture_ns.{name}": np.where(has_image, camera.session_ns[shown], NONE),
-        f"bound_s.{name}": np.where(has_image, _bounds(camera, shown), NONE).astype(np.float32),
+        f"capture_ns.{name}": capture_ns,
+        f"bound_s.{name}": np.where(has_image, bounds_s, NONE).astype(np.float32),
     }
-
-
-def _bounds(camera: Camera, shown: Int64) -> Floats:
-    if isinstance(camera, FilmStream):
-        return np.nan_to_num(camera.bounds_s[shown], nan=NONE)
-    try:
-        return np.array([camera.bound_at(float(at)) for at in camera.times[shown]])
-    except NotKnown:
-        return np.full(len(shown), float(NONE))
 
 
 def state_columns(bodies: list[BodyStream], grid_ns: Int64) -> dict[str, Any]:
