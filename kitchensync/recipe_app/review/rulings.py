@@ -26,7 +26,13 @@ def pairs_of_people(
     marked: Mapping[str, list[StepMark]], labels: Mapping[int, str], fps: Fraction, frames: int
 ) -> list[dict[str, Any]]:
     """Return the agreement of every pair of people, in seconds; `first` and `second` name them."""
-    spans = {person: _spans_s(marks, labels, fps) for person, marks in marked.items()}
+    spans = {}
+    for person, marks in marked.items():
+        of_person: dict[str, list[tuple[float, float]]] = {}
+        for mark in sorted(finished(marks), key=lambda mark: mark["start"]):
+            span_s = (float(mark["start"] / fps), float((mark["end"] + 1) / fps))
+            of_person.setdefault(labels[mark["node"]], []).append(span_s)
+        spans[person] = of_person
     return [
         {"first": first, "second": second, **agreement(spans[first], spans[second], float(frames / fps))}
         for first, second in combinations(spans, 2)
@@ -86,16 +92,6 @@ def pull_s(
         }
         for name, distances in (("filled_in", away[False]), ("left_open", away[True]))
     }
-
-
-def _spans_s(
-    marks: list[StepMark], labels: Mapping[int, str], fps: Fraction
-) -> dict[str, list[tuple[float, float]]]:
-    spans: dict[str, list[tuple[float, float]]] = {}
-    for mark in sorted(finished(marks), key=lambda mark: mark["start"]):
-        span = (float(mark["start"] / fps), float((mark["end"] + 1) / fps))
-        spans.setdefault(labels[mark["node"]], []).append(span)
-    return spans
 
 
 def _overlap(group: list[FinishedMark], mark: FinishedMark) -> int:

@@ -218,7 +218,12 @@ class AppRecords:
             kept = {subject: self._kept.get(subject, []) for subject in subjects}
         known = {subject: ops[-1]["n"] if ops else 0 for subject, ops in kept.items()}
         more = oplog.ops_beyond(connection, known)
-        return {subject: _since_destroyed(ops + more[subject]) for subject, ops in kept.items()}
+        current = {}
+        for subject, cached in kept.items():
+            ops = cached + more[subject]
+            last = max((place for place, op in enumerate(ops) if op["kind"] == oplog.DESTROYED), default=0)
+            current[subject] = ops[last:]  # what was before the last destruction no longer counts
+        return current
 
     def _keep(self, subjects: dict[str, list[Op]]) -> None:
         with self._lock:
@@ -311,12 +316,6 @@ class AppRecords:
         with self.database.writing() as connection:
             yield connection
         self.changes += 1
-
-
-def _since_destroyed(ops: list[Op]) -> list[Op]:
-    """Return the operations from the last destruction on."""
-    last = max((place for place, op in enumerate(ops) if op["kind"] == oplog.DESTROYED), default=None)
-    return ops if last is None else ops[last:]
 
 
 def roles_of(person: dict[str, Any]) -> list[str]:

@@ -144,18 +144,14 @@ def orders(file: Path, count: int, diverse: bool, recorded: Path | None, seed: i
     read = read_graph(file)
     more: _Diverse = {}
     if diverse or recorded is not None:
-        drawn, more = _diverse(read, count=count, seed=seed, recorded=recorded)
+        done = read_recorded(recorded, read) if recorded is not None else []
+        chosen = draw_diverse(read, count=count, seed=seed, recorded=done)
+        drawn = Drawn(chosen.total, chosen.sampler, chosen.orders, chosen.note)
+        more = {"coverage": chosen.coverage, "recorded": len(done)}
     else:
         drawn = draw_orders(read, count=count, seed=seed)
     notes = [f"note: {file.name}: {drawn.note}"] if drawn.note else []
     return Answer(orders_answer(read, drawn, seed, more), partial(_print_orders, read), notes)
-
-
-def _diverse(read: Graph, *, count: int, seed: int, recorded: Path | None) -> tuple[Drawn, _Diverse]:
-    done = read_recorded(recorded, read) if recorded is not None else []
-    chosen = draw_diverse(read, count=count, seed=seed, recorded=done)
-    drawn = Drawn(chosen.total, chosen.sampler, chosen.orders, chosen.note)
-    return drawn, {"coverage": chosen.coverage, "recorded": len(done)}
 
 
 def orders_answer(read: Graph, drawn: Drawn, seed: int, more: _Diverse) -> DrawnOrders:

@@ -29,19 +29,18 @@ SHOWN = ("recording", "health", "findings", "cameras", "disk", "ledger_closed")
 
 def room_page(request: Request, tools: Tools, visitor: Asking) -> Response:
     """Show all running recordings; before the first recording, what is still to be set up."""
-    fields = {"steerable": tools.capture is not None, "kitchens": kitchens_of(tools), "todo": _todo(tools)}
-    return render(request, "desk/room.html", visitor=visitor, **fields)
-
-
-def _todo(tools: Collaborators) -> dict[str, Any]:
-    """Return what is missing before the first recording; empty once there is one."""
-    if tools.records.rows(tables.recording, tables.recording.c.strategy != "published", limit=1):
-        return {}
-    return {
-        "kitchen": not tools.records.rows(tables.kitchen, limit=1),
-        "person": not any("participant" in roles_of(row) for row in tools.records.rows(tables.person)),
-        "device": not tools.records.rows(tables.device, tables.device.c.active, limit=1),
+    fields: dict[str, Any] = {
+        "steerable": tools.capture is not None,
+        "kitchens": kitchens_of(tools),
+        "todo": {},
     }
+    if not tools.records.rows(tables.recording, tables.recording.c.strategy != "published", limit=1):
+        fields["todo"] = {
+            "kitchen": not tools.records.rows(tables.kitchen, limit=1),
+            "person": not any("participant" in roles_of(row) for row in tools.records.rows(tables.person)),
+            "device": not tools.records.rows(tables.device, tables.device.c.active, limit=1),
+        }
+    return render(request, "desk/room.html", visitor=visitor, **fields)
 
 
 def room(tools: Tools) -> JsonObject:
