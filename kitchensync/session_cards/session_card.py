@@ -272,7 +272,12 @@ def provisional_alignment(recording: Path) -> RecordingAnswer | None:
 
     A small copy has the same frame times, sound and motion data as its video.
     """
-    small = _small_copies(recording)
+    small = {}  # path of a copy -> name of its video
+    for media in sorted(recording.glob(f"*/{MEDIA}")):
+        for entry in read_media(recording, media.parent.name).get("small") or []:
+            path = media.parent / PROXIES / (proxy_name(str(entry)) or "")
+            if path.is_file():
+                small[path] = str(entry)
     if not small:
         return None
     work = recording.parent / WORK  # on the same disk, so that files can be linked
@@ -284,17 +289,6 @@ def provisional_alignment(recording: Path) -> RecordingAnswer | None:
             return synchronize(copy)
         except (SyncError, StorageError, SensorError, OSError) as error:
             return {"status": "not_aligned", "reasons": [str(error)]}
-
-
-def _small_copies(recording: Path) -> dict[Path, str]:
-    """Return the small copies, path -> name of the video."""
-    copies = {}
-    for media in sorted(recording.glob(f"*/{MEDIA}")):
-        for entry in read_media(recording, media.parent.name).get("small") or []:
-            path = media.parent / PROXIES / (proxy_name(str(entry)) or "")
-            if path.is_file():
-                copies[path] = str(entry)
-    return copies
 
 
 def _copy_with_small(recording: Path, folder: Path, small: dict[Path, str]) -> None:
