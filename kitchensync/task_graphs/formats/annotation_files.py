@@ -20,7 +20,6 @@ from kitchensync.task_graphs.formats.annotations import (
     VIDEOS,
     AnnotatedRecording,
     Annotations,
-    Entry,
 )
 
 Row = Iterable[object]
@@ -83,22 +82,21 @@ def _complete(recording: AnnotatedRecording) -> dict[str, Any]:
 
 
 def _with_errors(recording: AnnotatedRecording) -> dict[str, Any]:
+    steps = []
+    for entry in recording.entries:
+        step: dict[str, Any] = {"description": entry.description, "step_id": entry.step_id}
+        if entry.errors:
+            step["errors"] = [{"tag": error.tag, "description": error.description} for error in entry.errors]
+        step |= {"start_time": entry.start_s, "end_time": entry.end_s}
+        if entry.modified is not None:
+            step["modified_description"] = entry.modified
+        steps.append(step)
     return {
         "recording_id": recording.recording_id,
         "activity_id": recording.activity_id,
         "is_error": recording.is_error,
-        "step_annotations": [_error_entry(entry) for entry in recording.entries],
+        "step_annotations": steps,
     }
-
-
-def _error_entry(entry: Entry) -> dict[str, Any]:
-    body: dict[str, Any] = {"description": entry.description, "step_id": entry.step_id}
-    if entry.errors:
-        body["errors"] = [{"tag": error.tag, "description": error.description} for error in entry.errors]
-    body |= {"start_time": entry.start_s, "end_time": entry.end_s}
-    if entry.modified is not None:
-        body["modified_description"] = entry.modified
-    return body
 
 
 def _by_activity(recordings: Iterable[AnnotatedRecording]) -> dict[int, tuple[str, list[int]]]:

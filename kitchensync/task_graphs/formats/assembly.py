@@ -99,7 +99,17 @@ def format_assembly(graphs: Iterable[Graph], *, rest: str = "", layout: Layout =
     document: dict[str, Any] = {"metadata": {"total": len(graphs), "toy_ids": toys}, "examples": []}
     if rest:
         document = json.loads(rest)
-    document["examples"] = [_example(graph, toy) for graph, toy in zip(graphs, toys, strict=True)]
+    examples: list[dict[str, Any]] = []
+    for graph, toy in zip(graphs, toys, strict=True):
+        ids = {step.node: _id(step) for step in graph.nodes}
+        links = {link.edge: _kept(link.extra) for link in graph.links}
+        edges: list[dict[str, Any]] = []
+        for before, after in graph.edges:
+            new = {"id": f"xy-edge__{ids[before]}-{ids[after]}", "source": ids[before], "target": ids[after]}
+            edges.append(links.get((before, after)) or new)
+        nodes = [_node(step, ids[step.node], place) for place, step in enumerate(graph.nodes)]
+        examples.append({**(_kept(graph.extra) or {"toy_id": toy}), "nodes": nodes, "edges": edges})
+    document["examples"] = examples
     indent, ascii_only, end = layout
     return json.dumps(document, indent=indent, ensure_ascii=ascii_only) + end
 
@@ -110,17 +120,6 @@ def layout_of(text: str, file: AssemblyFile) -> Layout | None:
         if format_assembly(file.graphs, rest=file.rest, layout=layout) == text:
             return layout
     return None
-
-
-def _example(graph: Graph, toy: str) -> dict[str, Any]:
-    ids = {step.node: _id(step) for step in graph.nodes}
-    links = {link.edge: _kept(link.extra) for link in graph.links}
-    edges: list[dict[str, Any]] = []
-    for before, after in graph.edges:
-        new = {"id": f"xy-edge__{ids[before]}-{ids[after]}", "source": ids[before], "target": ids[after]}
-        edges.append(links.get((before, after)) or new)
-    nodes = [_node(step, ids[step.node], place) for place, step in enumerate(graph.nodes)]
-    return {**(_kept(graph.extra) or {"toy_id": toy}), "nodes": nodes, "edges": edges}
 
 
 def ticks(graph: Graph) -> dict[int, bool]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats import assembly, captaincook4d
-from kitchensync.task_graphs.formats.assembly import AssemblyFile, format_assembly, parse_assembly
+from kitchensync.task_graphs.formats.assembly import format_assembly, parse_assembly
 from kitchensync.task_graphs.formats.captaincook4d import format_captaincook4d, parse_captaincook4d
 from kitchensync.task_graphs.formats.graph_json import format_graph_json, parse_graph_json
 from kitchensync.task_graphs.formats.recipe_sources import (
@@ -56,9 +56,15 @@ def parse_graph(text: str, *, name: str, kind: str, toy: str = "") -> Graph:
     """Parse one graph; a recipe without a graph gives a new graph whose edges are suggestions. Raises BadGraph."""
     if kind in _SOURCES:
         return start_graph(_SOURCES[kind](_checked_size(text, name), name=name), name)
-    if kind == "assembly":
-        return _graph_of_toy(parse_assembly(text, name=name), toy, name)
-    return _GRAPHS[kind](text, name=name)
+    if kind != "assembly":
+        return _GRAPHS[kind](text, name=name)
+    graphs = parse_assembly(text, name=name).graphs
+    for graph in graphs:
+        if toy == graph.recipe.recipe or (not toy and len(graphs) == 1):
+            return graph
+    toys = ", ".join(graph.recipe.recipe for graph in graphs[:10])
+    why = f"has {len(graphs)} graphs ({toys}); choose one with `graph convert --toy`"
+    raise BadGraph(name, "", why)
 
 
 def written_lines(
@@ -95,15 +101,6 @@ def start_graph(selected: Selected, name: str) -> Graph:
     for step in graph.nodes:
         read.label(step.label, f"step {step.node}")
     return graph
-
-
-def _graph_of_toy(file: AssemblyFile, toy: str, name: str) -> Graph:
-    for graph in file.graphs:
-        if toy == graph.recipe.recipe or (not toy and len(file.graphs) == 1):
-            return graph
-    toys = ", ".join(graph.recipe.recipe for graph in file.graphs[:10])
-    why = f"has {len(file.graphs)} graphs ({toys}); choose one with `graph convert --toy`"
-    raise BadGraph(name, "", why)
 
 
 def format_graph(graph: Graph, kind: str) -> str:

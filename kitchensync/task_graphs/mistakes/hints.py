@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kitchensync.task_graphs.categories import CATEGORIES
 from kitchensync.task_graphs.errors import NotFound
-from kitchensync.task_graphs.mistakes.hint_rules import TEXT_RULES, Change
+from kitchensync.task_graphs.mistakes.hint_rules import TEXT_RULES
 from kitchensync.task_graphs.model import Graph, Step
 from kitchensync.task_graphs.order.closure import covers, relation
 from kitchensync.task_graphs.text.safety import why_unsafe
@@ -22,6 +22,7 @@ RULES = "rules"
 MOST_CHARACTERS = 400
 
 CATEGORY_NAMES = tuple(category.name for category in CATEGORIES)
+_MARKUP_OR_ADDRESS = re.compile(r"[<>{}]|://|\bwww\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +48,16 @@ def step_hints(step: Step, later: Sequence[str] = ()) -> list[Hint]:
 
     `later` are the texts of the following steps.
     """
-    hints = [
-        _hint_of(step, category, change) for category, rule in TEXT_RULES for change in rule(step.instruction)
-    ]
-    return accepted(step, sorted(hints, key=lambda hint: CATEGORY_NAMES.index(hint.category)), later)
-
-
-def _hint_of(step: Step, category: str, change: Change) -> Hint:
-    wording = f"{change.actual} instead of {change.expected}" if change.expected else change.actual
     names_action = step.action.lower() in step.instruction.lower()
-    text = change.instruction if names_action else f"{step.action} {change.instruction}"
-    text = text[:1].upper() + text[1:]
-    return Hint(step.node, category, change.subtype, change.expected, change.actual, text, wording)
+    hints = []
+    for category, rule in TEXT_RULES:
+        for change in rule(step.instruction):
+            wording = f"{change.actual} instead of {change.expected}" if change.expected else change.actual
+            text = change.instruction if names_action else f"{step.action} {change.instruction}"
+            text = text[:1].upper() + text[1:]
+            hint = Hint(step.node, category, change.subtype, change.expected, change.actual, text, wording)
+            hints.append(hint)
+    return accepted(step, sorted(hints, key=lambda hint: CATEGORY_NAMES.index(hint.category)), later)
 
 
 def accepted(step: Step, hints: Iterable[Hint], later: Sequence[str] = ()) -> list[Hint]:
@@ -84,7 +83,11 @@ def why_refused(step: Step, hint: Hint, later: Sequence[str] = ()) -> str | None
     """Return why a hint must not be shown, or None; all hints of rules and models pass this check."""
     if hint.category not in CATEGORY_NAMES:
         return f"there is no category {hint.category!r}"
-    if not hint.text.strip() or not all(map(_is_line, (hint.text, hint.wording, hint.subtype))):
+    are_lines = all(
+        len(text) <= MOST_CHARACTERS and text.isprintable() and not _MARKUP_OR_ADDRESS.search(text)
+        for text in (hint.text, hint.wording, hint.subtype)
+    )
+    if not hint.text.strip() or not are_lines:
         return "its texts are not single lines"
     if _plain(hint.text) == _plain(step.text):
         return "it changes nothing"
@@ -92,11 +95,6 @@ def why_refused(step: Step, hint: Hint, later: Sequence[str] = ()) -> str | None
         return f"the change does not fit {hint.category}"
     with_wording = f"{step.text}: {hint.wording}"
     return why_unsafe(step.text, hint.text, later) or why_unsafe(step.text, with_wording, later)
-
-
-def _is_line(text: str) -> bool:
-    """Return whether a text is one line without control characters, markup or an address."""
-    return len(text) <= MOST_CHARACTERS and text.isprintable() and not re.search(r"[<>{}]|://|\bwww\.", text)
 
 
 def _plain(text: str) -> str:

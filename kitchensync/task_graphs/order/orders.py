@@ -37,7 +37,10 @@ def draw_perfect(order: Relation, rng: random.Random) -> tuple[int, ...]:
     while state is None:
         choices = [(rng.randrange(size - 1), rng.random() < 0.5) for _ in range(moves)]
         runs.append(choices)
-        state = _bounded_end(order, choices)
+        bound = _Bound(order)
+        for place, coin in choices:
+            bound.move(place, coin)
+        state = None if bound.unknown else bound.places  # None: several states are still possible
         moves *= 2
     for choices in reversed(runs[:-1]):
         state = _replay(order, choices, state)
@@ -70,14 +73,6 @@ class _Bound:
 
 def _must_precede(before: tuple[int, ...], first: int, second: int) -> bool:
     return first != UNKNOWN and second != UNKNOWN and bool(before[second] >> first & 1)
-
-
-def _bounded_end(order: Relation, choices: list[Choice]) -> list[int] | None:
-    """Run the bounding sequence; return the only possible state, or None if several are possible."""
-    bound = _Bound(order)
-    for place, coin in choices:
-        bound.move(place, coin)
-    return None if bound.unknown else bound.places
 
 
 def _replay(order: Relation, choices: list[Choice], state: list[int]) -> list[int]:

@@ -72,15 +72,11 @@ def _recognised(number: int, row: str, *, in_ingredients: bool) -> RecipeLine:
         return RecipeLine(number, "note", text)
     if _YIELD.match(bare) and not _FOR.match(bare):
         return RecipeLine(number, "yield", bare)
-    if _is_heading(bare, marked=row.lstrip().startswith("#")):
+    is_marked = row.lstrip().startswith("#") or _INGREDIENTS.match(bare) or _HEADING.match(bare)
+    is_short = bare.endswith((":", "：")) and len(bare) <= _SHORT and not LEADING_VERB.match(bare)
+    if is_marked or is_short:
         return RecipeLine(number, "heading", bare)
     return RecipeLine(number, "ingredient" if in_ingredients else "step", text)
-
-
-def _is_heading(text: str, *, marked: bool) -> bool:
-    if marked or _INGREDIENTS.match(text) or _HEADING.match(text):
-        return True
-    return text.endswith((":", "：")) and len(text) <= _SHORT and not LEADING_VERB.match(text)
 
 
 def _is_title(lines: Sequence[RecipeLine], rows: Sequence[str]) -> bool:

@@ -77,20 +77,17 @@ def identify(selected: Selected) -> list[Sentence]:
         starts = [0, *(after for _, after in ends)]
         stops = [*(before for before, _ in ends), len(passage.text)]
         for start, end in zip(starts, stops, strict=True):
-            sentences += _sentence(passage, start, end)
+            raw = passage.text[start:end]
+            start += len(raw) - len(raw.lstrip())
+            text = raw.strip().rstrip(".;")
+            spans = tuple(
+                replace(span, start=span.start - start, end=span.end - start)
+                for span in passage.spans
+                if start <= span.start and span.end <= start + len(text)
+            )
+            if re.search(r"\w", text):
+                sentences.append(Sentence(text, action_of(text), spans))
     return sentences
-
-
-def _sentence(passage: Passage, start: int, end: int) -> list[Sentence]:
-    raw = passage.text[start:end]
-    start += len(raw) - len(raw.lstrip())
-    text = raw.strip().rstrip(".;")
-    spans = tuple(
-        replace(span, start=span.start - start, end=span.end - start)
-        for span in passage.spans
-        if start <= span.start and span.end <= start + len(text)
-    )
-    return [Sentence(text, action_of(text), spans)] if re.search(r"\w", text) else []
 
 
 def develop(sentences: Iterable[Sentence]) -> list[Step]:

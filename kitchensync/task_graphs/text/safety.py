@@ -138,11 +138,12 @@ def why_unsafe(original: str, changed: str, later: Iterable[str] = ()) -> str | 
     for reason, rule in _RULES:
         if rule.search(changed) and not rule.search(original):
             return reason
-    return (
-        why_misused(original, changed, later)
-        or _raw_meat(original, changed)
-        or _new_allergen(original, changed)
-    )
+    if why := why_misused(original, changed, later) or _raw_meat(original, changed):
+        return why
+    for allergen, pattern in _ALLERGENS.items():
+        if re.search(pattern, changed, re.IGNORECASE) and not re.search(pattern, original, re.IGNORECASE):
+            return f"a new allergen: {allergen}"
+    return None
 
 
 def _raw_meat(original: str, changed: str) -> str | None:
@@ -167,13 +168,6 @@ def _heat(text: str) -> int:
     temperatures = [temperature.lower() for temperature in pieces(text, "temperature")]
     ranks = {"low": 1, "medium": 2, "high": 3}
     return max((rank for level, rank in ranks.items() if any(level in t for t in temperatures)), default=0)
-
-
-def _new_allergen(original: str, changed: str) -> str | None:
-    for allergen, pattern in _ALLERGENS.items():
-        if re.search(pattern, changed, re.IGNORECASE) and not re.search(pattern, original, re.IGNORECASE):
-            return f"a new allergen: {allergen}"
-    return None
 
 
 _HAZARDS = {

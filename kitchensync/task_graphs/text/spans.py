@@ -118,17 +118,14 @@ _AMOUNT_GROUPS: tuple[tuple[SpanKind, str], ...] = (
 
 def _amounts(text: str) -> Iterator[Span]:
     for match in _AMOUNT.finditer(text):
-        if (amount := match.group("amount")) and not _is_clear(amount, match.group("unit")):
+        # `1,250 g` has thousands, but `1,250 kg` may have decimals.
+        is_small = (match.group("unit") or "").lower().rstrip(".") in SMALL_UNITS
+        amount = match.group("amount")
+        if amount and not (values_of(amount) and (is_small or not is_thousands(amount))):
             continue
         for kind, group in _AMOUNT_GROUPS:
             if match.group(group) is not None:
                 yield Span(kind, *match.span(group))
-
-
-def _is_clear(amount: str, unit: str | None) -> bool:
-    """Return whether an amount is unambiguous: `1,250 g` has thousands, but `1,250 kg` may have decimals."""
-    is_small = (unit or "").lower().rstrip(".") in SMALL_UNITS
-    return bool(values_of(amount)) and (is_small or not is_thousands(amount))
 
 
 def pieces(text: str, kind: SpanKind) -> list[str]:
