@@ -51,7 +51,9 @@ def calibrate_lens(
         candidates = [candidate for film in searched for candidate in film.candidates]
         if not candidates:
             example = next((name for film in searched for name in film.without_board), None)
-            raise Refused(_no_board(searched), example)
+            reasons = (film.why_without for film in searched if "no board" not in film.why_without)
+            why = next(reasons, searched[0].why_without) or "the films are empty"
+            raise Refused(f"the board is in none of the pictures: {why}", example)
         views, left_out = choose(candidates, board)
         intrinsics = _estimate(views, board, kind, left_out)
     except Refused as refusal:
@@ -69,13 +71,6 @@ def _check_films(films: Sequence[BoardFilm]) -> None:
         raise Refused(
             f"films of several lens modes ({', '.join(sorted(modes))}): calibrate each by itself", odd
         )
-
-
-def _no_board(films: Sequence[BoardFilm]) -> str:
-    why = next(
-        (film.why_without for film in films if "no board" not in film.why_without), films[0].why_without
-    )
-    return f"the board is in none of the pictures: {why or 'the films are empty'}"
 
 
 def _estimate(
@@ -128,19 +123,15 @@ def _save(
         **lens_facts(intrinsics),
     }
     answer["left_out"] = left_out | intrinsics.left_out
-    path = save(data, film.serial, "lens", film.mode, _filming_time(film), answer)
+    try:
+        filmed = datetime.fromisoformat(film.filmed.replace("Z", "+00:00"))
+    except ValueError:
+        filmed = datetime.now(UTC)
+    filmed = filmed if filmed.tzinfo else filmed.replace(tzinfo=UTC)
+    path = save(data, film.serial, "lens", film.mode, filmed, answer)
     picture = path.with_suffix(".png")
     write_png(picture, coverage_picture(intrinsics, views))
     return LensAnswer(answer | {"serial": film.serial, "mode": film.mode}, path, picture)
-
-
-def _filming_time(film: BoardFilm) -> datetime:
-    """Return the creation time in the file, as UTC if it has no zone, or now if there is none."""
-    try:
-        created = datetime.fromisoformat(film.filmed.replace("Z", "+00:00"))
-    except ValueError:
-        return datetime.now(UTC)
-    return created if created.tzinfo else created.replace(tzinfo=UTC)
 
 
 def lens_facts(intrinsics: Intrinsics) -> dict[str, Any]:

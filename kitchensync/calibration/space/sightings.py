@@ -57,9 +57,12 @@ class SightingFinder:
         moment = self._body.at(shot.ticks)
         depth = self._nearest.at(shot.ticks) if self._nearest is not None else None
         depth = depth if depth is not None and depth.world == shot.view.world else None
-        surface = None if depth is None else self._surface(shot.view, depth)
+        surface: Surface | None = None
         edges: Floats = np.empty((0, 2, 2))
-        if depth is not None and surface is not None:
+        if depth is not None:
+            assert self._source is not None
+            points, order = self._source.points(depth)
+            surface = surface_of(shot.view.camera, moved(shot.view.camera_from_world, points), order)
             edges = self._outlines(shot.view, depth, surface)
         late_s = None if depth is None else (depth.ticks - shot.ticks) / 1e7
         if moment is None or moment.world != shot.view.world:
@@ -70,11 +73,6 @@ class SightingFinder:
             tolerance_m = moment.radius_m[side] + SKIN_M
             hands[side] = seen_by(shot.view.camera, camera_from_world, joints, surface, tolerance_m)
         return Sighting(hands, gaze, gaze_m, edges, late_s)
-
-    def _surface(self, view: View, depth: DepthView) -> Surface:
-        assert self._source is not None
-        points, order = self._source.points(depth)
-        return surface_of(view.camera, moved(view.camera_from_world, points), order)
 
     def _outlines(self, view: View, depth: DepthView, surface: Surface) -> Floats:
         assert self._source is not None

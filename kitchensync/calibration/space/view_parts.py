@@ -212,16 +212,13 @@ def show_front_camera(camera: PictureStream, options: ViewOptions, sink: ViewerS
             continue
         if not lost[number]:
             sink.place(at[number], FRONT, camera.world_from_camera[number])
-        small, scale = _small(frame.rgb(), WIDTH)
+        rgb = frame.rgb()
+        scale = min(1.0, WIDTH / rgb.shape[1])
+        size = (round(rgb.shape[1] * scale), max(2, round(rgb.shape[0] * scale)))
+        small = np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), np.uint8)
         if frame.intrinsics is not None:
             sink.optics(at[number], FRONT, scale * np.array(frame.intrinsics), small)
         sink.picture(at[number], FRONT, small)
-
-
-def _small(rgb: UInt8, width: int) -> tuple[UInt8, float]:
-    scale = min(1.0, width / rgb.shape[1])
-    size = (round(rgb.shape[1] * scale), max(2, round(rgb.shape[0] * scale)))
-    return np.asarray(cv2.resize(rgb, size, interpolation=cv2.INTER_AREA), np.uint8), scale
 
 
 def show_film(film: FilmStream, options: ViewOptions, sink: ViewerSink) -> None:
