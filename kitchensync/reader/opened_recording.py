@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
@@ -189,7 +190,12 @@ class OpenedRecording(RecordingSource):
         ]
         streams = streams or [self[f"{camera}/video"] for camera in self.film_cameras]
         streams = streams or [self[name] for name in self.stored.streams]
-        return max((last for stream in streams if (last := _last_s(stream)) is not None), default=0.0)
+        ends_s: list[float] = []
+        for stream in streams:
+            with suppress(NotKnown):
+                times = stream.times[np.isfinite(stream.times)]
+                ends_s += [float(times.max())] if len(times) else []
+        return max(ends_s, default=0.0)
 
     def at(self, seconds: float) -> OneInstant:
         """Return one instant of all streams; values are read when they are accessed."""
@@ -262,14 +268,6 @@ class OpenedRecording(RecordingSource):
 
     def _repr_html_(self) -> str:
         return as_html(self)
-
-
-def _last_s(stream: TimedStream) -> float | None:
-    try:
-        times = stream.times[np.isfinite(stream.times)]
-    except NotKnown:
-        return None
-    return float(times.max()) if len(times) else None
 
 
 def _open_again(path: Path, opened_with: dict[str, Any]) -> OpenedRecording:

@@ -20,7 +20,6 @@ from kitchensync.storage.privacy import span_of
 from kitchensync.storage.recording_files.annotation_folder import MarkedVideo, accepted_steps
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmPlace
 from kitchensync.task_graphs.categories import TAG_OF_COLUMN
-from kitchensync.task_graphs.formats.annotations import TaggedError
 
 if TYPE_CHECKING:
     import pandas
@@ -120,6 +119,9 @@ def _row(number: int, notes: EntryNotes, film: MarkedTimes | None) -> dict[str, 
     if film is not None and beside.get("done"):
         start_s, end_s = film.session_s(start_s), film.session_s(end_s)
     flags = {name: entry.has_tag(tag) for name, tag in TAG_OF_COLUMN.items()}
+    errors = [
+        f"{error.tag}: {error.description}" if error.description else error.tag for error in entry.errors
+    ]
     return {
         "entry": number,
         "node": notes.node,
@@ -131,12 +133,8 @@ def _row(number: int, notes: EntryNotes, film: MarkedTimes | None) -> dict[str, 
         "bound_s": float(beside.get("bound_s", np.nan)) + (film.bound_s if film is not None else 0.0),
         "error": bool(entry.errors),
         **flags,
-        "errors": "; ".join(dict.fromkeys(map(_text_of, entry.errors))),
+        "errors": "; ".join(dict.fromkeys(errors)),
     }
-
-
-def _text_of(error: TaggedError) -> str:
-    return f"{error.tag}: {error.description}" if error.description else error.tag
 
 
 def error_table(rows: Sequence[ErrorRow]) -> pandas.DataFrame:

@@ -17,7 +17,6 @@ from kitchensync.storage.geometry.clouds import DepthCamera, moved
 from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.geometry.reference_frames import Transform, tracked, world_from_local
 from kitchensync.storage.geometry.wrapping import AHAT_ALIAS_MM, without_wrapped
-from kitchensync.storage.reading.headset_pictures import DepthFrame
 from kitchensync.storage.recording import StoredStream
 
 CHOICE = sorted(
@@ -102,17 +101,15 @@ class DepthSource:
     def views(self, start: int, stop: int) -> Iterator[DepthView]:
         """Yield the frames [start, stop) that have a pose, one in memory at a time."""
         for frame in self.stream.depth(start, stop):
-            if frame.pose is not None:
-                yield self._view(frame, world_from_local(frame.pose))
-
-    def _view(self, frame: DepthFrame, world_from_rig: Transform) -> DepthView:
-        depth, wrapped = frame.depth_mm, 0
-        if self._wraps and frame.brightness is not None:
-            unwrapped = without_wrapped(depth, frame.brightness, self._alias_mm, self.bright)
-            self.bright = unwrapped.bright
-            depth, wrapped = unwrapped.depth_mm, int(np.count_nonzero(unwrapped.wrapped))
-        pose = world_from_rig @ self.rig_from_depth
-        return DepthView(frame.row, frame.device_ticks, depth, wrapped, pose, int(self.worlds[frame.row]))
+            if frame.pose is None:
+                continue
+            pose = world_from_local(frame.pose) @ self.rig_from_depth
+            depth, wrapped = frame.depth_mm, 0
+            if self._wraps and frame.brightness is not None:
+                unwrapped = without_wrapped(depth, frame.brightness, self._alias_mm, self.bright)
+                self.bright = unwrapped.bright
+                depth, wrapped = unwrapped.depth_mm, int(np.count_nonzero(unwrapped.wrapped))
+            yield DepthView(frame.row, frame.device_ticks, depth, wrapped, pose, int(self.worlds[frame.row]))
 
     def points(self, view: DepthView) -> tuple[Floats32, npt.NDArray[np.intp]]:
         """Return the points (n, 3) of a frame in the world, metres, and the depth pixel of each."""

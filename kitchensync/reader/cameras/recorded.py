@@ -71,7 +71,13 @@ def turning(recording: Recording, alignment: FilmClock) -> Turning:
     of_camera = _means(film.t_s, film.xyz, alignment.media_of(edges))
     good = np.isfinite(of_headset).all(1) & np.isfinite(of_camera).all(1)
     of_headset, of_camera = of_headset[good], of_camera[good] @ TO_IMAGE_AXES.T
-    scale = recording.si_scale(f"{alignment.headset}/gyroscope") or _scale_by(of_camera, of_headset)
+    scale = recording.si_scale(f"{alignment.headset}/gyroscope")
+    if not scale:  # neither rig file nor `sync` states the unit
+        ratio = np.linalg.norm(of_headset - of_headset.mean(0)) / np.linalg.norm(
+            of_camera - of_camera.mean(0)
+        )
+        # Both sensors are on one head: a ratio of spreads near 57 means degrees, one near 1 means radians.
+        scale = RAD_PER_S["deg_per_s" if ratio > 8 else "rad_per_s"]
     return Turning(start, of_headset * scale, of_camera)
 
 
@@ -84,15 +90,6 @@ def _means(t_s: Floats, values: npt.NDArray[np.float32], edges_s: Floats) -> Flo
     at = np.column_stack([np.interp(edges_s, t, column, np.nan, np.nan) for column in integral.T])
     means: Floats = np.diff(at, axis=0) / np.diff(edges_s)[:, None]
     return means
-
-
-def _scale_by(of_camera: Floats, of_headset: Floats) -> float:
-    """Return the factor from the headset's unit to rad/s, for when neither rig file nor `sync` states the unit.
-
-    Both sensors are on one head: a ratio of spreads near 57 means degrees, one near 1 means radians.
-    """
-    ratio = np.linalg.norm(of_headset - of_headset.mean(0)) / np.linalg.norm(of_camera - of_camera.mean(0))
-    return RAD_PER_S["deg_per_s" if ratio > 8 else "rad_per_s"]
 
 
 def rig_from(recording: Recording, stream: str) -> Transform:
