@@ -151,21 +151,16 @@ def _slope(index: np.ndarray, seconds: np.ndarray, fallback_hz: float) -> float:
     """Return samples per second by a line through (index, time) without outliers."""
     if len(index) < 2:
         return fallback_hz
-    sane = _sane(index.astype(np.float64), seconds)
-    period = float(np.polyfit(index[sane].astype(np.float64), seconds[sane], 1)[0])
+    # One wrong timestamp tilts a least-squares line. The reference line, which tells the outliers, has the median
+    # of the slopes over half the length.
+    x, half = index.astype(np.float64), max(len(index) // 2, 1)
+    slope_s = float(np.median((seconds[half:] - seconds[:-half]) / (x[half:] - x[:-half])))
+    rest = seconds - slope_s * x
+    sane = np.abs(rest - np.median(rest)) < WILD_S
+    if sane.sum() < max(2, len(sane) / 2):
+        sane[:] = True  # fewer than half are near the reference: all count
+    period = float(np.polyfit(x[sane], seconds[sane], 1)[0])
     return 1 / period if np.isfinite(period) and period > 0 else fallback_hz
-
-
-def _sane(index: np.ndarray, seconds: np.ndarray) -> np.ndarray:
-    """Return a mask of the timestamps without outliers, since one wrong timestamp tilts a least-squares line.
-
-    The reference line has the median of the slopes over half the length. If fewer than half are near it, all count.
-    """
-    half = max(len(index) // 2, 1)
-    period = float(np.median((seconds[half:] - seconds[:-half]) / (index[half:] - index[:-half])))
-    rest = seconds - period * index
-    sane: np.ndarray = np.abs(rest - np.median(rest)) < WILD_S
-    return sane if sane.sum() >= max(2, len(sane) / 2) else np.ones(len(sane), bool)
 
 
 def shutter_stamp_us(payload_parts: list[list[StreamPart]]) -> int | None:

@@ -205,16 +205,11 @@ def _track(trak: memoryview) -> Track | None:
         return None
     reorders = find(table, "ctts") is not None
     units, edits = timescale(find(trak, "mdia", "mdhd")), read_edits(find(trak, "edts", "elst"))
-    return Track(track_id, entry.kind, entry.data, reorders, units, edits, table, _clockwise_deg(header))
-
-
-def _clockwise_deg(header: memoryview) -> int:
-    """Read the rotation from a track header's matrix, in whole degrees; 0 if it is cut short."""
-    at = 52 if header[0] == 1 else 40
-    if len(header) < at + 8:
-        return 0
-    along, across = struct.unpack_from(">ii", header, at)
-    return round(math.degrees(math.atan2(across, along))) % 360
+    at, clockwise_deg = 52 if header[0] == 1 else 40, 0
+    if len(header) >= at + 8:  # else the header is cut short before its matrix
+        along, across = struct.unpack_from(">ii", header, at)
+        clockwise_deg = round(math.degrees(math.atan2(across, along))) % 360
+    return Track(track_id, entry.kind, entry.data, reorders, units, edits, table, clockwise_deg)
 
 
 def timescale(header: memoryview | None) -> int:

@@ -246,7 +246,12 @@ def read_chapter(path: Path) -> ChapterFile:
         key, track = _read_track(path, number, entry.data, file_bytes)
         same = sum(other.handler == key.handler and other.format == key.format for other in chapter.tracks)
         chapter.tracks[key._replace(nth=same)] = track
-        _check_inside(chapter, number, track.tables)
+        tables = track.tables
+        inside = np.zeros(len(tables), bool)
+        for start, end in data:
+            inside |= (tables.offsets >= start) & (tables.offsets + tables.sizes <= end)
+        if not inside.all():
+            raise UnreadableMedia(path, f"box stco of track {number}: samples are outside of mdat")
     if not chapter.tracks:
         raise UnreadableMedia(path, "box moov: no tracks")
     return chapter
@@ -270,12 +275,3 @@ def _read_track(path: Path, number: int, trak: memoryview, file_bytes: int) -> t
     key = TrackId(bytes(handler[8:12]).decode("latin-1"), bytes(description[12:16]).decode("latin-1"), 0)
     tables = read_tables(path, str(number), stbl, file_bytes)
     return key, ChapterTrack(number, timescale, bytes(description), tables)
-
-
-def _check_inside(chapter: ChapterFile, number: int, tables: SampleTables) -> None:
-    """Check that every sample is in one of the data boxes."""
-    inside = np.zeros(len(tables), bool)
-    for start, end in chapter.data:
-        inside |= (tables.offsets >= start) & (tables.offsets + tables.sizes <= end)
-    if not inside.all():
-        raise UnreadableMedia(chapter.path, f"box stco of track {number}: samples are outside of mdat")
