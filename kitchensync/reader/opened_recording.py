@@ -194,7 +194,8 @@ class OpenedRecording(RecordingSource):
         for stream in streams:
             with suppress(NotKnown):
                 times = stream.times[np.isfinite(stream.times)]
-                ends_s += [float(times.max())] if len(times) else []
+                if len(times):
+                    ends_s.append(float(times.max()))
         return max(ends_s, default=0.0)
 
     def at(self, seconds: float) -> OneInstant:

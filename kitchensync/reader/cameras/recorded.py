@@ -73,11 +73,9 @@ def turning(recording: Recording, alignment: FilmClock) -> Turning:
     of_headset, of_camera = of_headset[good], of_camera[good] @ TO_IMAGE_AXES.T
     scale = recording.si_scale(f"{alignment.headset}/gyroscope")
     if not scale:  # neither rig file nor `sync` states the unit
-        ratio = np.linalg.norm(of_headset - of_headset.mean(0)) / np.linalg.norm(
-            of_camera - of_camera.mean(0)
-        )
+        spread, spread_of_camera = (np.linalg.norm(xyz - xyz.mean(0)) for xyz in (of_headset, of_camera))
         # Both sensors are on one head: a ratio of spreads near 57 means degrees, one near 1 means radians.
-        scale = RAD_PER_S["deg_per_s" if ratio > 8 else "rad_per_s"]
+        scale = RAD_PER_S["deg_per_s" if spread / spread_of_camera > 8 else "rad_per_s"]
     return Turning(start, of_headset * scale, of_camera)
 
 
