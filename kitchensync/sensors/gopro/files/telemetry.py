@@ -151,8 +151,8 @@ def _slope(index: np.ndarray, seconds: np.ndarray, fallback_hz: float) -> float:
     """Return samples per second by a line through (index, time) without outliers."""
     if len(index) < 2:
         return fallback_hz
-    # One wrong timestamp tilts a least-squares line. The reference line, which tells the outliers, has the median
-    # of the slopes over half the length.
+    # One wrong timestamp tilts a least-squares line. The line that tells the outliers has the median of the
+    # slopes over half the length.
     x, half = index.astype(np.float64), max(len(index) // 2, 1)
     slope_s = float(np.median((seconds[half:] - seconds[:-half]) / (x[half:] - x[:-half])))
     rest = seconds - slope_s * x
