@@ -52,8 +52,10 @@ def utc_anchor() -> UtcAnchor:
             best = after - before, before, utc_ns
     assert best is not None
     wide_ns, before, utc_ns = best
-    bound_ns = (wide_ns + 1) // 2
-    return UtcAnchor(before + wide_ns // 2, utc_ns, bound_ns, slept_ns(), _is_synchronized())
+    bound_ns, asleep_ns = (wide_ns + 1) // 2, slept_ns()
+    ask = _adjtimex()
+    is_synchronized = ask is not None and 0 <= ask(ctypes.create_string_buffer(TIMEX_BYTES)) < TIME_ERROR
+    return UtcAnchor(before + wide_ns // 2, utc_ns, bound_ns, asleep_ns, is_synchronized)
 
 
 def slept_ns() -> int:
@@ -63,12 +65,6 @@ def slept_ns() -> int:
         return 0
     # A delay between the two readings makes the difference too small, so take the largest.
     return max(time.clock_gettime_ns(boot_clock) - time.monotonic_ns() for _ in range(ANCHOR_TRIES))
-
-
-def _is_synchronized() -> bool:
-    """Return whether the kernel's UTC is synchronized by NTP; False if unknown."""
-    ask = _adjtimex()
-    return ask is not None and 0 <= ask(ctypes.create_string_buffer(TIMEX_BYTES)) < TIME_ERROR
 
 
 @cache

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -211,19 +212,12 @@ def read_note(payload: bytes | memoryview) -> Note:
     host_ns = content.get("host_ns") or 0
     if not isinstance(host_ns, int):
         raise ValueError("the time of a note is not a whole number")
-    note = _parsed(content) or UnknownNote(content=content)
+    note: Note = UnknownNote(content=content)
+    if note_type := KINDS.get(str(content.get("note"))):
+        names = {field_.name for field_ in fields(note_type)}
+        with suppress(TypeError):  # a required field is missing
+            note = note_type(**{name: value for name, value in content.items() if name in names})
     return written(note, str(content.get("stream", "")), host_ns)
-
-
-def _parsed(content: dict[str, Any]) -> Note | None:
-    note_type = KINDS.get(str(content.get("note")))
-    if note_type is None:
-        return None
-    names = {field_.name for field_ in fields(note_type)}
-    try:
-        return note_type(**{name: value for name, value in content.items() if name in names})
-    except TypeError:  # a required field is missing
-        return None
 
 
 def written(note: Kind, stream: str, host_ns: int) -> Kind:

@@ -66,7 +66,14 @@ class CameraWatch:
     def answered(self, answer: Answer) -> None:
         """Process a state."""
         health = self.health
-        self._detect_swap(answer)
+        if not answer.encoding:
+            # A camera that stopped and was away or not ready: its battery or card was swapped.
+            last_ns = self._answered_ns or answer.host_ns
+            was_away = self._lost_since_ns is not None or answer.host_ns - last_ns > AWAY_S * 1e9
+            self._ended_ns = self._ended_ns or last_ns
+            self._was_unfit |= was_away or bool(answer.complaints())
+            self._lost_since_ns = None  # the network was not the cause
+            self.is_swapped = self._was_unfit and answer.ready and not answer.complaints()
         self._answered_ns = answer.host_ns
         self.ended(answer.host_ns)
         health.battery_percent, health.recorded_s = answer.battery_percent, answer.recorded_s
@@ -75,17 +82,6 @@ class CameraWatch:
         free_kb = answer.number(54)
         health.card_gb_left = None if free_kb is None else round(free_kb * 1024 / 1e9, 1)
         health.problem = self._judge(answer)
-
-    def _detect_swap(self, answer: Answer) -> None:
-        """Detect a camera that stopped recording and was away or not ready: its battery or card was swapped."""
-        if answer.encoding:
-            return
-        last_ns = self._answered_ns or answer.host_ns
-        was_away = self._lost_since_ns is not None or answer.host_ns - last_ns > AWAY_S * 1e9
-        self._ended_ns = self._ended_ns or last_ns
-        self._was_unfit |= was_away or bool(answer.complaints())
-        self._lost_since_ns = None  # the network was not the cause
-        self.is_swapped = self._was_unfit and answer.ready and not answer.complaints()
 
     def resumed(self, host_ns: int, new_serial: str = "") -> None:
         """Note that it records again after a gap; `new_serial` is set if another camera took its place."""

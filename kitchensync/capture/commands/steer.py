@@ -88,9 +88,14 @@ def stop(
 
 def _ask_which(data: Path | None) -> str | None:
     """Ask which running recording to stop; None if none runs. Raises click.UsageError without a terminal."""
-    from kitchensync.capture.session.control import running
+    from kitchensync.capture.session.control import ask, running
+    from kitchensync.shell.host_clock import utc_anchor
 
-    recordings = {name: _place_and_age(endpoint) for name, endpoint in running(data)}
+    recordings: dict[str, str] = {}
+    for name, endpoint in running(data):
+        minutes = (utc_anchor().utc_ns - endpoint.stat().st_mtime_ns) / 60e9
+        path = (ask(endpoint, "state") or {}).get("path", "it does not answer")
+        recordings[name] = f"{path}, for {minutes:.0f} min"
     if not recordings:
         return None
     if not sys.stdin.isatty():
@@ -103,15 +108,6 @@ def _ask_which(data: Path | None) -> str | None:
     for name, place in recordings.items():
         click.echo(f"{name}  {place}", err=True)
     return str(click.prompt("Which one", type=click.Choice(list(recordings)), err=True))
-
-
-def _place_and_age(endpoint: Path) -> str:
-    """Return the path of a running recording and for how long it has run."""
-    from kitchensync.capture.session.control import ask
-    from kitchensync.shell.host_clock import utc_anchor
-
-    minutes = (utc_anchor().utc_ns - endpoint.stat().st_mtime_ns) / 60e9
-    return f"{(ask(endpoint, 'state') or {}).get('path', 'it does not answer')}, for {minutes:.0f} min"
 
 
 def _show_stopped(stopped: StoppedRecording) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -66,16 +65,7 @@ def top(
     as_json = bool(click.get_current_context().params.get("as_json"))
     if once or as_json:
         return Answer(RunningRecordings(views), _show_once)
-    _follow(partial(monitor.views, recording, data), metrics_port)
-    return Answer(RunningRecordings([]), lambda _: None)
-
-
-def _show_once(running: RunningRecordings) -> None:
-    console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(running.recordings))
-
-
-def _follow(look: Callable[[], list[RecordingView]], metrics_port: int | None) -> None:
-    ending, newest = threading.Event(), look()
+    ending, newest = threading.Event(), monitor.views(recording, data)
     display = Live(screen(newest), console=console(), auto_refresh=False)
     with (
         ending_at_signals(ending.set),
@@ -83,8 +73,13 @@ def _follow(look: Callable[[], list[RecordingView]], metrics_port: int | None) -
         live(display),
     ):
         while not ending.wait(LOOK_S):
-            newest = look()
+            newest = monitor.views(recording, data)
             display.update(screen(newest), refresh=True)
+    return Answer(RunningRecordings([]), lambda _: None)
+
+
+def _show_once(running: RunningRecordings) -> None:
+    console(width=None if sys.stdout.isatty() else 160, highlight=False).print(screen(running.recordings))
 
 
 @contextlib.contextmanager

@@ -109,20 +109,9 @@ def _try_stream(host: str, name: str, profile: Profile) -> str:
 
 
 def _judge_ports(report: Report, states: dict[str, str], streams: list[str], *, is_busy: bool) -> None:
-    research = [states[name] for name, spec in STREAMS.items() if 3800 <= spec.port <= 3808]
-    others = [states[name] for name, spec in STREAMS.items() if not 3800 <= spec.port <= 3808]
-    _research_mode(report, set(research), set(others))
-    for name, state in states.items():
-        is_needed = name in streams or name == "remote_configuration"
-        port = STREAMS[name].port if name in STREAMS else COMMAND_PORTS[name]
-        is_unclear = state == _SILENT and is_busy
-        bad = BAD if is_needed and not is_unclear else LOOK
-        meaning = TOO_BUSY if is_unclear else MEANING.get(state, "")
-        report.add(f"{name} ({port})", GOOD if state == _OPEN else bad, state, meaning)
-
-
-def _research_mode(report: Report, research: set[str], others: set[str]) -> None:
-    """Judge Research Mode from the ports: while it is off, its ports refuse and the others do not."""
+    research = {states[name] for name, spec in STREAMS.items() if 3800 <= spec.port <= 3808}
+    others = {states[name] for name, spec in STREAMS.items() if not 3800 <= spec.port <= 3808}
+    # While Research Mode is off, its ports refuse and the others do not.
     if research & {_OPEN, _SILENT}:
         report.facts["research_mode"] = True
         report.add("research mode", GOOD, "on")
@@ -132,6 +121,13 @@ def _research_mode(report: Report, research: set[str], others: set[str]) -> None
     else:
         report.facts["research_mode"] = None
         report.add("research mode", LOOK, "cannot be told while no port answers", MEANING[_REFUSED])
+    for name, state in states.items():
+        is_needed = name in streams or name == "remote_configuration"
+        port = STREAMS[name].port if name in STREAMS else COMMAND_PORTS[name]
+        is_unclear = state == _SILENT and is_busy
+        bad = BAD if is_needed and not is_unclear else LOOK
+        meaning = TOO_BUSY if is_unclear else MEANING.get(state, "")
+        report.add(f"{name} ({port})", GOOD if state == _OPEN else bad, state, meaning)
 
 
 def _combination(report: Report, streams: list[str]) -> None:

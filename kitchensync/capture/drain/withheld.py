@@ -45,7 +45,12 @@ class Withheld:
 
     def refresh(self) -> bool:
         """Read the logs again if they grew; return whether a pause began or ended."""
-        sizes = [self._size(writer) for writer in (*WRITERS, OPERATOR)]
+        sizes: list[int] = []
+        for writer in (*WRITERS, OPERATOR):
+            try:
+                sizes.append((self._recording / "events" / f"{writer}.jsonl").stat().st_size)
+            except OSError:
+                sizes.append(0)
         if sizes == self._sizes:
             return False
         before = self._pauses
@@ -53,12 +58,6 @@ class Withheld:
             self._pauses = pauses_of(self._recording)
         self._sizes = sizes
         return self._pauses != before
-
-    def _size(self, writer: str) -> int:
-        try:
-            return (self._recording / "events" / f"{writer}.jsonl").stat().st_size
-        except OSError:
-            return 0
 
     def parts(self, stream: str, packets: list[Packet]) -> Iterator[tuple[bool, list[Packet]]]:
         """Divide packets where a pause begins or ends; yield (is withheld, packets)."""

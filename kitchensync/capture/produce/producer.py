@@ -83,7 +83,12 @@ class Producer:
         client = connect(self._plan.queue_url)
 
         def on_loss(first_seq: int, last_seq: int) -> None:
-            first_seq = max(first_seq, self._sealed_until(stream))
+            try:
+                first_unsealed = sealed_until(chunk_paths(stream_folder(Path(self._plan.path), stream)))
+            except (BadChunk, OSError) as error:
+                log_warning("sealed packets are not known", stream=stream, error=str(error))
+                first_unsealed = 0
+            first_seq = max(first_seq, first_unsealed)
             if first_seq <= last_seq:
                 self.ledger.note(QueueLossNote(first_seq=first_seq, last_seq=last_seq), stream)
 
@@ -92,14 +97,6 @@ class Producer:
         writer = QueueWriter(client, self._plan.uuid, stream, self._epoch_ms, on_loss, pipe, entry_packets)
         self._writers.append(writer)
         return writer
-
-    def _sealed_until(self, stream: str) -> int:
-        """Return the number of the first packet that is not sealed on disk, 0 if the disk cannot be read."""
-        try:
-            return sealed_until(chunk_paths(stream_folder(Path(self._plan.path), stream)))
-        except (BadChunk, OSError) as error:
-            log_warning("sealed packets are not known", stream=stream, error=str(error))
-            return 0
 
     def end(self) -> None:
         """End after all received packets are queued."""

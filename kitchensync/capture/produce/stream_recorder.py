@@ -214,23 +214,22 @@ class StreamRecorder:
             self.source.receive(self)
         except SensorError as error:
             self.source.close()
-            self._connection_lost(error)
+            self._missed = self.state.away
+            self._show("reconnecting", error)
+            cause = "corrupt_packet" if isinstance(error, AbsurdSize) else self.source.cause
+            self.state.away, self.state.left_host_ns = self.state.away or cause, host_ns()
+            at_boundary = getattr(error, "at_boundary", None)
+            self.note(
+                ClosedNote(cause=cause, next_seq=self.next_seq, why=str(error), at_boundary=at_boundary)
+            )
+            if at_boundary:
+                self._check_end_by_device()
+            elif not self.source.tells_refusal:
+                self.state.fault = self.state.fault or str(error)
+                self._all_others_ended()
         finally:
             if self.next_seq > self._seq_opened:
                 self._wait_s = MIN_WAIT_S
-
-    def _connection_lost(self, error: SensorError) -> None:
-        self._missed = self.state.away
-        self._show("reconnecting", error)
-        cause = "corrupt_packet" if isinstance(error, AbsurdSize) else self.source.cause
-        self.state.away, self.state.left_host_ns = self.state.away or cause, host_ns()
-        at_boundary = getattr(error, "at_boundary", None)
-        self.note(ClosedNote(cause=cause, next_seq=self.next_seq, why=str(error), at_boundary=at_boundary))
-        if at_boundary:
-            self._check_end_by_device()
-        elif not self.source.tells_refusal:
-            self.state.fault = self.state.fault or str(error)
-            self._all_others_ended()
 
     def packets(self, frames: list[memoryview], arrived_ns: int) -> list[QueuedPacket]:
         """Number and timestamp whole packets (header, payload, pose) that arrived together."""

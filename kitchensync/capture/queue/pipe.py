@@ -146,25 +146,21 @@ class QueuePipe:
 
     def _send_all(self) -> None:
         for writer in self._writers:
-            self._restore(writer)
+            if writer.sure_of == self.connections and not writer.is_quiet():
+                continue
+            try:
+                again = Batch(writer, writer.forgotten())  # packets that the server has lost
+            except redis.ResponseError as error:
+                if refusal(error):
+                    raise WritesRefused(refusal(error)) from error
+                raise
+            if again.packets:
+                self._send([again])
+                self._read_answers()
+                if again.waiting or again.holes:
+                    raise WritesRefused(self.refusal)
+            writer.sure_of = self.connections
         self._send([batch for batch in self._batches if batch.waiting])
-
-    def _restore(self, writer: StreamEntries) -> None:
-        """Send packets of this stream again that the server has lost."""
-        if writer.sure_of == self.connections and not writer.is_quiet():
-            return
-        try:
-            again = Batch(writer, writer.forgotten())
-        except redis.ResponseError as error:
-            if refusal(error):
-                raise WritesRefused(refusal(error)) from error
-            raise
-        if again.packets:
-            self._send([again])
-            self._read_answers()
-            if again.waiting or again.holes:
-                raise WritesRefused(self.refusal)
-        writer.sure_of = self.connections
 
     def _send(self, batches: list[Batch]) -> None:
         """Send the XADD commands of all batches together."""

@@ -147,7 +147,11 @@ class _Look:
 
         One `stat` per recording: there may be twenty thousand.
         """
-        site, cached, settled_ns = _site_of(folder), self.not_met, self._settled_ns
+        try:
+            site = lab_of(Path(folder).absolute() / "recording").site
+        except (BadLabFile, OSError):
+            site = ""  # so that the listing continues
+        cached, settled_ns = self.not_met, self._settled_ns
         for entry in folders_in(folder):
             where = above + entry.name
             try:
@@ -170,14 +174,6 @@ class _Look:
         self.not_met.pop(where, None)
         self.changed[where] = stamp
         return None
-
-
-def _site_of(folder: str) -> str:
-    """Return the site of a folder; empty if its lab file cannot be read, so that the listing continues."""
-    try:
-        return lab_of(Path(folder).absolute() / "recording").site
-    except (BadLabFile, OSError):
-        return ""
 
 
 def _put(connection: sqlite3.Connection, where: str, stamp: ManifestStamp, line: RecordingLine) -> bool:

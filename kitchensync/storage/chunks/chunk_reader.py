@@ -124,12 +124,7 @@ def _value(file: h5py.File, path: Path, attribute: h5py.h5a.AttrID) -> Any:
         number = np.empty(attribute.shape, attribute.dtype)
         attribute.read(number)
         return number[()]
-    return _unusual_value(file, path, attribute)
-
-
-def _unusual_value(file: h5py.File, path: Path, attribute: h5py.h5a.AttrID) -> Any:
-    """Return an attribute that is neither one text nor numbers. Raises BadChunk."""
-    kind, name = attribute.get_type(), attribute.name.decode()
+    name = attribute.name.decode()
     if kind.detect_class(h5py.h5t.VLEN) or (
         isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str()
     ):

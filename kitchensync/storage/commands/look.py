@@ -91,14 +91,10 @@ def _row(line: RecordingLine) -> list[str]:
         life,
         texts.get("verdict", ""),
         texts.get("alignment", ""),
-        _copies(line),
+        ", ".join(f"{Path(store['place']).name}: {store['state']}" for store in line.get("stores", [])),
     )
     about = (texts.get("recipe", ""), texts.get("person", ""), started, length_words(line.get("seconds")))
     return [line["path"], *about, *cells, size]
-
-
-def _copies(line: RecordingLine) -> str:
-    return ", ".join(f"{Path(store['place']).name}: {store['state']}" for store in line.get("stores", []))
 
 
 @click.command()
@@ -117,17 +113,14 @@ def info(path: Path) -> Answer[RecordingContents]:
         )
     with open_recording(path) as recording:
         report = contents_of(recording)
-    return Answer(report, _show, _problems(report))
-
-
-def _problems(report: RecordingContents) -> list[str]:
     parts = [
         *report["streams"].items(),
         *report["cameras"].items(),
         *((alignment["source"], alignment) for alignment in report["alignments"]),
     ]
-    problems = [f"{name}: {part['problem']}" for name, part in parts if part.get("problem")]
-    return [*([report["problem"]] if report.get("problem") else []), *problems]
+    problems = [report["problem"]] if report.get("problem") else []
+    problems += [f"{name}: {part['problem']}" for name, part in parts if part.get("problem")]
+    return Answer(report, _show, problems)
 
 
 def _show(report: RecordingContents) -> None:
@@ -164,12 +157,9 @@ def _show(report: RecordingContents) -> None:
 
 def _stream_row(name: str, stream: StreamContent) -> list[object]:
     rates = [_hz(stream.get("rate_hz")), _hz(stream.get("nominal_hz"))]
-    return [name, stream.get("packets") or 0, *rates, *_ends(stream), size_words(stream.get("bytes") or 0)]
+    ends = ["" if stream.get(key) is None else f"{stream[key]:.2f} s" for key in ("from_s", "to_s")]
+    return [name, stream.get("packets") or 0, *rates, *ends, size_words(stream.get("bytes") or 0)]
 
 
 def _hz(rate: float | None) -> str:
     return "" if rate is None else f"{rate:.1f}"
-
-
-def _ends(stream: StreamContent) -> list[str]:
-    return ["" if stream.get(key) is None else f"{stream[key]:.2f} s" for key in ("from_s", "to_s")]

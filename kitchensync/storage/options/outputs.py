@@ -195,22 +195,20 @@ def _check_folder(path: Path, proof: str, *, force: bool) -> Path:
     """Return the path of an output folder, if nothing would be lost there. Raises OutputRefused."""
     place = check_place(path)
     mode = _mode(place)
-    if mode is not None and not stat.S_ISDIR(mode):
+    if mode is None:
+        return place
+    if not stat.S_ISDIR(mode):
         raise OutputRefused(path, "is no folder", "choose another name")
-    if mode is not None and _holds_anything(place):
-        if not force:
-            advice = "choose another name" + ("" if proof == MANIFEST else ", or give --force")
-            raise OutputRefused(path, "exists and is not written over", advice)
-        if not (place / proof).is_file():
-            raise OutputRefused(path, "holds something else, which is never replaced", "choose another name")
-    return place
-
-
-def _holds_anything(folder: Path) -> bool:
     try:
-        return any(folder.iterdir())
+        is_empty = not any(place.iterdir())
     except OSError as error:
-        raise cannot_write(folder, error) from error
+        raise cannot_write(place, error) from error
+    if not is_empty and not force:
+        advice = "choose another name" + ("" if proof == MANIFEST else ", or give --force")
+        raise OutputRefused(path, "exists and is not written over", advice)
+    if not is_empty and not (place / proof).is_file():
+        raise OutputRefused(path, "holds something else, which is never replaced", "choose another name")
+    return place
 
 
 def write_output(path: Path, content: bytes, *, force: bool = False) -> None:

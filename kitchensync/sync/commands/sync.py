@@ -217,17 +217,13 @@ def _show_changes(new: Path, old: Path, *, as_json: bool) -> None:
         before, after = (status or "absent" for status in row["status"])
         moved = "" if row["moved_ms"] is None else f", moved by up to {row['moved_ms']:.4f} ms"
         mark = "*" if row["changed"] else " "
-        click.echo(f"{mark} {row['recording']}  {row['source']}  {before} -> {after}{moved}{_bounds(row)}")
+        was, now = (f"{bound:.2f}" if bound is not None else "none" for bound in row["bound95_ms"])
+        bounds = f", bound {was} -> {now} ms" if was != now else ""
+        click.echo(f"{mark} {row['recording']}  {row['source']}  {before} -> {after}{moved}{bounds}")
         later = [reason for reason in row["reasons"][1] if reason not in row["reasons"][0]]
         for reason in later if row["changed"] else ():
             click.echo(f"    now: {reason}")
     click.echo(f"{answer['changed']} of {len(answer['pairs'])} changed")
-
-
-def _bounds(row: dict[str, Any]) -> str:
-    """The bounds before and after, where both are known and differ as shown."""
-    before, after = (f"{bound:.2f}" if bound is not None else "none" for bound in row["bound95_ms"])
-    return f", bound {before} -> {after} ms" if before != after else ""
 
 
 def worst(statuses: list[str]) -> str:

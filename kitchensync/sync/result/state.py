@@ -59,19 +59,19 @@ def _state(recording: Path) -> KeptState | None:
     try:
         check_folder(recording)  # it may not have been checked if the manifest is damaged
         state: KeptState = load_json(recording / STATE)
-        return state if state["schema"] == SCHEMA and _is_ours(state["answer"], state["written"]) else None
+        if state["schema"] != SCHEMA:
+            return None
+        # An answer that is not ours may lack values that a page needs.
+        answer, written = state["answer"], state["written"]
+        for pair in answer["pairs"]:
+            Alignment.from_object(pair)
+        lists = [answer.get("reasons", []), answer.get("warnings", []), written]
+        texts = [answer["recording"], *(text for part in lists for text in part)]
+        are_lists = all(isinstance(part, list) for part in [*lists, answer["pairs"]])
+        is_ours = answer["status"] in STATUSES and are_lists and all(isinstance(text, str) for text in texts)
+        return state if is_ours else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OutsideMap, UnsafeFile):
         return None
-
-
-def _is_ours(answer: RecordingAnswer, written: list[str]) -> bool:
-    """Return whether a stored answer has the values for a page. Raises the errors of `Alignment.from_object`."""
-    for pair in answer["pairs"]:
-        Alignment.from_object(pair)
-    lists = [answer.get("reasons", []), answer.get("warnings", []), written]
-    texts = [answer["recording"], *(text for part in lists for text in part)]
-    are_lists = all(isinstance(part, list) for part in [*lists, answer["pairs"]])
-    return answer["status"] in STATUSES and are_lists and all(isinstance(text, str) for text in texts)
 
 
 def forget(recording: Path) -> None:
