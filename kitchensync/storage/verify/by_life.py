@@ -19,8 +19,7 @@ from kitchensync.storage.life import Life, lacking, why_aborted
 from kitchensync.storage.manifest import Manifest, note_change, write_json
 from kitchensync.storage.manifest_form import VerdictForm, wrong_in
 from kitchensync.storage.names import MANIFEST
-from kitchensync.storage.verify.camera_account import WHOLE
-from kitchensync.storage.verify.findings import FAIL, WARN, Findings, worst
+from kitchensync.storage.verify.findings import FAIL, WARN, WHOLE, Findings, worst
 from kitchensync.storage.verify.gaps import Gap
 
 KEPT = Path("sync") / "verify.json"

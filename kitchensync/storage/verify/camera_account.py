@@ -24,7 +24,7 @@ from kitchensync.storage.reading.shutter_openings import clip_openings, read_med
 from kitchensync.storage.recording_files.media_file import parse_media
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.coverage import Span, length_of, without
-from kitchensync.storage.verify.findings import FAIL, WARN, Findings
+from kitchensync.storage.verify.findings import FAIL, WARN, WHOLE, Findings
 from kitchensync.storage.verify.session_span import SessionTimes, StepTime
 from kitchensync.storage.verify.suitable_uses import clock
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from kitchensync.storage.verify.by_life import CameraBalance
 
 Progress = Callable[[str], None]
-WHOLE = "file"
-"""Block name of a small file with only one block."""
 
 
 def account(recording: Path, device: str, findings: Findings, progress: Progress) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import Any
 
 PASS, WARN, FAIL = "PASS", "WARN", "FAIL"
 _ORDER = [PASS, WARN, FAIL]
+WHOLE = "file"
+"""Block name of a small file with only one block."""
 
 
 @dataclass

@@ -36,10 +36,10 @@ from kitchensync.storage.verify.by_life import (
     unfinished_copy,
     unreadable,
 )
-from kitchensync.storage.verify.camera_account import WHOLE, CameraCover, account, camera_cover
+from kitchensync.storage.verify.camera_account import CameraCover, account, camera_cover
 from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.deep import decode
-from kitchensync.storage.verify.findings import FAIL, WARN, Findings, worst
+from kitchensync.storage.verify.findings import FAIL, WARN, WHOLE, Findings, worst
 from kitchensync.storage.verify.quality import StreamQuality, judge
 from kitchensync.storage.verify.sealed_files import SealedFiles, differs
 from kitchensync.storage.verify.session_span import SessionTimes, read_steps, session_of
