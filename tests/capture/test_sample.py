@@ -26,7 +26,11 @@ def test_a_sample_is_small_aligned_and_has_steps(tmp_path: Path) -> None:
     assert (
         sum(file.stat().st_size for file in path.rglob("*") if file.is_file()) == sample["bytes"] < MOST_BYTES
     )
-    assert answer("verify", path, "--deep")["status"] == "PASS"
+    report = answer("verify", path, "--deep")
+    # On a busy computer packets may be late, which is a WARN; nothing is lost or damaged.
+    assert report["status"] in ("PASS", "WARN")
+    assert not report["corrupt"]
+    assert all(stream["stored"] == stream["received"] > 0 for stream in report["streams"].values())
     (line,) = answer("list", tmp_path)["recordings"]
     assert (line["recipe"], line["person"], line["alignment"]) == ("sandwich", "virtual-1", "aligned")
     with ks.open(path) as rec:
