@@ -6,22 +6,22 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kitchensync.recipe_app.cooking.collaborators import Collaborators, collaborators
 from kitchensync.recipe_app.errors import BadSetup
 from kitchensync.recipe_app.exchange import app_withdrawals
-from kitchensync.recipe_app.exchange.folders import Folders
 from kitchensync.recipe_app.store.app_records import AppRecords
 from kitchensync.recipe_app.store.backup import WITHDRAWALS
 from kitchensync.recipe_app.store.database import open_database
 from kitchensync.recipe_app.store.destruction import ToDestroy
-from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
-from kitchensync.recipe_app.web.serve import clock_id
 from kitchensync.shell.host_clock import host_ns, utc_anchor
 from kitchensync.storage.installation.key import own_key
 from kitchensync.storage.names import APP_FOLDER
 from kitchensync.storage.withdraw.withdrawal import WithdrawnPlace
 from kitchensync.task_graphs.errors import NotFound
+
+if TYPE_CHECKING:
+    from kitchensync.recipe_app.cooking.collaborators import Collaborators
 
 
 def place_of(data: Path, database: str | None) -> Path | str:
@@ -35,6 +35,11 @@ def memory(data: Path, database: str | None) -> Iterator[Collaborators]:
 
     A database from elsewhere is refused, since it could list folders to destroy. Raises BadSetup, BadInstallation.
     """
+    from kitchensync.recipe_app.cooking.collaborators import collaborators
+    from kitchensync.recipe_app.exchange.folders import Folders
+    from kitchensync.recipe_app.store.shelf import OWN_RECIPES, Shelf
+    from kitchensync.recipe_app.web.serve import clock_id
+
     place = place_of(data, database)
     if isinstance(place, Path) and not place.is_file():
         raise BadSetup(f"{place}: the app was never started here; give its --data or --database")

@@ -26,9 +26,6 @@ from kitchensync.dataset.source.data_set_folder import is_published
 from kitchensync.dataset.source.numbering import Numbering, parse_numbering
 from kitchensync.dataset.source.own_members import LeftOut
 from kitchensync.recipe_app.commands.app_options import DATABASE
-from kitchensync.recipe_app.commands.at_rest import memory, place_of
-from kitchensync.recipe_app.exchange import published
-from kitchensync.recipe_app.exchange.stated_facts import stated_of
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.shell.progress import Bar, byte_bar
 from kitchensync.shell.workforce_options import JOBS
@@ -173,6 +170,10 @@ def _release_own(
 
 def _stated(paths: tuple[Path, ...], data: Path | None, database: str | None) -> Stated:
     """Return a function that reads what was stated at the desk from the app's database, if there is one."""
+    # The other commands of this group do not need the extra `app`, which these modules do.
+    from kitchensync.recipe_app.commands.at_rest import memory, place_of
+    from kitchensync.recipe_app.exchange.stated_facts import stated_of
+
     around = [data] if data else [folder for path in paths for folder in (path, path.parent)]
     places = [folder for folder in around if data or database or Path(place_of(folder, None)).is_file()]
 
@@ -189,6 +190,9 @@ def _release_again(
     folder: Path, out: Path, about: About, data: Path | None, database: str | None, *, force: bool
 ) -> ReleasedDataSet:
     """Release a published folder again, with the corrections of the app that imported it, if any."""
+    from kitchensync.recipe_app.commands.at_rest import memory, place_of
+    from kitchensync.recipe_app.exchange import published
+
     files = published.files_of(folder)
     corrected: list[str] = []
     warnings: list[str] = []

@@ -9,7 +9,6 @@ from typing import TypedDict
 import click
 
 from kitchensync.recipe_app.commands.app_options import DATABASE
-from kitchensync.recipe_app.commands.at_rest import memory_beside
 from kitchensync.shell.answer import Answer, answers
 from kitchensync.storage.errors import SameUuid
 from kitchensync.storage.installation.own_list import list_in, own_list
@@ -68,6 +67,8 @@ def withdraw(
       kitchensync withdraw data/take-1
       kitchensync withdraw --person P07 --data data
     """
+    from kitchensync.recipe_app.commands.at_rest import memory_beside
+
     if bool(paths) == bool(person) or bool(person) != bool(data):
         raise click.UsageError("give recordings, or --person and --data")
     recordings = [recording for path in paths for recording in recordings_in(path)]
