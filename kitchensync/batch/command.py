@@ -10,7 +10,7 @@ from collections import Counter
 from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import click
 
@@ -50,15 +50,13 @@ class Journal:
 
     def done(self) -> dict[Path, JobResult]:
         """Return the rows of an interrupted run whose recordings still have the same manifest."""
-        rows: dict[Path, JobResult] = {}
+        newest: dict[Path, dict[str, Any]] = {}
         with contextlib.suppress(OSError):
             for line in self.path.read_bytes().splitlines():
                 with contextlib.suppress(ValueError, KeyError, TypeError):  # the last line may be cut off
                     entry = json.loads(line)
-                    path = Path(entry["row"]["path"])
-                    if entry["manifest"] == _manifest(path):
-                        rows[path] = entry["row"]
-        return rows
+                    newest[Path(entry["row"]["path"])] = entry
+        return {path: entry["row"] for path, entry in newest.items() if entry["manifest"] == _manifest(path)}
 
     def add(self, row: JobResult) -> None:
         """Append a finished row; if that fails, print once that the run cannot be resumed."""

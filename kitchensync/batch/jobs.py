@@ -13,23 +13,20 @@ from typing import Any
 
 import click
 
-from kitchensync.calibration.jobs.mount_check import refresh
 from kitchensync.cli import main
 from kitchensync.command_shell import foreseen
 from kitchensync.shell.answer import say
 from kitchensync.storage.batch.runner import Job
 from kitchensync.storage.batch.workers import JobResult
 from kitchensync.storage.copies.derived import may_write, noting
-from kitchensync.storage.move.archive import archive
 from kitchensync.storage.move.upload import upload
-from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify
-from kitchensync.sync.answers import plain
 from kitchensync.sync.batch.batch import NOT_DONE, synchronize_one
-from kitchensync.sync.report.page import write_report
-from kitchensync.sync.result.state import finished
 
 FORMS = ("mcap", "tables")
 """Exports that write files for each recording by itself."""
+
+
+# Each function below imports what its command alone needs, since every worker process imports this module.
 
 
 @dataclass(frozen=True)
@@ -45,6 +42,8 @@ class Verb:
 
 
 def _verify(recording: Path, *, deep: bool, strict: bool) -> JobResult:
+    from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify
+
     answer = verify(recording, deep=deep)
     keep_if_closed(recording, answer)
     is_bad = answer["status"] == FAIL or (strict and answer["status"] == WARN)
@@ -52,6 +51,9 @@ def _verify(recording: Path, *, deep: bool, strict: bool) -> JobResult:
 
 
 def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> JobResult:
+    from kitchensync.sync.answers import plain
+    from kitchensync.sync.result.state import finished
+
     answer = plain((None if again else finished(recording, master)) or synchronize_one(recording, master))
     is_bad = answer["status"] in ("not_aligned", NOT_DONE) or (strict and answer["status"] == "check")
     row = _row(answer["status"], answer, bad=answer.get("reasons", []) if is_bad else None)
@@ -61,10 +63,15 @@ def _sync(recording: Path, *, master: str | None, again: bool, strict: bool) -> 
 
 
 def _archive(recording: Path) -> JobResult:
+    from kitchensync.storage.move.archive import archive
+
     return _row("packed", {"streams": [asdict(packed) for packed in archive(recording)]})
 
 
 def _report(recording: Path) -> JobResult:
+    from kitchensync.calibration.jobs.mount_check import refresh
+    from kitchensync.sync.report.page import write_report
+
     refresh(recording)
     return _row("written", {"page": str(write_report(recording))})
 

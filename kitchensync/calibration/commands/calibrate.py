@@ -10,18 +10,11 @@ from typing import Any
 
 import click
 
-from kitchensync.calibration.estimate.board import Board
-from kitchensync.calibration.jobs.board_print import print_board
-from kitchensync.calibration.jobs.joint_lenses import calibrate_rig
-from kitchensync.calibration.jobs.lens import calibrate_lens
-from kitchensync.calibration.jobs.mount import calibrate_imu
-from kitchensync.calibration.jobs.mount_check import check_and_keep
 from kitchensync.shell.progress import Bar
 from kitchensync.shell.terminal import headline
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import GivenRecording, given_path
 from kitchensync.storage.options.output_options import OutputFolder, output_file
-from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 
 BOARD_HELP = "The board: squares across x down, size of a square / of a marker, optionally the dictionary."
 DEFAULT_BOARD = "11x8:24mm/18mm"
@@ -52,6 +45,9 @@ def board(board_text: str, paper: str, out: Path, force: bool) -> None:
     Example:
       kitchensync calibrate board --board 11x8:24mm/18mm --paper a4 --out board.pdf
     """
+    from kitchensync.calibration.estimate.board import Board
+    from kitchensync.calibration.jobs.board_print import print_board
+
     chosen = Board.from_text(board_text)
     print_board(chosen, paper, out, force=force)
     click.echo(f"{out}: {chosen.text()}; print at 100 %, then check that the ruler is 100 mm long")
@@ -85,6 +81,10 @@ def gopro(films: tuple[Path, ...], board_text: str, model: str, data: Path, as_j
     Example:
       kitchensync calibrate gopro GX010042.MP4 --board 11x8:24mm/18mm --data data
     """
+    from kitchensync.calibration.estimate.board import Board
+    from kitchensync.calibration.jobs.lens import calibrate_lens
+    from kitchensync.storage.redact.to_destroy import check_no_pauses_in
+
     for film in films:
         check_no_pauses_in(film)
     chosen = Board.from_text(board_text)
@@ -120,6 +120,9 @@ def rig(recording: Path, board_text: str, data: Path | None, as_json: bool) -> N
     Example:
       kitchensync calibrate rig data/board-1 --board 11x8:24mm/18mm
     """
+    from kitchensync.calibration.estimate.board import Board
+    from kitchensync.calibration.jobs.joint_lenses import calibrate_rig
+
     chosen = Board.from_text(board_text)
     with Bar(unit="s searched", shown=not as_json) as bar:
         mounts = calibrate_rig(recording, chosen, data or recording.absolute().parent, _shown_by(bar))
@@ -154,6 +157,8 @@ def check(recordings: tuple[Path, ...], data: Path | None, strict: bool, as_json
     Example:
       kitchensync calibrate check data/take-1
     """
+    from kitchensync.calibration.jobs.mount_check import check_and_keep
+
     answers = [check_and_keep(recording, data) for path in recordings for recording in recordings_in(path)]
     worst = max((answer["status"] for answer in answers), key=("PASS", "WARN", "FAIL").index)
     if as_json:
@@ -178,6 +183,8 @@ def imu(recording: Path, as_json: bool) -> None:
     Example:
       kitchensync calibrate imu data/on-the-table
     """
+    from kitchensync.calibration.jobs.mount import calibrate_imu
+
     answer, path = calibrate_imu(recording, recording.absolute().parent)
     if as_json:
         click.echo(json.dumps({"schema": "calibrate/1", "status": "ok", "path": str(path), **answer}))

@@ -9,9 +9,6 @@ from typing import Any
 
 import click
 
-from kitchensync.calibration.space.cloud import CloudRequest, make_cloud
-from kitchensync.calibration.space.mesh import MeshRequest, make_mesh
-from kitchensync.calibration.space.overlay import OverlayRequest, make_overlay
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.options.given_path import GivenRecording, given_path
 from kitchensync.storage.options.output_options import output_file
@@ -99,6 +96,8 @@ def cloud(
       kitchensync cloud data/take-1 --out kitchen.ply
       kitchensync cloud data/take-1 --cameras pv --voxel-mm 4 --start 60 --seconds 10
     """
+    from kitchensync.calibration.space.cloud import CloudRequest, make_cloud
+
     names = None
     if cameras is not None:
         names = tuple(name.strip() for name in cameras.split(",") if name.strip() not in ("", "none"))
@@ -141,6 +140,8 @@ def mesh(
     Example:
       kitchensync mesh data/take-1 --out kitchen.ply
     """
+    from kitchensync.calibration.space.mesh import MeshRequest, make_mesh
+
     request = MeshRequest(voxel_mm / 1e3, start_s, seconds)
     with Bar(out.name, unit="frames") as bar:
         answer = make_mesh(recording, out, request, bar.show, force=force)
@@ -193,6 +194,8 @@ def overlay(
     Example:
       kitchensync overlay data/take-1 --camera gopro --start 60 --seconds 30 --out look.mp4
     """
+    from kitchensync.calibration.space.overlay import OverlayRequest, make_overlay
+
     request = OverlayRequest(camera, depth, start_s, seconds, width or None)
     with Bar(out.name, unit="frames") as bar:
         answer = make_overlay(

@@ -10,9 +10,9 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kitchensync.capture.camera.files import FetchedFile, fetch_files, fetch_proxies, new_files, write_media
+from kitchensync.capture.camera.files import fetch_files, fetch_proxies, new_files, write_media
 from kitchensync.capture.camera.watch import CameraHealth, CameraWatch, concerns, media_state
 from kitchensync.capture.zone import local_zone
 from kitchensync.sensors.errors import CameraError, CameraLost, SensorError
@@ -28,6 +28,9 @@ from kitchensync.sensors.gopro.files.card_names import proxy_name
 from kitchensync.shell.host_clock import host_ns, utc_anchor
 from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.installation.own_list import LineKind, note_films, own_list, uuid_of
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import FilmForm
 
 WATCH_S = 1.0
 KEEP_ALIVE_S = 3.0
@@ -55,7 +58,7 @@ class CameraRecorder(threading.Thread):
         self._camera = open_camera(url)
         self._ending = threading.Event()
         self._before: set[tuple[str, str]] = set()
-        self._files: list[FetchedFile] = []
+        self._files: list[FilmForm] = []
         self._media: dict[str, Any] = {
             "schema": "media/1",
             "device": name,

@@ -4,35 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.control.camera import GoProHttp, MediaFile
 from kitchensync.sensors.gopro.control.download import download, fetch_small
 from kitchensync.storage.disk.media_blocks import BlockChecksums
 from kitchensync.storage.manifest import write_json
-from kitchensync.storage.manifest_form import BlocksForm
 from kitchensync.storage.names import MEDIA
 from kitchensync.storage.reading.shutter_openings import shutter_host_ns
+
+if TYPE_CHECKING:
+    from kitchensync.storage.manifest_form import FilmForm
 
 NEAR_S = 30.0
 """Tolerance between the creation time of a file and the shutter times, after correction of the camera's clock."""
 Progress = Callable[[int], None]
-
-
-class FetchedFile(TypedDict, total=False):
-    """A file in media.json."""
-
-    file: str
-    folder: str
-    bytes: int
-    "Size on the card."
-    created_s: float | None
-    "By the camera's clock."
-    sha256: str
-    stored_bytes: int
-    bytes_per_s: int
-    blocks: BlocksForm
 
 
 def new_files(
@@ -76,7 +63,7 @@ def fetch_files(
     camera: GoProHttp,
     folder: Path,
     files: list[MediaFile],
-    entries: list[FetchedFile],
+    entries: list[FilmForm],
     progress: Progress | None = None,
 ) -> None:
     """Fetch complete files into a folder; `entries` (of media.json) is updated before and after each file."""
@@ -84,7 +71,7 @@ def fetch_files(
     for file in files:
         entry = next((entry for entry in entries if entry["file"] == file.name), None)
         if entry is None:
-            entry = {"file": file.name}
+            entry = {"file": file.name, "folder": file.folder, "bytes": file.bytes}
             entries.append(entry)
         # Updated every time: a camera that lost power repairs its last file when it is switched on again.
         entry |= {"folder": file.folder, "bytes": file.bytes, "created_s": file.created}

@@ -6,20 +6,19 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
 from kitchensync.dataset.commands.options import SourcePath
-from kitchensync.dataset.source.data_set_folder import is_published
-from kitchensync.dataset.source.source_data import SourceData, data_of_folder, data_of_recordings
-from kitchensync.dataset.tables.localization import Split, parse_split
 from kitchensync.shell.answer import Answer
-from kitchensync.storage.consent import Purpose, note_override
 from kitchensync.storage.names import is_recording, recordings_in
 from kitchensync.storage.options.given_path import reason_given
 from kitchensync.storage.options.outputs import written
-from kitchensync.task_graphs.formats.graph_files import read_text
+
+if TYPE_CHECKING:
+    from kitchensync.dataset.source.source_data import SourceData
+    from kitchensync.dataset.tables.localization import Split
 
 
 class Assessed(TypedDict):
@@ -83,6 +82,9 @@ def source_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_source(paths: tuple[Path, ...]) -> SourceData:
     """Read the data set or the recordings at PATHS. Raises BadGraph, NotReleasable."""
+    from kitchensync.dataset.source.source_data import data_of_folder, data_of_recordings
+    from kitchensync.storage.consent import Purpose, note_override
+
     if published := published_among(paths):
         return data_of_folder(published)
     recordings = list(dict.fromkeys(recording for path in paths for recording in recordings_in(path)))
@@ -95,6 +97,8 @@ def read_source(paths: tuple[Path, ...]) -> SourceData:
 
 def published_among(paths: tuple[Path, ...]) -> Path | None:
     """Return the folder in the published form; None if PATHS are recordings. Raises click.UsageError for both."""
+    from kitchensync.dataset.source.data_set_folder import is_published
+
     published = next(filter(is_published, paths), None)
     if published and len(paths) > 1:
         raise click.UsageError(f"{published} is in the published form; give it alone")
@@ -113,6 +117,9 @@ def check_kept_in_recordings(source: SourceData, what: str) -> None:
 
 def read_split(path: Path, source: SourceData) -> Split:
     """Read a split of recordings. Raises BadGraph, click.UsageError."""
+    from kitchensync.dataset.tables.localization import parse_split
+    from kitchensync.task_graphs.formats.graph_files import read_text
+
     ids = [recording.recording_id for recording in source.data.annotations.recordings]
     split = parse_split(read_text(path), path.name, ids)
     if split is None:

@@ -7,22 +7,16 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kitchensync.dataset.examples.model_answers import (
-    ENDING,
-    Answers,
-    JsonSchema,
-    ModelRequest,
-    RequestToSend,
-    ask_all,
-)
-from kitchensync.dataset.source.data_set_folder import is_published
 from kitchensync.shell.progress import Bar
-from kitchensync.storage.options.endpoint import Endpoint, endpoint_of, names_of
 from kitchensync.storage.options.given_path import GivenRecording, given_path
+
+if TYPE_CHECKING:
+    from kitchensync.dataset.examples.model_answers import Answers, JsonSchema, RequestToSend
+    from kitchensync.storage.options.endpoint import Endpoint
 
 FILE = click.argument("file", type=given_path(exists=True))
 SEED = click.option(
@@ -38,6 +32,8 @@ class SourcePath(GivenRecording):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises NotARecording."""
+        from kitchensync.dataset.source.data_set_folder import is_published
+
         path = Path(value)
         return path.resolve() if is_published(path) else super().convert(value, param, ctx)
 
@@ -52,6 +48,8 @@ SHOW_REQUESTS = click.option(
 
 def require_server(purpose: str) -> Endpoint:
     """Return the server configured for a purpose. Raises click.UsageError without one, or if its key is unusable."""
+    from kitchensync.storage.options.endpoint import endpoint_of, names_of
+
     url, model, *_ = names_of(purpose)
     try:
         endpoint = endpoint_of(purpose, os.environ, timeout_s=TIMEOUT_S, tries=TRIES)
@@ -66,6 +64,8 @@ def ask_server(
     server: Endpoint, prompts: Mapping[str, str], out: Path, what: str, schema: JsonSchema | None = None
 ) -> Answers:
     """Send all prompts, by id; answers are stored beside `out` as they arrive. Raises OutputRefused, OSError."""
+    from kitchensync.dataset.examples.model_answers import ENDING, ModelRequest, ask_all
+
     requests = [ModelRequest(name, prompt, schema) for name, prompt in prompts.items()]
     with Bar(unit=what) as bar:
         tell = partial(bar.show, whole=len(requests), words=what)
@@ -76,6 +76,8 @@ def list_requests(
     server: Endpoint, prompts: Mapping[str, str], schema: JsonSchema | None = None
 ) -> list[RequestToSend]:
     """Return the requests that `ask_server` would send; send nothing."""
+    from kitchensync.dataset.examples.model_answers import ModelRequest
+
     bodies = {name: ModelRequest(name, prompt, schema).body(server) for name, prompt in prompts.items()}
     return [
         {"host": server.host, "id": name, "bytes": len(body), "body": json.loads(body)}

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import wrap
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
 from kitchensync.shell.answer import Answer, answers, length_words, show_table, size_words
 from kitchensync.shell.progress import Bar
 from kitchensync.storage.catalogue.conditions import all_of
-from kitchensync.storage.catalogue.contents import RecordingContents, StreamContent, contents_of
 from kitchensync.storage.catalogue.kept_lines import catalogue_of
-from kitchensync.storage.catalogue.listing import RecordingLine
 from kitchensync.storage.copies.store_states import StoreReport, StoreState
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.data_folder import default_data
 from kitchensync.storage.options.given_path import GivenRecording, given_path
-from kitchensync.storage.recording import open_recording
+
+if TYPE_CHECKING:
+    from kitchensync.storage.catalogue.contents import RecordingContents, StreamContent
+    from kitchensync.storage.catalogue.listing import RecordingLine
 
 COLUMNS = (
     "recording",
@@ -107,6 +108,9 @@ def info(path: Path) -> Answer[RecordingContents]:
     Example:
       kitchensync info data/take-1
     """
+    from kitchensync.storage.catalogue.contents import contents_of
+    from kitchensync.storage.recording import open_recording
+
     if (recordings := recordings_in(path)) != [path]:
         raise click.UsageError(
             f"{path} is a folder of {len(recordings)} recordings; name one, or use `kitchensync list`"

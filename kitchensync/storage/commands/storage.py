@@ -16,15 +16,13 @@ from kitchensync.storage.errors import StorageError, words_of
 from kitchensync.storage.names import recordings_in
 from kitchensync.storage.options.given_path import WITHOUT_CONSENT, GivenRecording
 from kitchensync.storage.options.output_options import OutputFolder
-from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify_all
-from kitchensync.storage.verify import verify as check
-from kitchensync.storage.verify.by_life import CameraBalance, RecordingVerification
-from kitchensync.storage.verify.verification import VerificationOfAll
 
 if TYPE_CHECKING:
     from kitchensync.storage.move.archive import Packed
     from kitchensync.storage.move.mover import StoreProgress
     from kitchensync.storage.move.upload import Uploaded
+    from kitchensync.storage.verify.by_life import CameraBalance, RecordingVerification
+    from kitchensync.storage.verify.verification import VerificationOfAll
 
 
 class PackedRecording(TypedDict):
@@ -73,6 +71,8 @@ def verify(
     Example:
       kitchensync verify data/take-1
     """
+    from kitchensync.storage.verify import FAIL, WARN, keep_if_closed, verify_all
+
     recordings = [recording for path in paths for recording in recordings_in(path)]
     results = _checked(recordings, deep=deep)
     for recording, result in zip(recordings, results, strict=True):
@@ -85,6 +85,8 @@ def verify(
 
 def _checked(recordings: list[Path], *, deep: bool) -> list[RecordingVerification]:
     """Check recordings one by one; a bar shows the current stream."""
+    from kitchensync.storage.verify import verify as check
+
     with Bar("verifying", unit="recordings") as bar:
 
         def tell(done: int, path: Path, stream: str = "") -> None:

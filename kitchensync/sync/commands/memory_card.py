@@ -10,15 +10,10 @@ from typing import Any
 import click
 
 from kitchensync.sensors.errors import SensorError
-from kitchensync.sensors.gopro.files.memory_card import scan_card
 from kitchensync.shell.progress import ByteMeter
 from kitchensync.storage.errors import StorageError
-from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.options.given_path import GivenRecording, given_path
 from kitchensync.storage.options.named_url import NAMED_URL
-from kitchensync.sync.memory_cards.free import ErasedFile, EraseRule, free_recording
-from kitchensync.sync.memory_cards.import_card import import_clip
-from kitchensync.sync.memory_cards.match import propose, recordings_below
 
 
 @click.command("import")
@@ -47,6 +42,9 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
     Example:
       kitchensync gopro import /media/card --match data
     """
+    from kitchensync.sensors.gopro.files.memory_card import scan_card
+    from kitchensync.sync.memory_cards.match import propose, recordings_below
+
     if (recording is None) == (root is None):
         raise click.UsageError("give either --recording FOLDER or --match ROOT")
     clips, bad = scan_card(folder)
@@ -76,6 +74,8 @@ def import_card(folder: Path, recording: Path | None, root: Path | None, yes: bo
 
 def _copy(proposals: list[Any], *, quiet: bool) -> list[dict[str, Any]]:
     """Copy the clips; a failure is reported at the end and does not stop the others."""
+    from kitchensync.sync.memory_cards.import_card import import_clip
+
     done = []
     for proposal in proposals:
         try:
@@ -145,6 +145,9 @@ def free(
     Example:
       kitchensync gopro free data/take-1
     """
+    from kitchensync.storage.life import usable_manifest
+    from kitchensync.sync.memory_cards.free import ErasedFile, EraseRule, free_recording
+
     rows: list[ErasedFile] = []
     problems: list[str] = []
     for recording in recordings:
