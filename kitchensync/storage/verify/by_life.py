@@ -17,7 +17,6 @@ from kitchensync.storage.errors import (
 )
 from kitchensync.storage.life import Life, lacking, why_aborted
 from kitchensync.storage.manifest import Manifest, note_change, write_json
-from kitchensync.storage.manifest_form import VerdictForm, wrong_in
 from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.verify.findings import FAIL, WARN, WHOLE, Findings, worst
 from kitchensync.storage.verify.gaps import Gap
@@ -195,6 +194,8 @@ def unchecked(recording: Path, findings: Findings, error: FilesFreed, life: Life
 
 def kept_verdict(recording: Path) -> RecordingVerification | None:
     """Return the last stored answer: by `record`, `verify`, `report`, or before files were freed."""
+    from kitchensync.storage.manifest_form import VerdictForm, wrong_in  # loads pydantic
+
     try:
         verdict: RecordingVerification = load_json(recording / KEPT)
     except (OSError, BadJson):

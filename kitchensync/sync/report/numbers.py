@@ -98,10 +98,7 @@ def _headset_gyro(headset: GyroReport, device: str) -> Rows:
     unit = headset.unit
     if unit is not None and unit.name:
         scale = f", scale {unit.scale:.2f}" if _number(unit.scale) else ""
-        yield (
-            f"Unit of the {device}'s gyroscope",
-            f"{unit.name.replace('_', ' ')} ({unit.source}{scale})",
-        )
+        yield f"Unit of the {device}'s gyroscope", f"{unit.name.replace('_', ' ')} ({unit.source}{scale})"
     if _number(headset.rate_hz):
         lost = f", {headset.lost} batches lost" if headset.lost is not None else ""
         jitter = f", stamps scatter {headset.jitter_ms:.2f} ms" if _number(headset.jitter_ms) else ""
