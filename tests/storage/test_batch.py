@@ -22,7 +22,6 @@ from distributed import LocalCluster
 from folder_contents import hashes
 from processes import COMMAND
 
-from kitchensync.batch import jobs
 from kitchensync.batch.command import Journal
 from kitchensync.batch.jobs import VERBS, job_of
 from kitchensync.cli import main
@@ -146,7 +145,9 @@ def test_strict_lets_a_warning_fail(lab: Path) -> None:
 
 
 def test_a_fault_of_ours_in_one_recording_is_its_own(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = jobs.verify
+    from kitchensync.storage import verify as verification
+
+    whole = verification.verify
 
     def verify(recording: Path, **options: bool) -> dict[str, Any]:
         if recording.name == "good-1":
@@ -155,7 +156,7 @@ def test_a_fault_of_ours_in_one_recording_is_its_own(lab: Path, monkeypatch: pyt
             raise OSError(28, "No space left on device", str(recording))
         return whole(recording, **options)
 
-    monkeypatch.setattr(jobs, "verify", verify)
+    monkeypatch.setattr(verification, "verify", verify)
     job = job_of("verify", {"deep": False, "strict": False})
     rows = {path.name: job.work(path) for path in recordings_below(lab)}
     assert rows["good-1"]["status"] == rows["good-2"]["status"] == "not_done"
