@@ -58,7 +58,7 @@ class _StartUtc(click.ParamType):
 @click.option(
     "--prepare",
     is_flag=True,
-    help="Encode the pictures of headset and camera for the usual settings before it is ready, so that a busy "
+    help="Encode frames and sound of headset and camera for the usual settings before it is ready, so that a busy "
     "computer can send them in time. What is sent is the same.",
 )
 @click.option(

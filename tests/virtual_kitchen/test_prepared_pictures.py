@@ -1,4 +1,4 @@
-"""`simulate --prepare`: the usual pictures are encoded before anybody comes, and are the same."""
+"""`simulate --prepare`: the usual frames and sound are encoded before anybody comes, and are the same."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from click.testing import CliRunner
 
 from kitchensync.cli import main
 from kitchensync.sensors.hololens import constants as c
+from kitchensync.sensors.hololens import wire
+from kitchensync.sensors.hololens.encoding import AUDIO
 from kitchensync.sensors.hololens.streams import depth_ahat, pv
 from kitchensync.virtual_kitchen.gopro.files.film_grid import GROUP, FilmGrid, GridView
 from kitchensync.virtual_kitchen.gopro.files.sensors import CameraMount
 from kitchensync.virtual_kitchen.headset.client_configuration import ConfigurationReader
 from kitchensync.virtual_kitchen.headset.device import HeadsetState
-from kitchensync.virtual_kitchen.headset.streams import ahat_stream, pv_stream
+from kitchensync.virtual_kitchen.headset.streams import ahat_stream, microphone_stream, pv_stream
 from kitchensync.virtual_kitchen.kitchen import Kitchen
 from kitchensync.virtual_kitchen.truth import Truth
 from kitchensync.virtual_kitchen.world.clocks import camera_clock
@@ -89,6 +91,16 @@ def test_depth_groups_are_there_for_each_start_of_a_client(headsets, monkeypatch
     monkeypatch.setattr(ahat_stream, "PictureGroup", None)  # nothing is encoded from here on
     feed = asked_by_our_client(stream, depth_ahat.configuration(c.VideoProfile.H265_MAIN))
     assert [feed.packet(k) for k in (45, 90)] == wanted
+
+
+def test_sound_is_prepared_for_our_client_and_is_the_same(headsets, monkeypatch):
+    prepared, plain = headsets
+    wanted = [microphone_stream.AacFeed(plain, 24_000).packet(k) for k in (0, 46, 47, 69)]
+    microphone_stream.prepare(prepared, 1.5)
+    monkeypatch.setattr(microphone_stream, "av", None)  # nothing is encoded from here on
+    stream = microphone_stream.MicrophoneStream(prepared)
+    feed = asked_by_our_client(stream, wire.audio_encoding(*AUDIO["aac"]))
+    assert [feed.packet(k) for k in (0, 46, 47, 69)] == wanted
 
 
 @pytest.mark.slow

@@ -76,6 +76,8 @@ class HeadsetState:
     camera: CameraSettings = field(default_factory=CameraSettings)
     prepared_pv: dict[Hashable, dict[int, bytes]] = field(default_factory=dict)
     "Encoded images of the front camera by number, for each prepared configuration."
+    prepared_sound: dict[int, dict[int, list[bytes]]] = field(default_factory=dict)
+    "AAC frames of each second by its number, for each prepared rate in bytes/s."
     restarts: int = 0
     swaps: int = 0
     clock: TickCounter = field(init=False)

@@ -39,6 +39,7 @@ from kitchensync.virtual_kitchen.headset.streams.microphone_stream import (
     AacFeed,
     MicrophoneStream,
 )
+from kitchensync.virtual_kitchen.headset.streams.microphone_stream import prepare as prepare_sound
 from kitchensync.virtual_kitchen.headset.streams.pv_stream import PvConfiguration, PvFeed, PvStream
 from kitchensync.virtual_kitchen.headset.streams.pv_stream import prepare as prepare_pv
 from kitchensync.virtual_kitchen.headset.streams.spatial_stream import EyeStream, SpatialStream
@@ -107,8 +108,9 @@ class VirtualHeadset:
         AacFeed(self._headset, AAC_BYTES_PER_S[-1]).packet(0)
 
     def prepare(self, end_s: float) -> None:
-        """Encode the frames of a client with the usual settings until `end_s` (world time)."""
+        """Encode frames and sound of a client with the usual settings until `end_s` (world time)."""
         prepare_pv(self._headset, end_s)
+        prepare_sound(self._headset, end_s)
         self._ahat.prepare()
 
     def bind(self) -> None:

@@ -64,6 +64,7 @@ class AacFeed(Feed):
 
     def __init__(self, headset: HeadsetState, bytes_per_s: int) -> None:
         self._headset, self._bits_per_s = headset, bytes_per_s * 8
+        self._prepared = headset.prepared_sound.get(bytes_per_s, {})
         self._microphone = Microphone(headset)
         period_s = self._microphone.step_s * AAC_SAMPLES
         self._schedule = Schedule(period_s, self._microphone.phase_s, period_s + 0.01)
@@ -72,13 +73,21 @@ class AacFeed(Feed):
     def packet(self, k: int) -> SentPacket:
         """Return frame k, stamped with its first sample."""
         number, place = divmod(k, _SEGMENT)
+        frame = (self._prepared.get(number) or self._segment(number))[place]
+        ticks = self._headset.clock.ticks_at(self._schedule.captured_s(k))
+        return SentPacket(ticks, adts_header(len(frame) + 7) + frame)
+
+    def segments(self, end_s: float) -> dict[int, list[bytes]]:
+        """Encode all segments until `end_s` (world time); return them by number."""
+        count = self._schedule.first_k(end_s) // _SEGMENT + 1
+        return {number: self._encode(number * _SEGMENT) for number in range(count)}
+
+    def _segment(self, number: int) -> list[bytes]:
         if number not in self._segments:
             self._segments[number] = self._encode(number * _SEGMENT)
             while len(self._segments) > 2:
                 self._segments.popitem(last=False)
-        frame = self._segments[number][place]
-        ticks = self._headset.clock.ticks_at(self._schedule.captured_s(k))
-        return SentPacket(ticks, adts_header(len(frame) + 7) + frame)
+        return self._segments[number]
 
     def _encode(self, first_k: int) -> list[bytes]:
         codec = av.CodecContext.create("aac", "w")
@@ -96,6 +105,12 @@ class AacFeed(Feed):
             frames += [bytes(packet) for packet in codec.encode(audio)]
         frames += [bytes(packet) for packet in codec.encode(None)]
         return frames[-_SEGMENT:]
+
+
+def prepare(headset: HeadsetState, end_s: float) -> None:
+    """Encode the sound of a client with the usual settings until `end_s` (world time)."""
+    rate = AAC_BYTES_PER_S[-1]
+    headset.prepared_sound[rate] = AacFeed(headset, rate).segments(end_s)
 
 
 class PcmFeed(Feed):
