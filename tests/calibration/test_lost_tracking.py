@@ -120,7 +120,7 @@ def test_an_overlay_that_begins_without_tracking_has_the_requested_width(
     takes: tuple[Path, Path, Kitchen], tmp_path: Path
 ) -> None:
     out = tmp_path / "film.mp4"
-    answer = run("overlay", takes[1], "--out", out, "--width", 320, "--start", 0.65)
+    answer = run("overlay", takes[1], "--out", out, "--width", 320, "--from", 0.65)
     assert answer["drawn_now"]["lost"] == answer["drawn_now"]["unplaced"] == 3
     with av.open(str(out)) as film:
         assert {(frame.width, frame.height) for frame in film.decode(video=0)} == {(320, 180)}

@@ -259,7 +259,7 @@ def test_files_made_without_out_are_listed_even_after_an_interruption(take, tmp_
     path, _ = take
     monkeypatch.chdir(tmp_path)
     for command, options in ((overlay, ("--camera", "pv")), (cloud, ("--cameras", "none")), (mesh, ())):
-        code, output = run(command, path, "--seconds", 1, *options)
+        code, output = run(command, path, "--to", 1, *options)
         assert code == 0, output
     made = {"furnished-pv.mp4", "furnished-cloud.ply", "furnished-mesh.ply"}
     assert {file.name for file in tmp_path.iterdir()} == made
@@ -268,7 +268,7 @@ def test_files_made_without_out_are_listed_even_after_an_interruption(take, tmp_
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cloud_job, "written", cut)
-    assert run(cloud, path, "--seconds", 1, "--cameras", "none", "--out", "cut.ply")[0] != 0
+    assert run(cloud, path, "--to", 1, "--cameras", "none", "--out", "cut.ply")[0] != 0
     places = [Path(line["path"]) for line in read_derived(path)]
     assert {file.name for file in places if file.parent == tmp_path} == made | {"cut.ply.partial"}
     assert {file.name for file in tmp_path.iterdir()} == made | {"cut.ply.partial"}
@@ -300,7 +300,7 @@ def test_missing_inputs_are_reported_in_one_line(take, tmp_path):
     assert (code, "kitchensync calibrate gopro" in output) == (1, True)
     code, output = run(overlay, path, "--camera", "GX990000.MP4", "--out", out, "--json")
     assert (code, "pv, GX010042.MP4" in output, '"status": "refused"' in output) == (1, True, True)
-    code, output = run(overlay, path, "--start", 500, "--out", out)
+    code, output = run(overlay, path, "--from", 500, "--out", out)
     assert (code, "nothing from 500 s on" in output) == (1, True)
     code, output = run(overlay, path, "--depth", "depth_ahat", "--out", out)
     assert (code, "available: hololens/depth_longthrow" in output) == (1, True)
@@ -309,7 +309,7 @@ def test_missing_inputs_are_reported_in_one_line(take, tmp_path):
 
 def test_a_mesh_of_nothing_is_refused(take, tmp_path, open3d):
     path, _ = take
-    code, output = run(mesh, path, "--start", 99, "--out", tmp_path / "no.ply")
+    code, output = run(mesh, path, "--from", 99, "--out", tmp_path / "no.ply")
     assert (code, "no frame with a pose in this span" in output) == (1, True)
     assert not list(tmp_path.iterdir())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,18 @@ def _common(command: Command) -> Command:
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
         click.option(
-            "--seconds",
+            "--to",
+            "end_s",
             type=click.FloatRange(min=0.0, min_open=True),
-            help="Length in seconds.  [default: to the end]",
+            default=math.inf,
+            help="End this many seconds after the first frame.  [default: at the last]",
         ),
         click.option(
-            "--start",
+            "--from",
             "start_s",
             type=click.FloatRange(min=0.0),
             default=0.0,
-            help="Begin this many seconds after the first picture.",
+            help="Begin this many seconds after the first frame.",
         ),
         click.argument("recording", type=GivenRecording(usable=True)),
     ):
@@ -82,7 +85,7 @@ def cloud(
     voxel_mm: float,
     data: Path | None,
     start_s: float,
-    seconds: float | None,
+    end_s: float,
     as_json: bool,
 ) -> None:
     """Write all depth of RECORDING as one coloured point cloud in world coordinates.
@@ -94,14 +97,14 @@ def cloud(
     \b
     Example:
       kitchensync cloud data/take-1 --out kitchen.ply
-      kitchensync cloud data/take-1 --cameras pv --voxel-mm 4 --start 60 --seconds 10
+      kitchensync cloud data/take-1 --cameras pv --voxel-mm 4 --from 60 --to 70
     """
     from kitchensync.calibration.space.cloud import CloudRequest, make_cloud
 
     names = None
     if cameras is not None:
         names = tuple(name.strip() for name in cameras.split(",") if name.strip() not in ("", "none"))
-    request = CloudRequest(names, voxel_mm / 1e3, start_s, seconds)
+    request = CloudRequest(names, voxel_mm / 1e3, start_s, end_s)
     with Bar(out.name, unit="frames") as bar:
         answer = make_cloud(
             recording, out, data or recording.absolute().parent, request, bar.show, force=force
@@ -128,7 +131,7 @@ def mesh(
     force: bool,
     voxel_mm: float,
     start_s: float,
-    seconds: float | None,
+    end_s: float,
     as_json: bool,
 ) -> None:
     """Fuse the depth of RECORDING into a mesh of its kitchen.
@@ -142,7 +145,7 @@ def mesh(
     """
     from kitchensync.calibration.space.mesh import MeshRequest, make_mesh
 
-    request = MeshRequest(voxel_mm / 1e3, start_s, seconds)
+    request = MeshRequest(voxel_mm / 1e3, start_s, end_s)
     with Bar(out.name, unit="frames") as bar:
         answer = make_mesh(recording, out, request, bar.show, force=force)
     if as_json:
@@ -181,7 +184,7 @@ def overlay(
     width: int,
     data: Path | None,
     start_s: float,
-    seconds: float | None,
+    end_s: float,
     as_json: bool,
 ) -> None:
     """Draw hands, gaze and the outlines of objects into a camera's video of RECORDING.
@@ -192,11 +195,11 @@ def overlay(
 
     \b
     Example:
-      kitchensync overlay data/take-1 --camera gopro --start 60 --seconds 30 --out look.mp4
+      kitchensync overlay data/take-1 --camera gopro --from 60 --to 90 --out look.mp4
     """
     from kitchensync.calibration.space.overlay import OverlayRequest, make_overlay
 
-    request = OverlayRequest(camera, depth, start_s, seconds, width or None)
+    request = OverlayRequest(camera, depth, start_s, end_s, width or None)
     with Bar(out.name, unit="frames") as bar:
         answer = make_overlay(
             recording, out, data or recording.absolute().parent, request, bar.show, force=force

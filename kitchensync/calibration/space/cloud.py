@@ -58,7 +58,7 @@ class CloudRequest:
     "Cameras that provide colour; by default all that can."
     voxel_m: float = VOXEL_M
     start_s: float = 0.0
-    seconds: float | None = None
+    end_s: float = np.inf
 
 
 def make_cloud(
@@ -86,7 +86,7 @@ def make_cloud(
             [eye.rests_on for eye in eyes],
             request.voxel_m,
         ]
-        walk = DepthWalk(source, request.start_s, request.seconds, out, inputs, force=force)
+        walk = DepthWalk(source, request.start_s, request.end_s, out, inputs, force=force)
         for eye in eyes:
             stack.enter_context(eye)
         colourists = [_Colourist(eye, source, walk.rows) for eye in eyes]

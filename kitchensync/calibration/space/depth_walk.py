@@ -20,7 +20,7 @@ class DepthWalk:
         self,
         source: DepthSource,
         start_s: float,
-        seconds: float | None,
+        end_s: float,
         out: Path,
         inputs: list[Any],
         *,
@@ -28,7 +28,7 @@ class DepthWalk:
     ) -> None:
         """Load a checkpoint for the same depth and other `inputs`. Raises Refused if no frame has a pose."""
         self.source, self.out = source, out
-        self.rows = source.rows(start_s, seconds)
+        self.rows = source.rows(start_s, end_s)
         all_inputs = [source.name, len(source.ticks), self.rows.rows.start, self.rows.rows.stop, *inputs]
         self._partial = Partial(out, {"of": all_inputs}, force=force)
         state = self._partial.begin()

@@ -150,7 +150,7 @@ class MeshRequest:
 
     voxel_m: float = VOXEL_M
     start_s: float = 0.0
-    seconds: float | None = None
+    end_s: float = np.inf
 
 
 def make_mesh(
@@ -164,7 +164,7 @@ def make_mesh(
         source = DepthSource(recording, depth_stream(recording))
         inputs = [SCHEMA, recording.id, recording.stored.pauses, request.voxel_m]
         fusion = Fusion(source.table, request.voxel_m)
-        walk = DepthWalk(source, request.start_s, request.seconds, out, inputs, force=force)
+        walk = DepthWalk(source, request.start_s, request.end_s, out, inputs, force=force)
         if walk.saved is not None:
             fusion.load(walk.saved, walk.pictures)
         for view in walk.views(fusion.save, ".npz", progress):

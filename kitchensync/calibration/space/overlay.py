@@ -43,7 +43,7 @@ class OverlayRequest:
     depth: str | None = None
     "Depth stream for occlusion and outlines; by default far depth, else near depth; `none` for none."
     start_s: float = 0.0
-    seconds: float | None = None
+    end_s: float = np.inf
     width: int | None = 1280
     "Width of the video, at most that of the camera; None for the camera's own."
 
@@ -119,8 +119,7 @@ def _rows(eye: Eye, request: OverlayRequest) -> range:
     if not len(eye.ticks):
         raise Refused(f"{eye.name} holds no pictures")
     at_s = (eye.ticks - eye.ticks[0]) / TICKS_PER_S
-    end_s = np.inf if request.seconds is None else request.start_s + request.seconds
-    chosen = np.flatnonzero((at_s >= request.start_s) & (at_s < end_s))
+    chosen = np.flatnonzero((at_s >= request.start_s) & (at_s < request.end_s))
     if not len(chosen):
         raise Refused(f"{eye.name} lasts {at_s[-1]:.1f} s: there is nothing from {request.start_s:g} s on")
     return range(int(chosen[0]), int(chosen[-1]) + 1)

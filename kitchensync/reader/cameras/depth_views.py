@@ -79,7 +79,7 @@ class DepthSource:
         "The largest reflectance of near depth so far, an input of `without_wrapped`."
         self._alias_mm = float(np.asarray(alias.values)) if alias is not None else AHAT_ALIAS_MM
 
-    def rows(self, start_s: float = 0.0, seconds: float | None = None) -> Rows:
+    def rows(self, start_s: float = 0.0, end_s: float = np.inf) -> Rows:
         """Choose frames by seconds since the first frame, in the world frame that most of them are in.
 
         Raises Refused if no frame has a pose.
@@ -88,7 +88,7 @@ class DepthSource:
         if poses is None or not len(self.ticks):
             raise Refused(f"{self.name} has no depth frames with poses")
         at_s = (self.ticks - self.ticks[0]) / TICKS_PER_S
-        in_span = (at_s >= start_s) & (at_s < (np.inf if seconds is None else start_s + seconds))
+        in_span = (at_s >= start_s) & (at_s < end_s)
         has_pose = in_span & tracked(poses)
         if not has_pose.any():
             raise Refused(f"{self.name} has no frame with a pose in this span; it lasts {at_s[-1]:.1f} s")
