@@ -20,7 +20,7 @@ from kitchensync.storage.errors import StorageError
 from kitchensync.storage.events import read_events
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.names import MANIFEST, MEDIA, WORK
-from kitchensync.storage.reading.shutter_openings import read_media
+from kitchensync.storage.reading.clip_starts import read_media
 from kitchensync.storage.recording_files.kept_session_card import (
     FINAL,
     FIRST,

@@ -13,7 +13,7 @@ from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.shell.array_types import Floats, Int64
 from kitchensync.shell.untrusted_json import load_json
 from kitchensync.storage.reading.alignments import FilmClock, film_clocks
-from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
+from kitchensync.storage.reading.clip_starts import clip_starts, read_media, shutter_host_ns
 from kitchensync.storage.timeline.film_times import UNKNOWN, FilmTimes
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ def _by_shutter(recording: Recording, camera: str, clip: Clip) -> FilmTimes | No
     """Place a clip between the command to open the shutter and the observed start of filming."""
     if camera not in recording.gopro_files:  # an adopted film has no shutter command
         return None
-    openings = clip_openings(read_media(recording.path, camera), recording.gopro_files[camera])
-    opened = next((opening.opened for opening in openings if clip.path in opening.files), None)
-    if not all(opening.opened for opening in openings) or opened is None:
+    starts = clip_starts(read_media(recording.path, camera), recording.gopro_files[camera])
+    opened = next((start.started for start in starts if clip.path in start.files), None)
+    if not all(start.started for start in starts) or opened is None:
         return None
     first_ns, last_ns = int(opened["before_host_ns"]), shutter_host_ns(opened) + SHUTTER_LATE_NS
     media_ns = np.rint(clip.frame_times_s * 1e9).astype(np.int64)
@@ -90,12 +90,12 @@ def film_host_ns(
     ticks = clock.ticks_of(media_s)
     if not host.restarts:
         return host.to_host_ns(ticks)
-    openings = clip_openings(read_media(recording.path, camera), recording.gopro_files.get(camera, []))
-    opening = next((opening for opening in openings if clock.file in opening.files), None)
-    if opening is None or opening.opened_host_ns is None:
+    starts = clip_starts(read_media(recording.path, camera), recording.gopro_files.get(camera, []))
+    start = next((start for start in starts if clock.file in start.files), None)
+    if start is None or start.started_host_ns is None:
         return None
-    before_s = sum(open_media(path).duration_s for path in opening.files[: opening.files.index(clock.file)])
-    near_ns = opening.opened_host_ns + np.rint((float(before_s) + media_s) * 1e9).astype(np.int64)
+    before_s = sum(open_media(path).duration_s for path in start.files[: start.files.index(clock.file)])
+    near_ns = start.started_host_ns + np.rint((float(before_s) + media_s) * 1e9).astype(np.int64)
     return host.to_host_ns(ticks, near_host_ns=near_ns)
 
 

@@ -22,8 +22,8 @@ from kitchensync.storage.life import usable_manifest
 from kitchensync.storage.manifest import Manifest
 from kitchensync.storage.names import CLOCK_STREAMS, LEDGER_STREAMS, PART_OF, stream_folder
 from kitchensync.storage.privacy import AROUND, Pauses, all_but, hidden_packets, pauses_of
+from kitchensync.storage.reading.clip_starts import in_order
 from kitchensync.storage.reading.instants import Instant, Instants
-from kitchensync.storage.reading.shutter_openings import in_order
 
 if TYPE_CHECKING:
     from kitchensync.sensors.hololens.headset_stream import HeadsetStream

@@ -27,7 +27,7 @@ from kitchensync.storage.errors import ManifestDamaged, NotARecording, Unreadabl
 from kitchensync.storage.manifest import edit_manifest, read_manifest, write_json
 from kitchensync.storage.move import archive, mover_process
 from kitchensync.storage.reading.alignments import read_alignment
-from kitchensync.storage.reading.shutter_openings import read_media
+from kitchensync.storage.reading.clip_starts import read_media
 from kitchensync.storage.recording_files.media_file import load_media
 from kitchensync.storage.redact.redactions import done_samples, in_runs
 from kitchensync.storage.verify import keep_verdict, verify

@@ -12,7 +12,7 @@ from kitchensync.sensors.gopro.control.download import download, fetch_small
 from kitchensync.storage.disk.media_blocks import BlockChecksums
 from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import MEDIA
-from kitchensync.storage.reading.shutter_openings import shutter_host_ns
+from kitchensync.storage.reading.clip_starts import shutter_host_ns
 
 if TYPE_CHECKING:
     from kitchensync.storage.manifest_form import FilmForm

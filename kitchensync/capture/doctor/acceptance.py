@@ -13,7 +13,7 @@ from typing import Any
 from kitchensync.capture.doctor.checks import BAD, GOOD, LOOK, Report
 from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.reading.alignments import alignment_files, read_alignment
-from kitchensync.storage.reading.shutter_openings import read_media
+from kitchensync.storage.reading.clip_starts import read_media
 from kitchensync.storage.reading.swaps import DEVICE_SWAP
 from kitchensync.storage.timeline.alignment import Alignment
 from kitchensync.storage.verify import thresholds as limits

@@ -20,7 +20,7 @@ from kitchensync.sensors.gopro.files.clip import Clip, open_clip
 from kitchensync.sensors.gopro.files.film_sound import SoundBlock, sound_blocks
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.storage.errors import UnknownStream
-from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
+from kitchensync.storage.reading.clip_starts import clip_starts, read_media
 from kitchensync.storage.reading.stream_kinds import CAMERA, CAMERA_STREAMS, CameraStreamKind, check_kind
 
 if TYPE_CHECKING:
@@ -100,13 +100,11 @@ def place_in_clip(files: Iterable[Path], path: Path) -> PlaceInClip:
 def film_of(recording: Path, camera: str, files: Iterable[Path]) -> Clip:
     """Return the clips that the recorder started at a camera as one film.
 
-    It is the first clip if no opening of the shutter is known. Raises CannotJoin, UnreadableMedia.
+    It is the first clip if no start is known. Raises CannotJoin, UnreadableMedia.
     """
-    openings = clip_openings(read_media(recording, camera), files)
-    starts = [
-        (opening.opened_host_ns, opening.files) for opening in openings if opening.opened_host_ns is not None
-    ]
-    ours = [paths for _, paths in sorted(starts)] or [opening.files for opening in openings[:1]]
+    clips = clip_starts(read_media(recording, camera), files)
+    starts = [(clip.started_host_ns, clip.files) for clip in clips if clip.started_host_ns is not None]
+    ours = [paths for _, paths in sorted(starts)] or [clip.files for clip in clips[:1]]
     for group in group_clips(path for paths in ours for path in paths):
         _require_all_up_to(group, group.paths[-1])
     return Clip([chapter for paths in ours for chapter in open_clip(*paths).chapters])

@@ -40,9 +40,9 @@ from kitchensync.storage.names import (
     PART_OF,
 )
 from kitchensync.storage.privacy import FOR_EVER, Pauses, all_but, pauses_of, span_of
+from kitchensync.storage.reading.clip_starts import read_media
 from kitchensync.storage.reading.decoded import is_seen
 from kitchensync.storage.reading.headset_pictures import key_row
-from kitchensync.storage.reading.shutter_openings import read_media
 from kitchensync.storage.recording import ADOPTED, Recording, StoredStream
 from kitchensync.storage.recording_files.annotation_folder import FILMS, FOLDER, PUSHED
 from kitchensync.storage.redact.blanked_films import (

@@ -20,7 +20,7 @@ from kitchensync.storage.disk.media_blocks import damaged_stretches
 from kitchensync.storage.disk.self_check import is_sound
 from kitchensync.storage.errors import pass_on_trouble
 from kitchensync.storage.names import MEDIA
-from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
+from kitchensync.storage.reading.clip_starts import clip_starts, read_media, shutter_host_ns
 from kitchensync.storage.recording_files.media_file import parse_media
 from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.coverage import Span, length_of, without
@@ -49,7 +49,7 @@ def account(recording: Path, device: str, findings: Findings, progress: Progress
         streams[name] = _check(recording / device / entry["file"], name, entry, findings)
     damaged = {place["stream"] for place in findings.corrupt}
     whole = [name for name, facts in streams.items() if not facts["missing"] and name not in damaged]
-    for clip in clip_openings({}, [recording / name for name in whole]):
+    for clip in clip_starts({}, [recording / name for name in whole]):
         clues = _clues(list(clip.files))
         first = clip.files[0].relative_to(recording).as_posix()
         if clues:
@@ -120,7 +120,7 @@ class CameraCover:
     """Coverage of the session by one camera, session seconds."""
 
     target: Span
-    "From the opening of the shutter until the stop."
+    "From the start of filming until the stop."
     holes: list[Span]
     is_known: bool = True
     "False if the length of a file is not known."
@@ -161,12 +161,12 @@ def camera_cover(
                 f"{device}/{entry['file']}: fetched slowly, {rate / 1e6:.2f} MB/s, which harms nothing"
             )
     filmed, at_s = [], start_s
-    for opening in clip_openings(media, [recording / device / str(entry["file"]) for entry in entries]):
-        lengths = [_seconds(file) for file in opening.files]
+    for clip in clip_starts(media, [recording / device / str(entry["file"]) for entry in entries]):
+        lengths = [_seconds(file) for file in clip.files]
         if None in lengths:
             findings.add(WARN, f"{device}: a video does not open, so its coverage is not known")
             return {device: CameraCover(target, [], is_known=False)}
-        begin_s = session.seconds(opening.opened_host_ns) if opening.opened_host_ns is not None else at_s
+        begin_s = session.seconds(clip.started_host_ns) if clip.started_host_ns is not None else at_s
         at_s = begin_s + sum(length for length in lengths if length is not None)
         filmed.append((begin_s, at_s))
     coverage = CameraCover(target, [hole for hole in without([target], filmed) if hole[1] - hole[0] > NEAR_S])

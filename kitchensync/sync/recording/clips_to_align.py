@@ -23,7 +23,7 @@ from kitchensync.sensors.gopro.files.media import GoProMedia, open_container, op
 from kitchensync.sensors.gopro.files.pace import pace_warning
 from kitchensync.storage.copies.read_through import promised_hashes
 from kitchensync.storage.errors import pass_on_trouble
-from kitchensync.storage.reading.shutter_openings import clip_openings, read_media
+from kitchensync.storage.reading.clip_starts import clip_starts, read_media
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.utc_times import utc_times
 from kitchensync.sync.align.prior import (
@@ -70,7 +70,7 @@ class CameraFile:
 
 @dataclass(frozen=True, slots=True)
 class CameraClip:
-    """The chapters of one opening of the shutter, in order."""
+    """The chapters of one clip, in order."""
 
     device: str
     files: tuple[CameraFile, ...]
@@ -105,10 +105,10 @@ def camera_clips(recording: Recording) -> list[CameraClip]:
     """Read the metadata and the gyroscope of every camera file; no picture is decoded."""
     clips = []
     for device, paths in recording.gopro_files.items():
-        for opening in clip_openings(read_media(recording.path, device), paths):
-            opened = opening.opened  # useful only if its effect was observed
+        for start in clip_starts(read_media(recording.path, device), paths):
+            opened = start.started  # useful only if its effect was observed
             is_timed = opened is not None and opened.get("observed_host_ns") is not None
-            clips += read_clip(recording, device, list(opening.files), opened if is_timed else None)
+            clips += read_clip(recording, device, list(start.files), opened if is_timed else None)
     return clips
 
 
@@ -233,8 +233,8 @@ def adopted_clips(recording: Recording) -> list[CameraClip]:
     for device in devices:
         films = [recording.readable / name for name in promised if name.partition("/")[0] == device]
         moving = [path for path in films if _has_motion(path)]
-        for opening in clip_openings({}, moving):
-            clips += read_clip(recording, device, list(opening.files), None)
+        for start in clip_starts({}, moving):
+            clips += read_clip(recording, device, list(start.files), None)
         clips += [_still_clip(recording, device, path) for path in films if path not in moving]
     return sorted(clips, key=lambda clip: promised.index(clip.files[0].relative))
 

@@ -13,7 +13,7 @@ from kitchensync.sensors.errors import SensorError
 from kitchensync.sensors.gopro.files.media import open_media
 from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.storage.exports.hidden_films import hidden_in_film
-from kitchensync.storage.reading.shutter_openings import clip_openings, read_media, shutter_host_ns
+from kitchensync.storage.reading.clip_starts import clip_starts, read_media, shutter_host_ns
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.clock_map import ClockMap
 from kitchensync.sync.errors import one_line
@@ -67,9 +67,9 @@ def read_cameras(
         media = read_media(recording.path, device)
         closed = media.get("shutter_off")
         closed_ns = shutter_host_ns(closed) if closed else None
-        for opening in clip_openings(media, paths):
-            at_ns = opened_ns = opening.opened_host_ns
-            for path in opening.files:
+        for start in clip_starts(media, paths):
+            at_ns = opened_ns = start.started_host_ns
+            for path in start.files:
                 file = _placed(_described(recording, device, path), alignments, clocks)
                 if at_ns is not None and opened_ns is not None and file.start_host_ns is None:
                     unknown_s = ((closed_ns or opened_ns) - opened_ns) / 1e9

@@ -1,4 +1,4 @@
-"""The clips of a camera with the shutter opening of each; a change of battery or card starts another clip."""
+"""The clips of a camera and when each was started; a change of battery or card starts another clip."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ CLOCK_AGREES_S = 30.0
 
 
 @dataclass(frozen=True)
-class ClipOpening:
+class ClipStart:
     """The chapters of one clip, in order."""
 
     files: tuple[Path, ...]
-    opened: ShutterForm | None
-    "The opening of the shutter; None if it is unknown."
+    started: ShutterForm | None
+    "The command that started it; None if it is unknown."
 
     @property
-    def opened_host_ns(self) -> int | None:
+    def started_host_ns(self) -> int | None:
         """When filming was observed, else when the camera's answer came."""
-        return shutter_host_ns(self.opened) if self.opened else None
+        return shutter_host_ns(self.started) if self.started else None
 
 
 def shutter_host_ns(event: ShutterForm) -> int:
@@ -48,10 +48,10 @@ def read_media(recording: Path, camera: str) -> MediaForm:
         return {}
 
 
-def clip_openings(media: MediaForm, files: Iterable[Path]) -> list[ClipOpening]:
-    """Group the files of one camera by clip, with the shutter opening of each.
+def clip_starts(media: MediaForm, files: Iterable[Path]) -> list[ClipStart]:
+    """Group the files of one camera by clip, with the start of each.
 
-    Several openings are assigned by the camera's own clock; without it in order, but only if no clip is missing.
+    Several starts are assigned by the camera's own clock; without it in order, but only if no clip is missing.
     """
 
     def clip_of(path: Path) -> str:
@@ -59,14 +59,12 @@ def clip_openings(media: MediaForm, files: Iterable[Path]) -> list[ClipOpening]:
         return "".join(name.clip) if name is not None else path.name
 
     groups = [tuple(chapters) for _, chapters in groupby(in_order(files), key=clip_of)]
-    openings = [
-        opening for opening in (media.get("shutter_on"), *media.get("shutters_on_again", [])) if opening
-    ]
-    chosen = _by_clock(media, groups, openings) if len(openings) > 1 else None
+    starts = [start for start in (media.get("shutter_on"), *media.get("shutters_on_again", [])) if start]
+    chosen = _by_clock(media, groups, starts) if len(starts) > 1 else None
     if chosen is None:
-        usable = openings if len(groups) >= len(openings) else []
+        usable = starts if len(groups) >= len(starts) else []
         chosen = [usable[k] if k < len(usable) else None for k in range(len(groups))]
-    return [ClipOpening(group, opened) for group, opened in zip(groups, chosen, strict=True)]
+    return [ClipStart(group, started) for group, started in zip(groups, chosen, strict=True)]
 
 
 def in_order(files: Iterable[Path]) -> list[Path]:
@@ -82,9 +80,9 @@ def in_order(files: Iterable[Path]) -> list[Path]:
 
 
 def _by_clock(
-    media: MediaForm, groups: list[tuple[Path, ...]], openings: list[ShutterForm]
+    media: MediaForm, groups: list[tuple[Path, ...]], starts: list[ShutterForm]
 ) -> list[ShutterForm | None] | None:
-    """Assign openings to clips by the camera's clock; None if it is not known for all clips."""
+    """Assign starts to clips by the camera's clock; None if it is not known for all clips."""
     created = {entry["file"]: entry.get("created_s") for entry in media.get("files", [])}
     created_s = [at_s for group in groups if (at_s := created.get(group[0].name)) is not None]
     if "anchor" not in media or len(created_s) < len(groups):
@@ -93,14 +91,14 @@ def _by_clock(
     zero_ns = media["anchor"]["utc_ns"] - media["anchor"]["host_ns"] + offset_ns
     matches = []
     for begun_s in created_s:
-        differences_s = [begun_s - (shutter_host_ns(opened) + zero_ns) / 1e9 for opened in openings]
+        differences_s = [begun_s - (shutter_host_ns(start) + zero_ns) / 1e9 for start in starts]
         distances_s = [
             abs((distance_s + CLOCK_STEP_S / 2) % CLOCK_STEP_S - CLOCK_STEP_S / 2)
             for distance_s in differences_s
         ]
-        best = min(range(len(openings)), key=distances_s.__getitem__)
+        best = min(range(len(starts)), key=distances_s.__getitem__)
         matches.append(best if distances_s[best] <= CLOCK_AGREES_S else None)
     used = [best for best in matches if best is not None]
     if len(set(used)) != len(used):
         return None
-    return [None if best is None else openings[best] for best in matches]
+    return [None if best is None else starts[best] for best in matches]
