@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from kitchensync.shell.terminal import shown_in_page
 
 
 def render(template: str, **facts: object) -> str:
     """Return a page, UTF-8; it loads nothing from other places."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # needs an extra, most commands do not
+
     environment = Environment(
         loader=PackageLoader("kitchensync.dataset.pages"),
         autoescape=True,

@@ -19,7 +19,6 @@ from kitchensync.storage.redact.to_destroy import check_no_pauses_in
 from kitchensync.storage.timeline.alignment import NOT_ALIGNED
 from kitchensync.sync.answers import RecordingAnswer
 from kitchensync.sync.commands.sync import show_recording
-from kitchensync.sync.report.page import write_report
 from kitchensync.sync.synchronize import synchronize
 
 
@@ -73,6 +72,8 @@ def adopt(
     }  # fmt: skip
     failed = False
     if aligns:
+        from kitchensync.sync.report.page import write_report
+
         answer["sync"] = synchronize(Path(made["path"]))
         answer["report"] = str(write_report(Path(made["path"])))
         failed = answer["sync"].get("status") == NOT_ALIGNED

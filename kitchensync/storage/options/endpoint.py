@@ -13,14 +13,16 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Literal
-
-import httpx
+from typing import TYPE_CHECKING, Any, Literal
 
 from kitchensync.shell.loopback import is_loopback_address
 from kitchensync.shell.untrusted_json import BadJson, parse_json
 from kitchensync.storage.errors import StorageError
+
+if TYPE_CHECKING:
+    import httpx
 
 LOG = Path("kitchensync") / "sent-to-others.jsonl"
 
@@ -86,6 +88,8 @@ class Endpoint:
     @property
     def host(self) -> str:
         """Host of the server. Raises NoAnswer for an invalid address."""
+        import httpx  # needs an extra, which commands without a server do not
+
         try:
             return httpx.URL(self.base_url).host
         except httpx.InvalidURL as error:
@@ -163,6 +167,8 @@ def post(
 
 
 def _once(endpoint: Endpoint, path: str, content: bytes, content_type: str) -> bytes:
+    import httpx
+
     headers = {"content-type": content_type}
     headers |= {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
     until = time.monotonic() + endpoint.timeout_s
@@ -184,7 +190,7 @@ def _once(endpoint: Endpoint, path: str, content: bytes, content_type: str) -> b
 
 def _read(response: httpx.Response, until: float) -> bytes:
     """Return the body of an answer; the time limit is for the whole answer."""
-    if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
+    if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
         text = response.headers.get("retry-after", "")
         raise _Busy(min(float(text), LONGEST_WAIT_S) if text.isascii() and text.isdigit() else 1.0)
     response.raise_for_status()

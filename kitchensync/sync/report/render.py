@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 from typing import TypedDict
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from kitchensync.shell.terminal import shown_in_page
 
 
@@ -19,6 +17,8 @@ class Zone(TypedDict, total=False):
 
 def render(template: str, **page: object) -> str:
     """Fill a template; everything is escaped but the drawings made here."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # needs an extra, most commands do not
+
     environment = Environment(
         loader=PackageLoader("kitchensync.sync.report"),
         autoescape=True,

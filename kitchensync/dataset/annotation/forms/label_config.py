@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from xml.etree.ElementTree import Element, ParseError, SubElement, tostring
 
-from defusedxml.common import DefusedXmlException
-from defusedxml.ElementTree import fromstring
-
 from kitchensync.task_graphs.errors import BadGraph
 
 MOST_BYTES = 4 << 20
@@ -29,6 +26,9 @@ def parse_labels(content: bytes, name: str) -> frozenset[str]:
 
 def parse_xml(content: bytes, name: str) -> Element:
     """Parse a document of limited size without DTD. Raises BadGraph."""
+    from defusedxml.common import DefusedXmlException  # needs an extra, writing a configuration does not
+    from defusedxml.ElementTree import fromstring
+
     if len(content) > MOST_BYTES:
         raise BadGraph(name, "", f"{len(content)} bytes, at most {MOST_BYTES} are read")
     try:

@@ -8,9 +8,7 @@ from typing import Any, TypedDict
 
 import click
 
-from kitchensync.dataset.annotation import exchange
 from kitchensync.dataset.annotation.hand_out import ExportOptions, ServerTask, server_task
-from kitchensync.dataset.annotation.label_server import Server
 from kitchensync.dataset.commands.annotate.annotate_export import ERRORS, FORM, recordings_with_consent
 from kitchensync.dataset.commands.export_source import Assessed, answer, status_of
 from kitchensync.dataset.source.own_recording import OwnRecording
@@ -79,6 +77,9 @@ def push(
     Example:
       kitchensync annotate push data --url http://127.0.0.1:8080 --token-file token
     """
+    from kitchensync.dataset.annotation import exchange
+    from kitchensync.dataset.annotation.label_server import Server
+
     tasks = _tasks(paths, errors, form, Purpose.ANNOTATE, without_consent)
     sent(url)
     with Server(url, token_file) as server:
@@ -109,6 +110,9 @@ def pull(
     Example:
       kitchensync annotate pull data --url http://127.0.0.1:8080 --token-file token
     """
+    from kitchensync.dataset.annotation import exchange
+    from kitchensync.dataset.annotation.label_server import Server
+
     tasks = _tasks(paths, errors, form, Purpose.LOOK)
     with Server(url, token_file) as server:
         pulled, refused = exchange.pull(server, tasks)
