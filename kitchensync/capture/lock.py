@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-POLL_S = 0.1
+POLL_S = 0.1  # `flock` has no time limit of its own
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from kitchensync.capture.errors import CaptureError
 
 KITCHENSYNC = str(Path(sys.executable).parent / "kitchensync")
 KILL_AFTER_S = 10.0
-END_LIMIT_S = 240.0
+END_LIMIT_S = 240.0  # above PRODUCER_END_S and DRAIN_LIMIT_S together
 
 
 class KitchenFailed(CaptureError):

@@ -31,7 +31,7 @@ STOP_LIMIT_S = 75.0
 """Time for which `stop` waits until everything is stored; storing goes on afterwards."""
 POLL_S = 0.1
 SESSION_MINUTES = 60.0
-HEALTH_MS = 500
+HEALTH_MS = 500  # a recorder answers once a round, normally of 100 ms
 MANUAL_REASONS = ("requested", "aborted", "signal")
 """Reasons of an end that a person requested; every other end is a fault."""
 ALARMS = {"camera_problem": "camera"} | dict.fromkeys(

@@ -49,7 +49,7 @@ from kitchensync.storage.geometry.errors import Refused
 from kitchensync.storage.options.outputs import OutputRefused, check_output, written
 
 SCHEMA = "export-mcap/1"
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 20  # a reader has to unpack a whole chunk for one message
 EXPORT = "kitchensync_export"
 """Metadata record with the digest of the sources and the command's answer."""
 PIECES = 50

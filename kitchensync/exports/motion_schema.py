@@ -23,7 +23,7 @@ from kitchensync.shell.array_types import Int64
 SAMPLES_NAME = "kitchensync.MotionSamples"
 FIELDS = (("host_ns", 16), ("x", 2), ("y", 2), ("z", 2))
 """Name and type of each field (`FieldDescriptorProto.Type`: 2 is float, 16 is sfixed64), numbered from 1."""
-REPEATED = 3
+REPEATED = 3  # `FieldDescriptorProto.Label`: LABEL_REPEATED
 
 
 def _varint(number: int) -> bytes:

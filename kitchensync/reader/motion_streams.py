@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 AXES = ("x", "y", "z")
-BLOCK_PACKETS = 32
+BLOCK_PACKETS = 32  # some 10,000 samples of the headset's gyroscope at a time in memory
 
 
 class MotionStream(TimedStream):

@@ -15,9 +15,9 @@ from kitchensync.dataset.films.review_film import UNPLACED, facts_of
 from kitchensync.recipe_app.one_worker import OneWorker
 from kitchensync.storage.recording_files.kept_session_card import is_on_card
 
-HEIGHTS = (360, 720)
+HEIGHTS = (360, 720)  # only the first is made ahead; the other takes a request
 LOOK_S = 1.0
-NICE = 10
+NICE = 10  # the app and a recording that starts meanwhile come first
 PROGRAM = "kitchensync.dataset.films.review_film"
 
 

@@ -54,6 +54,7 @@ class OneWorker(Generic[T]):
         )
         with self.lock:
             self._process = process
+            # `close` may have looked for the process before it was set here.
             if self.end.is_set():
                 process.terminate()
         try:

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-ANCHOR_TRIES = 5
+ANCHOR_TRIES = 5  # one that the scheduler interrupts is wide, and the tightest counts
 TIMEX_BYTES, TIME_ERROR = 512, 5
 """Buffer larger than `struct timex`, all 0 to only read; the state that adjtimex returns without NTP."""
 

@@ -75,7 +75,7 @@ def byte_bar() -> Iterator[Show]:
         yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)
 
 
-LINE_S = 10.0
+LINE_S = 10.0  # without a terminal every line stays in a log
 
 
 class ByteMeter:

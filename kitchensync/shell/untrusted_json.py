@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from kitchensync.shell.files_on_disk import read_plain
 
 MOST_BYTES = 16 << 20
-MOST_DEPTH = 64
+MOST_DEPTH = 64  # the parser recurses, and Python's limit of 1000 counts the callers too
 MOST_ITEMS = 1_000_000
 """Values in lists and objects; each takes up to a hundred bytes of memory."""
 MOST_DIGITS = 25

@@ -32,9 +32,9 @@ from kitchensync.storage.installation.own_list import LineKind, note_films, own_
 if TYPE_CHECKING:
     from kitchensync.storage.manifest_form import FilmForm
 
-WATCH_S = 1.0
-KEEP_ALIVE_S = 3.0
-IDLE_LIMIT_S = 60.0
+WATCH_S = 1.0  # below AWAY_S of the watch, which counts on an answer a second
+KEEP_ALIVE_S = 3.0  # Open GoPro asks for one every 3 s
+IDLE_LIMIT_S = 60.0  # after a stop the camera still finalises its file
 RETRY_LIMIT_S = 20.0
 """Time for which the end of a recording waits for a lost camera; then its files are left for later."""
 RETRY_S = 1.0

@@ -11,8 +11,8 @@ from kitchensync.storage.reading.swaps import DEVICE_SWAP
 STUCK_S = 8.0
 AWAY_S = 1.25
 """Time between two answers from which on a camera was away; it is queried every second."""
-LOW_BATTERY_PERCENT = 10
-LOW_CARD_S = 120
+LOW_BATTERY_PERCENT = 10  # an alarm; the monitor's rules warn from 20 % on
+LOW_CARD_S = 120  # an alarm; the monitor's rules warn from ten minutes on
 MEDIA_STATUS = (6, 8, 10, 13, 33, 35, 39, 54, 70, 85, 111, 112)
 """Ids of the status values in media.json: heat, busy, encoding, seconds recorded, card, seconds left, files, free KB,
 battery, cold, card too slow."""

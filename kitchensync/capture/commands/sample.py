@@ -17,7 +17,7 @@ from kitchensync.storage.names import MANIFEST
 from kitchensync.storage.options.output_options import OutputFolder
 from kitchensync.storage.options.outputs import check_recording_place, written_folder
 
-SEED, SECONDS = 1, 20
+SEED, SECONDS = 1, 20  # the steps of DONE_S must fit in
 STREAMS = "pv,gyroscope,spatial_input"
 RIG = """\
 pv_width = 424

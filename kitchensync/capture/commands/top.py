@@ -23,8 +23,8 @@ from kitchensync.shell.terminal import console, live
 if TYPE_CHECKING:
     from kitchensync.capture.monitor.monitor import RecordingView
 
-LOOK_S = 0.5
-ONCE_MS = 3000
+LOOK_S = 0.5  # above REUSE_NS of the monitor, so every look gets a new view
+ONCE_MS = 3000  # a recorder that is silent for longer is outdated anyway (NO_NEWS_S)
 
 
 class RunningRecordings(NamedTuple):

@@ -19,8 +19,8 @@ GOOD, LOOK, BAD = "good", "look", "bad"
 _ORDER = (GOOD, LOOK, BAD)
 RIG_MB_PER_S = {"wifi": 10.8, "wired": 58.8}
 """Data rate of a headset with all its streams and one camera, by the connection of the headset."""
-TABLET_PORT = 8000
-WRITE_TEST_BYTES = 64 << 20
+TABLET_PORT = 8000  # default of `kitchensync app --port`
+WRITE_TEST_BYTES = 64 << 20  # as much as a full chunk of a recording (CHUNK_BYTES)
 CLOCK_SOURCE = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 GOOD_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page")
 

@@ -53,9 +53,9 @@ BACKLOG_READINGS = 4
 
 BLOCK_MS = 100
 """An idle server checks its timeouts ten times a second, so a shorter time would not return sooner."""
-HEALTH_PERIOD_S = 0.25
-RETRY_S = 1.0
-QUEUE_RETRY_S = 0.1
+HEALTH_PERIOD_S = 0.25  # far below NO_NEWS_S, after which a process counts as silent
+RETRY_S = 1.0  # each try writes the whole chunk again
+QUEUE_RETRY_S = 0.1  # below HEALTH_PERIOD_S: while it retries, this loop sends the health
 
 T = TypeVar("T")
 

@@ -66,10 +66,10 @@ class CpuMeter:
         return {"cpu_share": share, "memory_bytes": now.memory_bytes}
 
 
-ASK_MS = 500
+ASK_MS = 500  # a recorder answers once a round, normally of 100 ms
 REUSE_NS = 400_000_000
 """Age up to which a view is reused, because several clients may share one monitor."""
-RATES_KEPT = 60
+RATES_KEPT = 60  # half a minute of `top`, which looks twice a second
 STREAM_KEYS = (
     *("state", "received", "stored", "waiting", "bytes", "rate_hz", "nominal_hz", "adaptive", "silent_s"),
     *("connections", "losses", "flagged", "problem"),

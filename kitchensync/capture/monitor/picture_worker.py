@@ -41,7 +41,7 @@ from kitchensync.storage.names import WORK
 from kitchensync.storage.reading.headset_pictures import RAW, cut_picture, rgb_of
 from kitchensync.storage.recording import StoredStream, open_recording
 
-POLL_S, IDLE_LIMIT_S = 0.15, 15.0
+POLL_S, IDLE_LIMIT_S = 0.15, 15.0  # as REQUEST_LASTS_S of the app, which then drops the frames
 WIDTH_PX, QUALITY = 320, 70
 
 Picture = tuple[int, np.ndarray]

@@ -22,14 +22,14 @@ PERIODS, MIN_SILENT_S = 3.0, 1.0
 """Silence after which a stream counts as silent, in nominal periods, and at least, as a busy network may cause it."""
 NO_NEWS_S = 3.0
 """Age from which on a report is outdated."""
-RECENT_S = 10.0
+RECENT_S = 10.0  # an event that is over already stays visible for this long
 HEAD_LOST_S, STILL_S = 1.0, 5.0
 """Time without tracking, and time in which a gyroscope repeats one value, that are reported."""
 BEHIND_S = 45.0
 """Backlog that is reported; packets are normally sealed about ten seconds after their arrival."""
 CLOCK_SILENT_S = 15.0
 """Silence of a clock that is reported; clocks are probed once a second."""
-LOW_BATTERY_PERCENT, LOW_CARD_MINUTES = 20, 10.0
+LOW_BATTERY_PERCENT, LOW_CARD_MINUTES = 20, 10.0  # before the camera's own alarms at 10 % and 2 min
 
 TELL_OPERATOR = "Please tell the operator."
 

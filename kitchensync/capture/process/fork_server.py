@@ -27,10 +27,10 @@ from setproctitle import setproctitle
 
 from kitchensync.capture.process.worker_process import LIBC, MEMORY_KEPT, end_with_parent, keep_memory
 
-_PR_SET_CHILD_SUBREAPER = 36
-MAX_MESSAGE_BYTES = 1 << 16
-LIMIT_S = 3.0
-POLL_S = 0.0005
+_PR_SET_CHILD_SUBREAPER = 36  # from linux/prctl.h
+MAX_MESSAGE_BYTES = 1 << 16  # SOCK_SEQPACKET cuts off what one read has no room for
+LIMIT_S = 3.0  # a server that hangs is killed then, and `subprocess` starts the process
+POLL_S = 0.0005  # delays every new process; the one in between exits at once
 
 
 class ForkedProcess:
@@ -91,6 +91,7 @@ class ForkServer:
         _open_standard_handles()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         parent = os.getpid()
+        # Blocked until the server ignores it, which is its first step.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             pid = os.fork()

@@ -19,7 +19,7 @@ NAME = "alive"
 PAUSED = "held"
 """File with the last pause of the recorder itself, which shows its children whether only they were paused."""
 
-PERIOD_NS = 250_000_000
+PERIOD_NS = 250_000_000  # dates a kill to half a second even when one beat comes late
 
 ANCHORS = "anchors"
 ANCHOR_PERIOD_NS, CHANGED_NS = 30_000_000_000, 1_000_000

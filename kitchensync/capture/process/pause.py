@@ -12,7 +12,7 @@ from kitchensync.shell.host_clock import slept_ns
 LATE_NS = 1_500_000_000
 """Delay of a quarter-second loop that is too long for a merely busy computer."""
 
-PERIOD_S = 0.25
+PERIOD_S = 0.25  # well below LATE_NS, which a delay of one round has to exceed
 
 
 class Pause(NamedTuple):

@@ -62,7 +62,7 @@ POLL_S = 0.5
 GRACE_S = 5.0
 EXIT_CODE = 3
 
-_PR_SET_PDEATHSIG = 1
+_PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 """Loaded at import, because between fork and exec of a process with threads only system calls are safe."""
 
@@ -87,12 +87,12 @@ def watch_supervisor(pid: int, end: Callable[[], None]) -> None:
     threading.Thread(target=watch, name="supervisor watch", daemon=True).start()
 
 
-MMAP_FROM_BYTES, TRIM_FROM_BYTES = 32 << 20, 128 << 20
+MMAP_FROM_BYTES, TRIM_FROM_BYTES = 32 << 20, 128 << 20  # glibc accepts at most 32 MiB for the first
 MEMORY_KEPT = {"MALLOC_MMAP_THRESHOLD_": str(MMAP_FROM_BYTES), "MALLOC_TRIM_THRESHOLD_": str(TRIM_FROM_BYTES)}
 """Settings of glibc that reuse the memory of packets: fresh pages for every raw depth frame cost more than copying
 it."""
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # from glibc's malloc.h
 
 
 def keep_memory() -> None:

@@ -25,12 +25,13 @@ from kitchensync.storage.manifest import read_manifest
 from kitchensync.storage.reading.device_constants import CALIBRATION, ConstantTable, write_calibration
 
 DOWNLOAD_TIMEOUT_S = 6.0
-ANSWER_TRIES = 3
+ANSWER_TRIES = 3  # one lost answer must not count as a headset that is gone
 ANSWER_TIMEOUT_S = 2.0
 ANSWER_AGE_NS = 1_000_000_000
 """Time for which an answer of the headset is reused for its other streams."""
 SETTLE_PACKETS = 45
 """Frames after which the camera's manual settings must appear in its packets."""
+# White balance is set in steps of 25 K.
 TOLERANCE = {"pv_focus_mm": 5.0, "pv_exposure_us": 50.0, "pv_white_balance_k": 13.0}
 
 

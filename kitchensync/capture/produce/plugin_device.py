@@ -16,8 +16,8 @@ from kitchensync.sensors.stream import SensorStream
 from kitchensync.shell.host_clock import host_ns
 from kitchensync.storage.ledger import HeldNote
 
-CLOSE_LIMIT_S = 10.0
-ASK_TRIES = 3
+CLOSE_LIMIT_S = 10.0  # below PRODUCER_END_S, after which the supervisor kills the producer
+ASK_TRIES = 3  # one lost answer must not count as a device that is gone
 TICKS = range(-(2**63), 2**63)
 HELD_NS = 1_000_000_000
 """Time to queue a packet from which on the delay is noted as backpressure."""

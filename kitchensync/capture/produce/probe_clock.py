@@ -15,7 +15,7 @@ from kitchensync.shell.host_clock import encode, host_ns
 PERIOD_S = 1.0
 """Period of the rounds: the error bound of the clock is derived for one exchange a second."""
 
-MIN_PAUSE_S = 0.1
+MIN_PAUSE_S = 0.1  # on a slow network rounds must not follow each other without a pause
 
 PROBES_PER_ROUND = 5
 """Several in a row: the exchange with the shortest round trip is the most accurate."""

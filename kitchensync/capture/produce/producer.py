@@ -42,9 +42,9 @@ from kitchensync.storage.ledger import (
 )
 from kitchensync.storage.names import stream_folder
 
-HEALTH_PERIOD_S = 0.25
+HEALTH_PERIOD_S = 0.25  # far below MIN_SILENT_S: silence is judged from these reports
 
-SETTLED_NS = 1_000_000_000
+SETTLED_NS = 1_000_000_000  # four beats of the recorder, which has noted its own pause by then
 
 SYNC_LIMIT_S = 3.0
 """The queue server syncs its file once a second; on a slow disk a sync may take about as long."""

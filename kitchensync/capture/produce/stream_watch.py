@@ -8,11 +8,11 @@ from collections.abc import Callable
 from kitchensync.sensors.hololens.headset_stream import HeadsetStream
 from kitchensync.sensors.stream import SensorStream
 
-WINDOW_S = 5.0
+WINDOW_S = 5.0  # at 5 packets/s a late packet changes the rate by only 4 %
 LOW_RATE = 0.8
 """Share of the nominal rate below which a stream is slow."""
-QUIET_PERIODS = 6.0
-MIN_QUIET_S = 1.5
+QUIET_PERIODS = 6.0  # twice PERIODS of the monitor's rule, which reports silence first
+MIN_QUIET_S = 1.5  # above MIN_SILENT_S of the same rule
 JUMP_NS = 1_000_000_000
 """Lead over the arrivals from which on a timestamp counts as a jump."""
 

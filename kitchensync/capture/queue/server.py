@@ -25,7 +25,7 @@ MAX_FILE_BYTES, MIN_FILE_BYTES, SHARE_OF_DISK = 512 << 20, 64 << 20, 8
 A rewrite copies all queued packets, but a server that was killed has to read the whole file before it answers (a
 second for half a gigabyte of the smallest packets)."""
 
-KEEP_FILES_S = 30.0
+KEEP_FILES_S = 30.0  # covers a rewrite, which copies all queued packets
 POLL_S = 0.05
 
 PACKET_OPTIONS = {

@@ -93,7 +93,7 @@ def _grouped_messages(
     return messages
 
 
-PERIOD_S = 1.0
+PERIOD_S = 1.0  # with ANSWER_S this makes LATE_S: one unanswered probe is a stall
 ANSWER_S = 2.0
 LATE_S = 3.0
 """Time after which a server that has not answered counts as stalled."""
@@ -166,7 +166,7 @@ class QueueWatch(threading.Thread):
 
 FULL = 0.8
 """Share of the queue's memory at which a recording ends because its packets cannot be stored."""
-CHECK_PERIOD_S = 1.0
+CHECK_PERIOD_S = 1.0  # every check opens a connection to the queue
 
 
 class StorageTrouble:

@@ -31,7 +31,7 @@ FRESH_NS = 5_000_000_000
 """Largest difference between a request's time and ours."""
 POLL_S = 0.2
 KEY = "control.key"
-MAX_REQUEST_BYTES = 4096
+MAX_REQUEST_BYTES = 4096  # MAX_TEXT_LENGTH characters fit, even as two \u escapes each
 MAX_REQUESTS = 20
 """Requests answered in one round of the supervisor, so that a flood of them cannot hold it up."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 WHAT = "sleep:idle:handle-lid-switch"
-SETTLE_S = 0.3
+SETTLE_S = 0.3  # delays the start of every recording
 SLEEP_STATES = Path("/sys/power/state")
 """On Linux the sleep states that this computer supports; empty in a virtual machine."""
 WARNING = "this computer may fall asleep ({why}); keep its lid open, its power in, and sleep switched off"

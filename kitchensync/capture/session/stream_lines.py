@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kitchensync.capture.session.supervisor import Supervisor
 
 SHOW_S = 0.5
-LINE_S = 10.0
+LINE_S = 10.0  # without a terminal every line stays in a log
 STYLES = {
     "streaming": "green",
     BY_DEVICE: "cyan",

@@ -46,8 +46,8 @@ from kitchensync.storage.names import LOGS
 from kitchensync.storage.privacy import OPERATOR, PAUSE, RESUME
 from kitchensync.storage.reading.swaps import SWAP, SWAPPED
 
-LOOP_MS = 100
-PRODUCER_END_S = 40.0
+LOOP_MS = 100  # a request for the state waits for one round, see ASK_MS of the monitor
+PRODUCER_END_S = 40.0  # above the limits of a producer itself for plug-in, clock probe, camera and sync
 DRAIN_LIMIT_S = 120.0
 """Time without progress after which the drainers are given up; at half of it hanging drainers are killed."""
 NO_SPACE_LIMIT_S = 15.0
@@ -158,12 +158,13 @@ class Supervisor:
         Raises StreamsMissing if an armed stream delivers nothing in time.
         """
         log_event("recording begins", recording=self.plan.recording, uuid=self.plan.uuid, pid=os.getpid())
-        reserve_space(self._reserve, RESERVE_BYTES)
+        reserve_space(self._reserve, RESERVE_BYTES)  # freed on a full disk, to seal what is queued
         self._queue_watch.start()
         try:
             for worker in self.children.all:
                 worker.start()
             self._wait_for_first_packets(start_timeout_s, show)
+            # Only now, as a recording that is refused before must not leave a clip on the card.
             if not self._stop_reason:
                 for camera in self.cameras:
                     camera.start()

@@ -27,8 +27,8 @@ from kitchensync.storage.reading.headset_pictures import Frame
 from kitchensync.storage.recording import Recording
 from kitchensync.storage.timeline.si_units import RAD_PER_S
 
-GRID_HZ = 200.0
-TICKS_PER_S = 1e7
+GRID_HZ = 200.0  # about the sample rate of the camera's gyroscope, the slower one
+TICKS_PER_S = 1e7  # device ticks are 100 ns
 
 
 def started_at(recording: Recording) -> datetime:

@@ -24,7 +24,7 @@ from kitchensync.task_graphs.model import Graph
 from kitchensync.task_graphs.order.orders import draw_orders, is_valid_order
 from kitchensync.task_graphs.text.spans import timers
 
-ORDER, MISSING = 2, 6
+ORDER, MISSING = 2, 6  # numbers in `CATEGORIES`
 
 
 def frozen(

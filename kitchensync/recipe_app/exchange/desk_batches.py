@@ -18,7 +18,7 @@ from kitchensync.recipe_app.one_worker import OneWorker
 
 VERBS = ("verify", "sync", "report")
 LOOK_S = 1.0
-MOST_KEPT = 500
+MOST_KEPT = 500  # above MOST of one batch, so a new one drops only rows of earlier ones
 MOST_WORDS = 300
 DONE, FAILED, REFUSED = "done", "failed", "refused"
 

@@ -27,7 +27,7 @@ from kitchensync.shell.untrusted_json import parse_object
 from kitchensync.task_graphs.errors import NotFound
 
 SCHEMA = "tablet-dump/1"
-MOST_BYTES = 64 << 20
+MOST_BYTES = 64 << 20  # of the content; twice as many as JSON inside JSON are read
 
 
 @dataclass(frozen=True)

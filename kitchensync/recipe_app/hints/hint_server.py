@@ -18,7 +18,7 @@ from kitchensync.task_graphs.mistakes.hints import Hint, accepted, texts_after
 from kitchensync.task_graphs.model import Graph, Step
 
 URL, MODEL, KEY_FILE, KEY_ENV = endpoint.names_of("hints")
-MOST_HINTS = 10
+MOST_HINTS = 10  # the schema sets no limit to their number
 
 _CATEGORIES = [category for category, _ in TEXT_RULES]
 _FIELDS = ("category", "subtype", "expected", "actual", "text")

@@ -21,8 +21,8 @@ AGAIN_S = 10.0
 """Minimum time between two starts of a recording's process, seconds."""
 REQUEST_LASTS_S = 15.0
 """Time that frames of a stream are kept after the last request, seconds."""
-END_S = 1.0
-MOST_BYTES, MOST_LINE = 1 << 20, 10_000
+END_S = 1.0  # the reader is at its end as soon as the killed process's pipe closes
+MOST_BYTES, MOST_LINE = 1 << 20, 10_000  # frames are 320 pixels wide; a line names at most 64 of them
 JPEG = b"\xff\xd8"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = "kitchensync.recipe_app.narration.recognition"
-LONGEST_S = 90.0
+LONGEST_S = 90.0  # above CPU_S of the recognition plus the wait for a server
 _TURN = threading.Lock()
 
 

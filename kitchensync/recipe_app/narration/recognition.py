@@ -25,11 +25,11 @@ from kitchensync.recipe_app.narration.speech_server import speech_server, text_f
 from kitchensync.sensors.gopro.files.media import open_container
 from kitchensync.storage.options.endpoint import NoAnswer
 
-HZ = 16_000
+HZ = 16_000  # what the acoustic model and the server get
 LONGEST_S = 120
 LEAST_SPEECH_S = 0.3
 MARGIN_S = 0.3
-CPU_S, MEMORY_BYTES = 60, 2 << 30
+CPU_S, MEMORY_BYTES = 60, 2 << 30  # sounds come from browsers and may be crafted
 FOLDER = "KITCHENSYNC_SPEECH_FOLDER"
 SILENCES = ("<s>", "</s>", "<sil>", "[NOISE]", "[SPEECH]")
 Pcm = npt.NDArray[np.int16]

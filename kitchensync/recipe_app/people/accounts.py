@@ -18,10 +18,10 @@ from kitchensync.recipe_app.store.app_records import AppRecords, is_admin, new_i
 
 HOUR_NS = 3_600_000_000_000
 INVITE_NS = 72 * HOUR_NS
-PAIRING_NS = HOUR_NS // 4
+PAIRING_NS = HOUR_NS // 4  # a pairing code has only 40 bits, since people type it
 LOGIN_NS = 12 * HOUR_NS
 CARD_NS = 90 * 24 * HOUR_NS
-NEVER_NS = 2**63 - 1
+NEVER_NS = 2**63 - 1  # the largest time: all are int64
 _UNSEEN = ("Cc", "Cf", "Cs")
 """Categories of Unicode: control, format (direction, zero width), lone surrogates."""
 

@@ -18,9 +18,9 @@ from kitchensync.recipe_app.store.tables import attempt
 
 TRIES = 5
 FIRST_WAIT_S = 30
-LONGEST_WAIT_S = 900
+LONGEST_WAIT_S = 900  # the doubling ends here; a longer wait shows that the clock was set back
 KEPT_NS = 86_400_000_000_000
-AT_ONCE = 4
+AT_ONCE = 4  # two threads hash, and as many attempts wait for them
 TURN_S = 10.0
 
 

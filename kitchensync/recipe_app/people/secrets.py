@@ -33,7 +33,7 @@ _HASHING = ThreadPoolExecutor(2, initializer=_lower_priority)
 _DUMMY = _HASHER.hash(secrets.token_hex(8))
 _CODE_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # without 0, 1, I and O, which are easily confused
 
-SHORTEST_PASSWORD = 10
+SHORTEST_PASSWORD = 10  # an attacker with many addresses has five tries at each
 DAY_NS = 86_400_000_000_000
 
 

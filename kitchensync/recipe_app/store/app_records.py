@@ -74,7 +74,7 @@ class GroupedWrites(Generic[T, R]):
             write.results = [next(results) for _ in write.items]
 
 
-BATCH = 500
+BATCH = 500  # one transaction each; other writers get a turn in between
 GONE = cast("Op", {})
 KEPT = 256
 """Number of recordings whose operations are cached."""

@@ -20,12 +20,12 @@ from sqlalchemy import ColumnElement, Connection, Row, func, insert, or_, select
 from kitchensync.operations.session_state import Op
 from kitchensync.recipe_app.store.tables import op as table
 
-FIRST = "0" * 64
+FIRST = "0" * 64  # hash before the first row, as long as a SHA-256
 SERVER = "server"
 """The device name of the server's own operations."""
 DESTROYED = "destroyed"
 """The kind of operation that lists rows with destroyed content: `numbers`, ranges (first, last)."""
-AT_A_TIME = 100
+AT_A_TIME = 100  # one row may hold a whole folder of annotations
 KEY = "log_key"
 """The engine option with the installation's secret."""
 

@@ -38,10 +38,10 @@ from kitchensync.storage.disk.self_check import append_line, read_sound_lines, s
 from kitchensync.storage.errors import StorageError
 from kitchensync.storage.names import check_recording_id
 
-BATCH, BATCH_BYTES = 500, 16 << 20
+BATCH, BATCH_BYTES = 500, 16 << 20  # by size too, as a row may be as long as MOST_LINE
 MOST_LINE = 256 << 20
 """Limit for a row, bytes: a folder of published annotations has up to 64 MiB before it is written as JSON."""
-MOST_COLUMNS = 100
+MOST_COLUMNS = 100  # more than any table has; bounds the values in one line
 STAGED = ".restore-"
 """Prefix of folders with data that is not verified yet."""
 _QUOTED = re.compile(r"""\"[^\"]*\"|'[^']*'|`[^`]*`|\[[^\]]*\]""")

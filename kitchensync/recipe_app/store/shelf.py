@@ -22,7 +22,7 @@ from kitchensync.task_graphs.order.orders import count_orders
 from kitchensync.task_graphs.scoring.validate import check_graph
 
 OWN_RECIPES = Path(__file__).resolve().parents[2] / "examples" / "recipes"
-MOST_RECIPES = 500
+MOST_RECIPES = 500  # every request checks each file for changes
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

@@ -22,7 +22,7 @@ from kitchensync.task_graphs.text.safety import must_stay
 
 PROPOSED = 4
 """Number of errors proposed for a session with planned errors."""
-SEEDS = 2**32
+SEEDS = 2**32  # browsers hold and increment a seed exactly
 TRIES = 64
 """Number of draws before a script is used again."""
 

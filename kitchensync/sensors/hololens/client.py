@@ -20,8 +20,8 @@ from kitchensync.sensors.hololens.headset_stream import HeadsetStream
 from kitchensync.sensors.hololens.wire import HEADER_BYTES
 from kitchensync.shell.host_clock import host_ns
 
-SMALL_BUFFER_BYTES = 64 * 1024
-START_BUFFER_BYTES = 1024 * 1024
+SMALL_BUFFER_BYTES = 64 * 1024  # one read gets many frames of a stream of small ones
+START_BUFFER_BYTES = 1024 * 1024  # streams with larger frames get LARGE_SLAB_BYTES later
 GULP_BYTES = 1024 * 1024
 "Largest read while the size of the frame is unknown, so that little has to be moved to the front later."
 SLAB_BYTES = 256 * 1024

@@ -15,8 +15,8 @@ from kitchensync.sensors.errors import UnsupportedFormat
 from kitchensync.sensors.hololens.constants import Command, MapDirection, TimeSource
 from kitchensync.sensors.hololens.profile import Profile
 
-WHITE_BALANCE_STEP_K = 25
-FOCUS_MANUAL, FOCUS_RANGE_NORMAL, NO_DRIVER_FALLBACK = 3, 2, 1
+WHITE_BALANCE_STEP_K = 25  # the command counts in steps of 25 K (92 to 300)
+FOCUS_MANUAL, FOCUS_RANGE_NORMAL, NO_DRIVER_FALLBACK = 3, 2, 1  # arguments of hl2ss's PV_FOCUS
 EXPOSURE_MANUAL = 0
 _SWITCHES = (
     Command.PV_MARKER,

@@ -120,17 +120,17 @@ class TimeSource(IntEnum):
     UTC_FILETIME = 1
 
 
-LEVEL_DEFAULT = 255
-AAC_LEVEL_L2 = 0x29
+LEVEL_DEFAULT = 255  # lets the headset's encoder choose
+AAC_LEVEL_L2 = 0x29  # the default of the official client
 ARRAY_LEVEL = 0x2B
 "With the raw profile: the five microphones instead of two channels."
-PNG_FILTER_PAETH = 5
+PNG_FILTER_PAETH = 5  # the official client's choice; the filter changes only the size
 STRIDE_MASK_DEFAULT = 63
 VLC_TIMESTAMP_SHIFT = -125_000
 "Ticks added to VLC timestamps, which are 12.5 ms late; the official client uses the same value."
 
 AHAT_WIDTH = AHAT_HEIGHT = 512
-AHAT_HZ = 45
+AHAT_HZ = 45  # nominal: the headset lowers it to 15 or 5 while it sees no hands
 VLC_WIDTH, VLC_HEIGHT, VLC_HZ = 640, 480, 30
 LONGTHROW_WIDTH, LONGTHROW_HEIGHT = 320, 288
 

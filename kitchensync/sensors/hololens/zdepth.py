@@ -14,9 +14,9 @@ import numpy as np
 
 from kitchensync.sensors.errors import BadPacket
 
-MAGIC = 0xCA
+MAGIC = 0xCA  # first byte of every blob
 HEADER = struct.Struct("<BBHHH8I")
-KEY_FRAME = 1
+KEY_FRAME = 1  # bit 0 of the flags; the headset sends only key frames
 PARTS = ("zeroes", "blocks", "edges", "surfaces")
 
 Decoder = Callable[[bytes], np.ndarray]

@@ -26,7 +26,7 @@ UNREAD_S = 30.0
 MOST_HEAD = 1 << 15
 MOST_PER_NETWORK = 128
 """Connections per visitor: a browser has six, and several tablets may share an address."""
-MOST = 512
+MOST = 512  # lowered to half of the open files that the system allows
 AT_A_TIME = 128
 """Connections accepted in one turn of the event loop."""
 BACKLOG = 4096
@@ -173,7 +173,7 @@ class Handshake(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the handshake."""
         assert isinstance(transport, asyncio.Transport)
-        transport.pause_reading()
+        transport.pause_reading()  # bytes before `start_tls` would be lost: this protocol keeps none
         self._transport = transport
         self.network = network_of((transport.get_extra_info("peername") or ("",))[0])
         self._connections.add(self)
@@ -194,7 +194,7 @@ class Handshake(asyncio.Protocol):
         except OSError:  # not TLS, gone, or too slow
             secure = None
         finally:
-            self._connections.remove(self)
+            self._connections.remove(self)  # the HTTP protocol counts itself
         if secure is None or early.lost:
             self._transport.abort()
             return

@@ -11,7 +11,7 @@ from starlette.types import Message, Receive, Send
 
 from kitchensync.recipe_app.errors import TooOften
 
-IPV6_PREFIX = 64
+IPV6_PREFIX = 64  # one visitor may use every address of such a network
 TURN_S = 10.0
 
 

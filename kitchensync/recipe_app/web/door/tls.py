@@ -26,8 +26,8 @@ from kitchensync.shell.files_on_disk import write_with_rights
 
 LEAF_DAYS = 397
 """The longest lifetime that browsers accept."""
-AUTHORITY_DAYS = 3650
-RENEW_DAYS = 265
+AUTHORITY_DAYS = 3650  # tablets install it by hand, and a new one has to be installed again
+RENEW_DAYS = 265  # checked only at a start: an app that then runs on has 132 days left
 
 _CONTAINERS = ipaddress.ip_network("172.16.0.0/12")
 """Networks of container programs inside this computer."""

@@ -37,7 +37,7 @@ from kitchensync.recipe_app.web.door.access import (
 )
 from kitchensync.recipe_app.web.door.networks import network_of
 
-YEAR_S = 31_536_000
+YEAR_S = 31_536_000  # a tablet stays paired; browsers keep a cookie for 400 days at most
 
 
 async def time(tools: Tools) -> JSONResponse:

@@ -28,11 +28,11 @@ __all__ = ["CameraClock", "CameraInfo", "CameraState", "GoProHttp", "MediaFile",
 
 TRIES = 3
 RETRY_S = 0.3
-POLL_S = 0.2
-START_TIMEOUT_S = 10.0
+POLL_S = 0.2  # the start of a recording is noted late by up to this time
+START_TIMEOUT_S = 10.0  # a camera with a full card accepts the command and never starts
 HEARD_S = 1.5
 "Time a camera may take to report that it records, after the answer to its start command was lost, seconds."
-IDLE_TIMEOUT_S = 30.0
+IDLE_TIMEOUT_S = 30.0  # a camera is also busy while it finalises a file or loads a preset
 
 
 class GoProHttp:

@@ -30,10 +30,10 @@ Progress = Callable[[int, int], None]
 CHUNK_BYTES = 1024 * 1024
 OVERLAP_BYTES = 64 * 1024
 "Bytes that are downloaded again when resuming, to check that it is still the same file."
-TRIES_WITHOUT_PROGRESS = 5
-PROGRESS_BYTES = 4096
-BACK_OFF_S = 0.5
-READ_TIMEOUT_S = 10.0
+TRIES_WITHOUT_PROGRESS = 5  # by the last one the overlap has shrunk to 16 bytes
+PROGRESS_BYTES = 4096  # a camera that sends some bytes per connection would never be given up
+BACK_OFF_S = 0.5  # times the number of failures in a row
+READ_TIMEOUT_S = 10.0  # for silence; LEAST_IN_S limits an answer that only trickles
 LEAST_BYTES, LEAST_IN_S = 64 << 10, 60.0
 "Slowest rate of a download: so many bytes in that time, else the request is abandoned."
 UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN)

@@ -22,7 +22,7 @@ MOST_INTERIM = 8
 TROUBLE = (OSError, http.client.HTTPException, ValueError)
 """Errors of a request without a valid answer: timeout, network, TLS, or invalid HTTP (a negative length)."""
 
-_LONGEST_REASON = 120
+_LONGEST_REASON = 120  # the camera may choose the text, and a message is one line
 
 
 class HttpAnswer(NamedTuple):

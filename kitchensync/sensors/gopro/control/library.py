@@ -20,7 +20,7 @@ from kitchensync.sensors.gopro.control.camera_types import CameraClock, CameraIn
 from kitchensync.sensors.gopro.control.entry import CameraAddress
 from kitchensync.shell.host_clock import host_ns
 
-COMMAND_LIMIT_S = 15.0
+COMMAND_LIMIT_S = 15.0  # some waits of the library have no end
 SETTINGS = {
     2: ("video_resolution", "VideoResolution"),
     3: ("frames_per_second", "FramesPerSecond"),
@@ -125,7 +125,7 @@ def need_library(url: str) -> None:
     library.propagate = False
 
 
-OPEN_LIMIT_S = 60.0
+OPEN_LIMIT_S = 60.0  # covers scanning, connecting and pairing over Bluetooth
 NO_ADDRESS = "http://127.0.0.1:9"
 
 

@@ -22,8 +22,8 @@ from kitchensync.sensors.gopro.control.library import (
     need_library,
 )
 
-OPEN_LIMIT_S = 20.0
-POLL_S = 0.2
+OPEN_LIMIT_S = 20.0  # on a camera that already records `open` never returns
+POLL_S = 0.2  # the library's default of 2 s delays each command by up to as much
 
 
 class SdkCamera(LibraryCamera):

@@ -15,8 +15,8 @@ from kitchensync.sensors.gopro.control.camera import GoProHttp
 from kitchensync.sensors.gopro.control.camera_types import CameraClock
 from kitchensync.shell.host_clock import UtcAnchor, host_ns, utc_anchor
 
-ANTI_FLICKER, ASPECT, RESOLUTION, RATE, LENS, STABILISATION = 134, 108, 2, 3, 121, 135
-HINDSIGHT, POWER_DOWN, GPS = 167, 59, 83
+ANTI_FLICKER, ASPECT, RESOLUTION, RATE, LENS, STABILISATION = 134, 108, 2, 3, 121, 135  # ids of Open GoPro
+HINDSIGHT, POWER_DOWN, GPS = 167, 59, 83  # ids of Open GoPro
 NAMES = {
     ANTI_FLICKER: "anti-flicker",
     ASPECT: "aspect",
@@ -113,9 +113,9 @@ def _integer(value: Any) -> int | None:
 
 
 NS_PER_S = 1_000_000_000
-POLL_S = 0.005
-CATCH_LIMIT_S = 2.5
-TICKS_WANTED = 2
+POLL_S = 0.005  # widens the interval that bounds the clock's offset
+CATCH_LIMIT_S = 2.5  # two changes of the second come within 2 s
+TICKS_WANTED = 2  # a slow answer makes one interval wide; the narrower one is used
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import BinaryIO, Protocol
 
 BUFFER_BYTES = 256 << 10
 """Size of a buffer: small enough that it is still in the processor's cache when it is hashed and written."""
-BUFFERS = 32
-SYNC_BYTES = 64 << 20
+BUFFERS = 32  # a slow write stops the network only after 8 MiB
+SYNC_BYTES = 64 << 20  # bounds what the sync at the end of the download has left to write
 
 
 class Observer(Protocol):

@@ -22,7 +22,7 @@ from kitchensync.sensors.gopro.mp4.gpmf import Klv, StreamPart
 from kitchensync.sensors.gopro.mp4.sample_tables import read_chapter
 
 SHOWN_FIELDS = 6
-DECIMALS = 6
+DECIMALS = 6  # the camera's stamps (STMP) count microseconds
 
 
 def inspect(path: Path) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from typing import BinaryIO, NamedTuple
 from kitchensync.sensors.errors import UnreadableMedia
 from kitchensync.shell.files_on_disk import open_file
 
-MAX_MOOV_BYTES = 256 * 1024 * 1024
-MAX_TOP_BOXES = 10_000
-MAX_FRAGMENTS = 1_000_000
+MAX_MOOV_BYTES = 256 * 1024 * 1024  # `moov` is read into memory as a whole
+MAX_TOP_BOXES = 10_000  # a hostile file may be nothing but empty boxes of 8 bytes
+MAX_FRAGMENTS = 1_000_000  # a fragmented file has a `moof` and an `mdat` for each fragment
 MAX_SAMPLES = 3_000_000
 """Largest number of samples of a video: 28 hours at 30 frames per second."""
 CONTAINERS = {"moov", "trak", "mdia", "minf", "stbl", "moof", "traf", "udta"}

@@ -16,8 +16,8 @@ import numpy as np
 
 from kitchensync.sensors.errors import BadGpmf
 
-MAX_DEPTH = 8
-ABSURD_STAMP = 2**62
+MAX_DEPTH = 8  # cameras nest two deep: DEVC, STRM
+ABSURD_STAMP = 2**62  # the difference of two smaller ones still fits in int64
 _HEADER = struct.Struct(">4sBBH")
 _PADDING_KEY = b"\0\0\0\0"
 

@@ -40,7 +40,7 @@ from kitchensync.sensors.gopro.mp4.sample_tables import (
 )
 
 COPY_BYTES = 8 << 20
-MDAT_HEADER_BYTES = 16
+MDAT_HEADER_BYTES = 16  # with the size as u64, since joined chapters may exceed 4 GiB
 Progress = Callable[[int, int], None]
 
 

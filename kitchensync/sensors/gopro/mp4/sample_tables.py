@@ -15,7 +15,7 @@ import numpy as np
 from kitchensync.sensors.errors import UnreadableMedia
 from kitchensync.sensors.gopro.mp4.boxes import MAX_SAMPLES, Box, boxes, find, read_moov, top_boxes
 
-U32_LIMIT = 1 << 32
+U32_LIMIT = 1 << 32  # offsets from here on need `co64` instead of `stco`
 PER_SAMPLE = {"stts", "ctts", "stsc", "stsz", "stco", "co64", "stss", "sdtp"}
 DROPPED = {"sbgp", "sgpd", "stps", "padb", "subs", "saiz", "saio"}
 "Optional tables of samples."

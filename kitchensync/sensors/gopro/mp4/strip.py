@@ -146,4 +146,5 @@ def check_no_serial(out: BinaryIO, moovs: list[memoryview], target: Path) -> Non
     while block := out.read(SEARCH_BYTES):
         if any(text in tail + block for text in texts):
             raise CannotJoin(target.name, "the camera's serial number is still in it; it was not written")
+        # A serial number may lie across two blocks.
         tail = block[-64:]

@@ -35,7 +35,7 @@ SIZES = struct.Struct("<II")
 SENSOR_TICKS = struct.Struct("<Q")
 
 PIXELS = AHAT_HEIGHT * AHAT_WIDTH
-DEPTH_STEP_MM = 4
+DEPTH_STEP_MM = 4  # the headset shifts millimetres right by two bits to fit in a byte
 
 
 class AhatPacket(NamedTuple):

@@ -22,7 +22,7 @@ NAME = "depth_longthrow"
 SENSOR_TICKS = struct.Struct("<Q")
 _PNG = b"\x89PNG\r\n\x1a\n"
 _CHUNK_FRAME_BYTES = 12  # length, name and checksum of a chunk
-_HEADER_CHUNK = b"IHDR" + struct.pack(">IIBB", LONGTHROW_WIDTH, LONGTHROW_HEIGHT, 8, 6)
+_HEADER_CHUNK = b"IHDR" + struct.pack(">IIBB", LONGTHROW_WIDTH, LONGTHROW_HEIGHT, 8, 6)  # 8 bits, RGBA
 
 
 class LongThrowPacket(NamedTuple):

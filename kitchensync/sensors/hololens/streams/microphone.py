@@ -18,9 +18,10 @@ from kitchensync.sensors.stream import Format
 
 NAME = "microphone"
 RATE_HZ = 48_000
-AAC_SAMPLES = 1024
+AAC_SAMPLES = 1024  # a frame of AAC-LC has as many
 
-_ADTS_BYTES = 7
+_ADTS_BYTES = 7  # without a checksum, which would add two
+# In the order of the index in the header (ISO 14496-3).
 _ADTS_RATES = (96000, 88200, 64000, 48000, 44100, 32000, 24000, 22050, 16000, 12000, 11025, 8000, 7350)
 
 
