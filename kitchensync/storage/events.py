@@ -19,7 +19,7 @@ from kitchensync.storage.disk.self_check import CHECK, MOST_LINES_BYTES, checked
 from kitchensync.storage.errors import BadEventLog
 
 SCHEMA = "event/1"
-FIRST = "0" * 64
+FIRST = "0" * 64  # stands for the hash of the line before the first one
 
 
 class LogEvent(TypedDict):
@@ -65,6 +65,7 @@ class EventLog:
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX)
             content = read_plain(self.path, MOST_LINES_BYTES)
+            # a synced line is lost in a power cut if the name of its new file or folder is lost
             if not content:
                 LOCAL.sync_folder(self.path.parent)
                 LOCAL.sync_folder(self.path.parent.parent)

@@ -43,7 +43,7 @@ LEDGER_STREAMS = "ledger"
 
 _RECORDING_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _NOT_IN_PATHS = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ud800-\udfff]")
-_LONGEST_PATH, _LONGEST_PART = 1024, 255
+_LONGEST_PATH, _LONGEST_PART = 1024, 255  # lowest of common systems: PATH_MAX of macOS, NAME_MAX of Linux
 _CHUNK = re.compile(r"(?:(\d{6,})-)?(\d{6,})\.h5")
 
 

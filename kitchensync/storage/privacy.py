@@ -28,7 +28,7 @@ FOR_EVER = 2**62
 
 LATE_NS = 30_000_000_000
 """Maximum plausible delay of a packet; above it, its arrival counts too."""
-LONGEST_STEP_NS = 1_000_000_000
+LONGEST_STEP_NS = 1_000_000_000  # a stream with rare packets must not hide minutes around a pause
 AROUND = 2
 """Number of steps before and after its stamp that a packet may cover: batches, blocks of sound."""
 

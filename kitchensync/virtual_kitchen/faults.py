@@ -75,7 +75,7 @@ KINDS = {
 HOSTILE = tuple(name for name in KINDS if name.startswith("hostile_"))
 CUTS = ("drop_connection", "half_packet", "garbage_size", "kill_port", *HOSTILE)
 "Faults that end a connection."
-STORM = 30
+STORM = 30  # the description of hostile_storm names it
 OF_HEADSET = ("lost_tracking", "frozen_gaze")
 "Faults that hit several streams together: their argument names no stream."
 ONLY_OF = {
@@ -91,7 +91,7 @@ ARMED = "@armed+"
 NEVER_S = 1e9
 "Offset added to the times of a fault until it is armed, seconds."
 BUNCH_S = 0.5
-SLOW_HZ = 5.0
+SLOW_HZ = 5.0  # AHAT falls to 15 or 5 Hz while it sees no hands
 _FORMS = {
     "stream": ("never_answer", "refuse_port"),
     "moment": (*CUTS, "die"),

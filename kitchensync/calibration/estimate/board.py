@@ -20,13 +20,13 @@ from kitchensync.storage.geometry.errors import Refused
 DICTIONARIES = ("DICT_4X4_250", "DICT_5X5_250", "DICT_6X6_250", "DICT_APRILTAG_36h11")
 NEW, OLD = "new", "old"
 """Layouts of OpenCV since 4.6 and before; with an even number of rows they have markers in opposite squares."""
-MIN_MARKERS_FOR_LAYOUT = 4
+MIN_MARKERS_FOR_LAYOUT = 4  # fewer fit several layouts
 MAX_LAYOUT_ERROR, MIN_ERROR_RATIO = 0.4, 2.5
 """Largest deviation of the markers from a plane in the right layout, in sides of a marker (lens distortion included),
 and the factor by which it must be larger in the other layout."""
 MAX_SEARCH_WIDTH_PX = 1920
 "Width to which frames are reduced for the search of markers; corners are refined at full size."
-MAX_BLUR_PX = 2.3
+MAX_BLUR_PX = 2.3  # includes the 1.5 px of the Gaussian in `blur_px`
 MAX_WINDOW_PX = 5
 """Half side of the window in which a corner is refined, at the size of the search; in a larger one the curved edges
 of a fisheye image shift the corner."""

@@ -15,7 +15,7 @@ MAX_MOTION_PX = 1.5
 "Motion of corners between two frames, at 1920 columns, above which the rolling shutter distorts them too much."
 MAX_EDGE_PX = 2.2
 "Width of edges above which a frame is blurred; in a sharp frame of any size it is about one pixel."
-MIN_CORNERS = 12
+MIN_CORNERS = 12  # `intrinsics` leaves out views with fewer
 MAX_VIEWS = 40
 MIN_DISTANCE = 0.02
 """Smallest difference between selected views (a hundredth of the frame, or as much in size or slant).

@@ -13,7 +13,7 @@ from kitchensync.sensors.mask_runs import marked_runs
 from kitchensync.shell.array_types import Floats
 from kitchensync.storage.geometry.errors import Refused
 
-GRAVITY_M_PER_S2 = 9.80665
+GRAVITY_M_PER_S2 = 9.80665  # standard gravity, ISO 80000-3
 STILL_GYROSCOPE_RAD_PER_S = 0.02
 STILL_ACCELEROMETER_M_PER_S2 = 0.2
 MIN_REST_S = 10.0

@@ -23,7 +23,7 @@ from kitchensync.storage.geometry.errors import Refused
 MIN_PAIRS = 8
 ROUNDS = 4
 "Largest number of fits, each without the outliers of the previous one."
-MIN_CORNERS = 8
+MIN_CORNERS = 8  # fewer than for a lens: lenses are known here, a view only fixes a pose
 MAX_RMS_PX = 2.5
 "Of both frames, at 1920 columns."
 MAX_PAIR_RATIO = 4.0

@@ -23,8 +23,8 @@ from kitchensync.storage.options.outputs import OutputRefused, written
 VOXEL_M = 0.02
 TRUNCATION_VOXELS = 3.0
 MAX_DEPTH_M = 4.0
-BLOCK_VOXELS, FIRST_BLOCKS = 16, 4000
-MIN_WEIGHT = 2.0
+BLOCK_VOXELS, FIRST_BLOCKS = 16, 4000  # Open3D's usual block; it makes room for more by itself
+MIN_WEIGHT = 2.0  # a surface in a single frame may be noise
 _MM_PER_M = 1000.0
 
 

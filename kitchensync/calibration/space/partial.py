@@ -13,7 +13,7 @@ from kitchensync.storage.manifest import write_json
 from kitchensync.storage.names import PART_SUFFIX
 from kitchensync.storage.options.outputs import OutputRefused, cannot_write, check_output
 
-PERIOD_S = 30.0
+PERIOD_S = 30.0  # an interrupted run repeats at most this much work
 STATE = "state.json"
 
 
@@ -68,6 +68,7 @@ class Partial:
 
     def keep(self, state: dict[str, Any]) -> None:
         """Save a state; files that it names must be complete. Other files are deleted."""
+        # before old files are removed: an interrupted run needs one whole state
         write_json(self.folder / STATE, {"request": self._request, "state": state})
         current = {str(value) for value in state.values()} | {STATE}
         if "file" in state:

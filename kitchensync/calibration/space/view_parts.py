@@ -32,7 +32,7 @@ SAMPLE_NS = 10_000_000
 CLOUD_STEP = 4
 """Step between the shown points of depth."""
 MAX_DEPTH_M = 4.0
-GAZE_M = 1.0
+GAZE_M = 1.0  # the headset sends no distance of the gaze
 JOINT_M = 0.008
 JPEG_QUALITY = 80
 WIDTH = 640

@@ -16,7 +16,7 @@ from kitchensync.task_graphs.formats.graph_files import MAX_ANNOTATION_BYTES, re
 STATED = ("recipe", "participants")
 """Kinds of lines that belong to no recording."""
 CROISSANT, README = "croissant.json", "README.md"
-_MOST_CARD_BYTES = 64 << 20
+_MOST_CARD_BYTES = 64 << 20  # load.py and verify.py of a data set read no larger text
 
 
 def check_cards(checked: DataSetUnderCheck) -> None:

@@ -86,10 +86,10 @@ def sharpest_frames(
 HEIGHT = 360
 ROUNDED_S = 0.001
 """Step times are whole milliseconds: a step that begins with a frame may be rounded to just before it."""
-DARKEST, BRIGHTEST, ALIKE = 0.2, 255, 0.95
+DARKEST, BRIGHTEST, ALIKE = 0.2, 255, 0.95  # published limits; the published code compares 0.2 with 0 to 255
 UNSEEN, IS_DARK = "examples of which a picture is hidden", "examples whose pictures are dark"
 IS_ALIKE = "examples that look alike before and after"
-NEAR_S = (-0.05, -0.025, 0.0, 0.025, 0.05)
+NEAR_S = (-0.05, -0.025, 0.0, 0.025, 0.05)  # as in the paper: the sharpest of five is taken
 Frame = tuple[str, int]
 """Recording and frame number."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EACH_S = 0.2
 """Duration of one value of a lane, seconds."""
-MOST = 99
+MOST = 99  # lanes.js of the desk divides by the same number
 QUIETEST_DB, FASTEST_RAD_PER_S = -60.0, 3.0
 THUMBNAILS, THUMBNAIL_HEIGHT = 40, 54
 

@@ -60,7 +60,7 @@ def best_threshold(decided: Sequence[tuple[float, int]], *, by_accuracy: bool = 
     return min(THRESHOLDS, key=errors)
 
 
-UNSURE = 0.1
+UNSURE = 0.1  # as in the published code, with which results are compared
 THRESHOLD = 0.5
 PROBABILITIES = ("p_yes", "p_no", "prev_p_yes", "prev_p_no", "vqa")
 

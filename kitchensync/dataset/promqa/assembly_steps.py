@@ -18,7 +18,7 @@ from kitchensync.dataset.promqa.questions import Targets
 from kitchensync.task_graphs.formats.assembly import ticks
 from kitchensync.task_graphs.model import Graph
 
-FPS = 30
+FPS = 30  # published start and end are in frames of 1/30 s
 VERBS = {"attach": "attach {} to {}", "detach": "detach {} from {}", "interior": "detach {} from {}"}
 """Verb -> text of a step; the published verb `interior` is a mistake for `detach`."""
 SLIP = "interior"
@@ -97,7 +97,7 @@ def _step(fields: list[str]) -> AssemblyStep | None:
     return AssemblyStep(start / FPS, end / FPS, verb, this, that, kind, remark)
 
 
-SHORTEST_S = 10.0
+SHORTEST_S = 10.0  # as in the published code, which asks nothing of a shorter beginning
 Span = tuple[float, float]
 REMARKED = {
     "order": "wrong order",

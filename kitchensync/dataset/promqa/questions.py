@@ -26,8 +26,8 @@ from kitchensync.task_graphs.order.closure import full_closure, topological
 
 BEFORE_ALL, UNKNOWN = -1, -2
 """Node of the pseudo-step before the first step, and of a step whose text is not in the graph."""
-FIRST_END_S = 5.0
-MOST_OVERLAP_S, OVERLAP_SHARE = 2.0, 0.9
+FIRST_END_S = 5.0  # the published code skips entries that end earlier
+MOST_OVERLAP_S, OVERLAP_SHARE = 2.0, 0.9  # published: a later step counts from this long after its start
 
 
 @dataclass(frozen=True, slots=True)

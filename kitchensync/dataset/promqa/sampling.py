@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from kitchensync.dataset.promqa.questions import KINDS, TAGS, PromqaExample
 
-MOST_WRONG_BEFORE, MOST_TARGETS = 5, 5
+MOST_WRONG_BEFORE, MOST_TARGETS = 5, 5  # as in the published sampling
 SHARE_OF_TAGS = 8
 """Examples of `next` or `missing` per example of a kind that is a tag: 400 beside 50."""
 CELLS = 4

@@ -13,7 +13,7 @@ from kitchensync.task_graphs.errors import BadGraph
 from kitchensync.task_graphs.formats.graph_files import read_text
 
 SUMS = "SHA256SUMS"
-MAX_SUMS_BYTES = 64 << 20
+MAX_SUMS_BYTES = 64 << 20  # download.py of a data set reads no larger list
 LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
 
 

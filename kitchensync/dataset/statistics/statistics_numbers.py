@@ -20,7 +20,7 @@ from kitchensync.dataset.statistics.narrators import (
 from kitchensync.dataset.tables.step_rows import done_in_order
 from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
-WINDOWS = (2, 3, 4, 5)
+WINDOWS = (2, 3, 4, 5)  # numbers of steps in the published clips
 HALF = 25
 """Of each 50 numbers in the published ids, the first 25 have no planned errors, the others have."""
 

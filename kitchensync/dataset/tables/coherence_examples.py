@@ -16,7 +16,7 @@ from kitchensync.task_graphs.formats.annotations import AnnotatedRecording
 
 UNSEEN = frozenset({"Order Error", "Timing Error", "Temperature Error", "Measurement Error"})
 SHORT, NOT_SEEN = "shorter than 0.1 s or not done", "only errors that no frame shows"
-SHORTEST_S = 0.1
+SHORTEST_S = 0.1  # as in the published loader
 STEP_S = 0.1
 """Interval of samples, seconds."""
 

@@ -21,7 +21,7 @@ from threading import Thread, current_thread, main_thread
 from typing import TypedDict
 
 FEW = 4
-LATER_S = 0.02
+LATER_S = 0.02  # after the callback, in which an exception would be lost again
 
 
 class JobResult(TypedDict, total=False):

@@ -48,8 +48,8 @@ BLOCKS = np.dtype(
 )
 """In an archive: one row per packed chunk."""
 
-POSE_FLOATS = 16
-DEVICE_TICK_HZ = 10_000_000
+POSE_FLOATS = 16  # hl2ss sends a 4 x 4 float32 matrix after the payload
+DEVICE_TICK_HZ = 10_000_000  # hl2ss scales all stamps to 100 ns
 HOST_CLOCK = "CLOCK_MONOTONIC, ns"
 
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-STEP_BYTES = 4 << 20
+STEP_BYTES = 4 << 20  # a multiple of the block size of any disk, as direct reading requires
 DIRECT, DROPPED, CACHED = "direct", "dropped", "cached"
 """How a file was read: round the cache; cache dropped before; neither was to be had (not on this system)."""
 

@@ -16,7 +16,7 @@ Sample = tuple[int, int]
 """host_ns, free bytes."""
 
 WARN_MINUTES, STOP_MINUTES = 15.0, 0.5
-KEEP_EVERY_NS, LOOKS_KEPT = 1_000_000_000, 240
+KEEP_EVERY_NS, LOOKS_KEPT = 1_000_000_000, 240  # the last quarter of the looks is longer than SEALING_NS
 SEALING_NS = 20_000_000_000
 """Chunks are sealed in bursts of some seconds: a rate over less than this says little about the minutes to come."""
 RECENT_NS = 4_000_000_000

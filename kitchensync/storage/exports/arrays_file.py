@@ -25,9 +25,9 @@ from kitchensync.storage.chunks.compress import quick_deflater
 
 MADE_OF = "made_of"
 """Name of the text about the sources of a file."""
-_EPOCH = (1980, 1, 1, 0, 0, 0)
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # earliest time in a ZIP; a constant, so that equal arrays give equal bytes
 _FAST = 1
-_LARGE = 1 << 30
+_LARGE = 1 << 30  # well below 2 GiB, above which zipfile refuses a member that was not begun as ZIP64
 ALWAYS_TAKEN, MOST_RATIO = 256 << 20, 100
 """Maximum unpacked bytes, and maximum ratio to the packed bytes above that; our files are packed to a tenth."""
 DAMAGED = (

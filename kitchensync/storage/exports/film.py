@@ -27,7 +27,7 @@ from kitchensync.shell.array_types import UInt8
 if TYPE_CHECKING:
     import av
 
-TIMESCALE = 90_000
+TIMESCALE = 90_000  # a frame at 30000/1001 Hz is exactly 3003 units
 TICKS_PER_S = 10_000_000
 FASTSTART = {"movflags": "+faststart"}
 """Put the index first, so that a film plays while it is downloaded."""

@@ -21,7 +21,7 @@ from kitchensync.storage.geometry.camera_models import Camera, inside
 from kitchensync.storage.geometry.clouds import MM_PER_M, DepthCamera, moved
 from kitchensync.storage.geometry.reference_frames import Transform
 
-_EMPTY = 65535
+_EMPTY = 65535  # largest uint16: any drawn distance is less
 _WIDEST_WINDOW = 41
 SLACK, SLACK_MM = 0.03, 15
 "A point up to this part of its distance plus this length behind the surface belongs to it."

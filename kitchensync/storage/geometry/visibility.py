@@ -14,7 +14,7 @@ from kitchensync.storage.geometry.clouds import MM_PER_M
 from kitchensync.storage.geometry.reference_frames import Transform, transform_points
 from kitchensync.storage.geometry.registration import Surface
 
-NEAREST_M, FARTHEST_M, GAZE_STEPS = 0.2, 6.0, 400
+NEAREST_M, FARTHEST_M, GAZE_STEPS = 0.2, 6.0, 400  # steps are 5 cm at the far end, well within THICK_M
 THICK_M = 0.15
 "A ray that is first found farther than this behind a surface does not meet it."
 

@@ -16,10 +16,10 @@ from kitchensync.shell.array_types import Floats32
 Sums = npt.NDArray[np.void]
 
 VOXEL_M = 0.01
-_BITS = 21
+_BITS = 21  # three coordinates fit into a positive int64 key
 _HALF = 1 << (_BITS - 1)
 "Cubes along an axis, on each side of the origin: ten kilometres at one centimetre."
-_PENDING_ROWS = 1_500_000
+_PENDING_ROWS = 1_500_000  # about 80 MB of sums between two merges
 
 _SUM = np.dtype(
     [("key", "<i8"), ("place", "<f8", (3,)), ("count", "<f4"), ("colour", "<f4", (3,)), ("coloured", "<f4")]

@@ -18,7 +18,7 @@ from kitchensync.storage.disk.durable import private
 from kitchensync.storage.errors import BadInstallation
 
 KEY_FILE = "app.key"
-KEY_BYTES = 32
+KEY_BYTES = 32  # output size of SHA-256; a longer key adds no strength to HMAC-SHA-256
 _taken: set[str] = set()
 """Hashes of keys that this process made or accepted, even if they cannot be stored."""
 

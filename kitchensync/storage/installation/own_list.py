@@ -168,6 +168,7 @@ class OwnList:
                 if (place := piece.rfind(b"\n")) >= 0:
                     end = max(start, 0) + place + 1
                     break
+            # a last line without its end was interrupted, and the chain goes on from the one before
             if end < size:
                 os.ftruncate(handle, end)
             before = os.pread(handle, 64, end - 67) if end else _FIRST

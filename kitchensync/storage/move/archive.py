@@ -91,6 +91,7 @@ def archive_stream(
     try:
         write_archive(part, chunks, tell)
         sync_path(part)
+        # proved before it has the name under which readers take it for the chunks
         prove(part, chunks, tell)
         disk.rename(part, path)
     except OSError as error:
@@ -131,6 +132,7 @@ def _replace(recording: Path, stream: str, path: Path, chunks: list[Path], disk:
     """Write the archive into the books in place of its chunks, then remove them."""
     first, last = chunk_range(path) or (0, 0)
     facts: FileFactsForm = {"bytes": path.stat().st_size, "sha256": file_sha256(path)}
+    # the manifest first: chunks that an interruption leaves are removed by the next run
     with edit_manifest(recording) as manifest:
         manifest["files"] = {
             name: entry

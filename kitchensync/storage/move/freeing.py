@@ -72,6 +72,7 @@ def free(
                 if not rule.allows(len(copies), age_days, free_bytes):
                     return 0
                 standing.append(copies)
+            # the last time that these files can be checked here
             if heavy:
                 keep_verdict(recording, verify(recording))
             for item, copies in zip(heavy, standing, strict=True):

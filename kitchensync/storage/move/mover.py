@@ -22,7 +22,7 @@ from kitchensync.storage.move.freeing import DEFAULT_RULE, FreeRule, free
 from kitchensync.storage.names import CHUNK_SUFFIX, chunk_number, chunk_range
 
 FOLLOW_S = 1.0
-WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0
+WAIT_FIRST_S, WAIT_LONGEST_S = 1.0, 60.0  # a store that is back is used within a minute
 
 
 @dataclass

@@ -56,7 +56,7 @@ def read_key(path: Path) -> str:
 
 TIMEOUT_S = 20.0
 MAX_ANSWER_BYTES = 200_000
-LONGEST_WAIT_S = 60.0
+LONGEST_WAIT_S = 60.0  # Retry-After comes from the server and may be any number
 
 Failure = Literal["not_noted", "unreachable", "timed_out", "busy", "refused", "too_long", "unreadable"]
 

@@ -153,6 +153,7 @@ def publish(part: Path, path: Path, *, force: bool = False) -> None:
     """Rename a complete file durably; the destination is checked again. Raises OutputRefused."""
     place = check_output(path, force=force)
     try:
+        # the content first: after a power cut the name must not lead to an empty file
         sync_path(part)
         LOCAL.rename(part, place)
         LOCAL.sync_folder(place.parent)
@@ -178,6 +179,7 @@ def written_folder(path: Path, *, proof: str, force: bool = False) -> Iterator[P
         yield part
         for path_below in (*part.rglob("*"), part):
             sync_path(path_below)
+        # a folder with content cannot be renamed onto, so the old one steps aside
         if _check_folder(path, proof, force=force).exists():
             LOCAL.rename(place, old)
         LOCAL.rename(part, place)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CLOCK_STEP_S = 900.0
 """Step of time zones; a camera's clock may be wrong by multiples of it."""
-CLOCK_AGREES_S = 30.0
+CLOCK_AGREES_S = 30.0  # creation times were reported up to some 30 s off the start (OpenGoPro issue 269)
 
 
 @dataclass(frozen=True)

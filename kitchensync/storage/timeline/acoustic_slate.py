@@ -13,8 +13,8 @@ from hashlib import sha256
 import numpy as np
 import numpy.typing as npt
 
-SYMBOLS = 32
-SYMBOL_S = 0.06
+SYMBOLS = 32  # 96 bits of the hash: ids of a lab do not collide
+SYMBOL_S = 0.06  # short: a long waveform loses its phase through a moving head and two crystals
 KINDS = 8
 LOWEST_HZ, BAND_HZ = 2000.0, 700.0
 LOUDNESS = 0.5

@@ -18,8 +18,8 @@ Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
 
 TICKS_PER_S = 10_000_000
-MOST_TICKS = 1 << 62
-NEWTON_STEPS = 3
+MOST_TICKS = 1 << 62  # half the range of int64: an epoch plus the ticks of a recording cannot overflow
+NEWTON_STEPS = 3  # there and back is then exact to far below 1 us
 SAMPLE_ROWS = 31
 REFERENCE_CLOCK = "reference_media_s"
 """The clock of a camera onto whose media time others are put: seconds in a file, 100 ns of it in a map."""

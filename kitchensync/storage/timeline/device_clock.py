@@ -20,17 +20,17 @@ from numpy.polynomial.polynomial import polyder, polyval
 Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.floating]
 
-NS_PER_TICK = 100
-MOST_SKEW = 500e-6
+NS_PER_TICK = 100  # hl2ss scales all stamps to 100 ns
+MOST_SKEW = 500e-6  # ten times the tolerance of crystals: the bound must hold where drift is not measured
 WANDER = 150e-6  # maximum relative rate of two crystals between two exchanges
 LEAST_SPAN_NS = 5e9  # in a shorter time drift and network delay cannot be distinguished
-MOST_PROBES = 4000
+MOST_PROBES = 4000  # bounds the linear program: above an hour of probes, only the quickest are used
 MOST_DEGREE = 3
 NARROW = 0.6  # the clock is curved if the channel of a line is narrower than this part of the usual
 BLOCKS = 12
 BLOCK_PROBES = 40
 CHANNEL_RANK = 6  # three exchanges define the channel; the next ones show how much it depends on them
-ALIKE_P = 0.01
+ALIKE_P = 0.01  # below it both ways differ, and an average is wrong by half the difference
 NEWTON_STEPS = 3
 STRAIGHT = 2  # coefficients of a line
 FAR_NS = 10_000_000_000  # longer than any packet delay; ticks after a restart differ by hours

@@ -18,11 +18,11 @@ from kitchensync.storage.errors import BadStamps
 TICKS_PER_S = 10_000_000
 TICKS_PER_MS = 10_000.0
 NOMINAL_TICKS_PER_NS = 0.01
-ENVELOPE_PERCENTILE = 5.0
+ENVELOPE_PERCENTILE = 5.0  # delay only adds, but the minimum would follow a single early stamp
 JUMP_TICKS = 5 * TICKS_PER_MS  # a larger lasting change of level is another clock, not a late stamp
 SIDE_BATCHES = 20  # number of batches for the level before and after a suspected jump
 BLOCK_BATCHES = 20
-MOST_BLOCKS = 60
+MOST_BLOCKS = 60  # the slope is the median over all pairs of blocks, which grow with the square
 MOST_FIRSTS = 60_000
 STEPS_TOLD = 100  # number of batches for the usual step of a sensor clock
 

@@ -24,7 +24,7 @@ from kitchensync.storage.verify import thresholds as limits
 from kitchensync.storage.verify.findings import WARN, Findings
 from kitchensync.storage.verify.suitable_uses import spans_in_words
 
-HEADSET_HZ = 48_000
+HEADSET_HZ = 48_000  # rate of all audio profiles of hl2ss
 SAMPLE_ROWS = 60
 """Consecutive frames that are decoded in each part of a sample."""
 BLACK_STEP = 8

@@ -20,7 +20,7 @@ from kitchensync.storage.verify.coverage import Span
 from kitchensync.storage.verify.thresholds import LOST_S, STILL_SLOW_S
 
 POSE, HEAD, GAZE, STILL = "pose", "head", "gaze", "still"
-SLOW_HZ = 10.0
+SLOW_HZ = 10.0  # the magnetometer sends 4.5 packets a second, the accelerometer 11.8
 HOLE_S = 2.0
 """Largest interval of packets in one run, seconds: tracking between them is not known."""
 

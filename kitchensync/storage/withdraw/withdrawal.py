@@ -307,6 +307,7 @@ def _here(recording: Path, policy: Policy, manifest: Manifest) -> WithdrawnPlace
             else:
                 os.replace(path, to)
         LOCAL.sync_folder(aside)
+    # before files are destroyed: a repeated call takes their list from it
     if tombstone != manifest:  # the app asks every few minutes
         write_json(recording / MANIFEST, tombstone)
     for path in _files(recording):

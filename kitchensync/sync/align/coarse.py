@@ -16,16 +16,16 @@ from kitchensync.sync.errors import TooShort
 from kitchensync.sync.fit.resample import Grid, GyroTrack, box_resample
 
 COARSE_HZ = 50.0  # 25 Hz carry the 12 Hz band too, but half a cell of lag then costs up to a tenth of rho
-RATE_HZ = 25.0
+RATE_HZ = 25.0  # for searches of many segments and rates: fast, and still carries BAND_HZ
 BAND_HZ = (0.05, 12.0)
 PERIODS_IN_CLIP = 3.0  # slower swings than this the ends of a short clip distort
 COMPRESS_RAD_PER_S = np.deg2rad(25.0)
 PEAK_GUARD_S = 0.5
-LEAST_ENERGY = 0.2
-RHO_CAP = 0.95
+LEAST_ENERGY = 0.2  # a few seconds that overlap by chance can score high
+RHO_CAP = 0.95  # above it only the phase of the lag grid decides
 LEAST_S = 3.0
-RATE_SPAN = 0.015
-RATE_CLIP_S = 60.0
+RATE_SPAN = 0.015  # nominal stamps of real sensors were up to 1.25 % wrong
+RATE_CLIP_S = 60.0  # the longer the clip, the finer the grid of rates has to be
 
 
 @dataclass(frozen=True, slots=True)

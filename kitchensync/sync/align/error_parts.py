@@ -81,7 +81,7 @@ def _sigma_ms(fine: Fine, headset: HeadsetGyro, where_s: Floats, span_s: tuple[f
 
 
 COVERED = 0.95
-NEARLY_ONE = 0.999
+NEARLY_ONE = 0.999  # the integral divides by sqrt(1 - correlation^2)
 NODES, SHARES = np.polynomial.legendre.leggauss(64)
 
 

@@ -22,7 +22,7 @@ from kitchensync.sync.fit.windows import (
 )
 
 ROUNDS = 3
-DRIFT_PRIOR = 30e-6
+DRIFT_PRIOR = 30e-6  # the data alone leave 5 to 40 ppm in a short clip
 SHORT_CLIP_S = 120.0  # in a shorter clip the drift is hardly measurable, and clocks are linear
 MOST_JUMPS = 6
 MOUNT_S = 10.0

@@ -31,10 +31,10 @@ from kitchensync.sync.fit.windows import fit_rotation, place_jump
 
 SEGMENTS_IN_TRACK, SHORTEST_S, LONGEST_S = 8.0, 12.0, 60.0
 SURE_RHO = 0.5
-JUMP_S = 0.040
+JUMP_S = 0.040  # one cell at RATE_HZ; smaller jumps are found by the test of window lags
 LEAST_IN_PIECE = 2
 LEAST_SURE = 0.5
-LOST_RUN = 3
+LOST_RUN = 3  # windows overlap by half, so a single bad moment fails two
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,8 @@ def in_blocks(
         yield vinyl_ns[piece], rates[piece]
 
 
-LONGEST_STEP_S = 0.1
-RATES_HZ = 100.0
+LONGEST_STEP_S = 0.1  # three periods of 30 Hz; rotation is not interpolated across longer gaps
+RATES_HZ = 100.0  # the grid on which both motions are compared (`pairing.FINE_HZ`)
 MOST_RAD_PER_S = 30.0  # faster is a relocalization, not a head
 
 

@@ -16,7 +16,7 @@ from kitchensync.sync.errors import NotIncreasing
 
 Int32 = npt.NDArray[np.int32]
 
-TOLERANCE_PERIODS = 0.6
+TOLERANCE_PERIODS = 0.6  # half a period reaches the nearest sample, the rest is for jitter
 
 
 @dataclass(frozen=True, slots=True)

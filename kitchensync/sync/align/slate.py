@@ -15,7 +15,7 @@ from kitchensync.sync.align.sound import Sound
 STEP = 6
 """Samples between two places that are looked at: half a millisecond, a third of a chirp's resolution."""
 LEAST_HZ = 10_000.0  # sound sampled more slowly holds no chirps
-PIECE = STEP << 17
+PIECE = STEP << 17  # a multiple of STEP, so that its grid continues from piece to piece
 LEAST_Z = 12.0
 """Chance alone stays below 6 in an hour of sound; how far it stands above the noise, in standard deviations."""
 LEAST_READ = 20

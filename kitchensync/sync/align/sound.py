@@ -18,7 +18,7 @@ from kitchensync.sync.align.coarse import parabola
 from kitchensync.sync.align.verdict import THRESHOLDS
 from kitchensync.sync.fit.line import DriftPrior, Lags, Line, Shape, fit_line
 
-SOUND_HZ = 12_000
+SOUND_HZ = 12_000  # keeps PHASE_BAND_HZ and the chirps of a slate, which reach 4.8 kHz
 ENVELOPE_HZ = 100
 ONSET_BAND_HZ = (300.0, 4000.0)
 PHASE_BAND_HZ = (200.0, 4200.0)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kitchensync.shell.array_types import Floats, Mask
 
-FLOOR_S = 1e-4
+FLOOR_S = 1e-4  # a window with a tiny error bar must not decide the curve alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class Line:
 HUBER_K = 1.5
 RESAMPLES = 200
 LEAST_CHI = 0.05
-TRUSTED_WINDOWS = 8.0
-BLOCKS = 10
+TRUSTED_WINDOWS = 8.0  # with fewer windows, their own error bars count more than their scatter
+BLOCKS = 10  # whole blocks are left out, as half-overlapping neighbours would predict each other
 
 
 @dataclass(frozen=True, slots=True)

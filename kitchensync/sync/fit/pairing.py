@@ -12,7 +12,7 @@ from kitchensync.shell.array_types import Floats, Mask
 from kitchensync.sync.fit.resample import Grid, GyroTrack, box_resample
 
 FINE_HZ = 100.0
-SMOOTH_HZ = 20.0
+SMOOTH_HZ = 20.0  # unsmoothed noise pulls lags towards half cells
 SMEARED_CELLS = 4
 FORGOTTEN = 5.0  # times the time of a low pass: under a percent is left
 

@@ -13,7 +13,7 @@ from kitchensync.sync.errors import BadArrays
 
 SMALLEST_GAP_S = 0.030
 GAP_PERIODS = 4.0
-DECIMATED_HZ = 400.0
+DECIMATED_HZ = 400.0  # the gyroscope's 6.6 kHz of a whole recording would take too much memory
 LONGEST_S = 86_400.0  # a grid over more is a wrong stamp, and would take all memory
 
 

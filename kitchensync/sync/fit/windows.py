@@ -12,11 +12,11 @@ from kitchensync.sync.fit.pairing import FINE_HZ, SMOOTH_HZ, Mask, Pairing
 
 NEWTON_STEPS = 6
 LARGEST_STEP_S = 0.040
-LONG_RUN_S = 0.5
+LONG_RUN_S = 0.5  # residuals of neighbouring cells are not independent
 KEEP_CORRELATION = 0.5
 KEEP_SIGMA_S = 0.020
-SHORTEST_S, LONGEST_S = 1.5, 20.0
-WINDOWS_IN_SPAN = 8.0
+SHORTEST_S, LONGEST_S = 1.5, 20.0  # a window of 1.5 s already loses most slow motion with its mean
+WINDOWS_IN_SPAN = 8.0  # half overlapping: some 15 lags for the curve
 
 
 def window_lags(pairing: Pairing, line: Line, turned: Floats, span_s: tuple[float, float]) -> Lags:
@@ -103,7 +103,7 @@ def place_jump(
 
 
 SOFT_RAD_PER_S = np.deg2rad(40.0)
-SETTLE_STEPS = 10
+SETTLE_STEPS = 10  # in periodic motion shift and rotation only creep towards the truth
 
 
 def soft_weights(rates: Floats) -> Floats:

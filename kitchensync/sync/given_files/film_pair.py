@@ -34,7 +34,7 @@ PER_RADIAN = {"deg_per_s": 180.0 / np.pi, "rad_per_s": 1.0}
 COLUMNS = ("t_s", "x", "y", "z")
 REPEATED_MOST, KEPT_LEAST = 0.01, 0.5
 "Maximum share of rows with the time of the row before, and minimum share of kept rows."
-SLOWEST_STEP_S, LONGEST_GAP_S = 0.5, 600.0
+SLOWEST_STEP_S, LONGEST_GAP_S = 0.5, 600.0  # up to 1 kHz, stamps in ms are 1 or more apart
 MOST_RATE = 1e5  # above the rate of any sensor, in degrees or radians per second
 FINEST_DIGITS, ROUNDING_S = 5, 2e-6
 

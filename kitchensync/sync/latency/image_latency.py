@@ -36,7 +36,7 @@ REFINE_STEPS = 8
 OUTLIER_SIGMAS = 3.0
 LEAST_SIGMA_S = 0.3e-3  # limit by the stamps of the gyroscope
 
-UPRIGHT, UPSIDE_DOWN = np.array([1.0, 1.0, 1.0]), np.array([-1.0, -1.0, 1.0])
+UPRIGHT, UPSIDE_DOWN = np.array([1.0, 1.0, 1.0]), np.array([-1.0, -1.0, 1.0])  # half a turn about z
 
 
 @dataclass(frozen=True, slots=True)

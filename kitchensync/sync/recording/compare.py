@@ -32,7 +32,7 @@ from kitchensync.sync.recording.clips_to_align import CameraClip
 from kitchensync.sync.recording.sync_session import Headset, Master, Reference, Session
 
 Floats = npt.NDArray[np.floating]
-LONGEST_HOLE_PACKETS = 50_000
+LONGEST_HOLE_PACKETS = 50_000  # 18 minutes of AAC: a wrong stamp must not fill the memory with silence
 
 
 def headset_sound(stream: StoredStream, epoch_ticks: int) -> Sound | None:

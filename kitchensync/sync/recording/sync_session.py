@@ -20,8 +20,8 @@ from kitchensync.sync.recording.clips_to_align import CameraClip, CameraFile, ad
 from kitchensync.sync.recording.headset import gyroscope, head_poses
 
 INERTIAL = sorted(name for name, stream in STREAMS.items() if stream.kind == SAMPLES)
-FILETIME_OF_UNIX = 116_444_736_000_000_000
-ANCHOR_BOUND_NS = 5_000_000_000
+FILETIME_OF_UNIX = 116_444_736_000_000_000  # 100 ns from 1601 to 1970
+ANCHOR_BOUND_NS = 5_000_000_000  # UTC of a headset that was off-line for days is seconds off
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ KEPT = Path("sync") / "mounts.json"
 SCHEMA = "calibrate-check/1"
 CALIBRATIONS = "../calibrations/"
 """The only folder outside of the recording of which a report shows pictures."""
-MOVED_DEG = 0.5
+MOVED_DEG = 0.5  # the limit of `calibrate check` (`motion.MOVED_DEG`)
 KNOWN_PARTS = 2  # movement of a camera shows only as a difference between two parts
 QUALITY = 82
 CAPTIONS = {

@@ -29,7 +29,7 @@ PAIRS = 9
 WIDTH = 320
 QUALITY = 68
 EDGE = 0.04  # share of the common time left out at both ends
-MOST_BACK_ROWS = 256
+MOST_BACK_ROWS = 256  # hl2ss sends a key frame every second by default, so every 60 rows at most
 FAR_PERIODS = 3.0  # a headset frame further away than this many periods is no match
 
 DAMAGED = (StorageError, SensorError, OSError, RuntimeError, ValueError, KeyError)

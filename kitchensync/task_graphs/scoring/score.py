@@ -30,7 +30,7 @@ from kitchensync.task_graphs.scoring.evidence import Observation
 from kitchensync.task_graphs.scoring.judge import Judgement, Performed, Prerequisites, judge, match_texts
 from kitchensync.task_graphs.scoring.validate import between_start_and_end
 
-WINDOWS = (2, 3, 4, 5)
+WINDOWS = (2, 3, 4, 5)  # numbers of steps in the published clips
 
 Counts = Counter[str]
 Agreement = dict[str, Counter[str]]

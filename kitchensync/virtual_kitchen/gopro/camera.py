@@ -34,11 +34,11 @@ from kitchensync.virtual_kitchen.world.clocks import CameraCrystal, camera_clock
 from kitchensync.virtual_kitchen.world.replay import GYRO_RULE, ReplayFromShutter
 from kitchensync.virtual_kitchen.world.seeds import camera_seed, generator
 
-GPS_SETTING = 83
-SECONDS_TO_2000 = 946_684_800
+GPS_SETTING = 83  # id of the public camera API; a HERO12 has none
+SECONDS_TO_2000 = 946_684_800  # GPS9 counts days from 2000-01-01
 NS_PER_S = 1_000_000_000
 SETTLING_NS = 100_000_000
-LONGEST_NAP_S = 0.2
+LONGEST_NAP_S = 0.2  # the time that is waited for may change meanwhile
 log = logging.getLogger(__name__)
 __all__ = ["Phase", "VirtualCamera", "WrongState"]
 

@@ -20,9 +20,9 @@ FOLDER = "100GOPRO"
 CAMERA_NAME = re.compile(r"G[XHLP][0-9]{6}\.MP4")
 THUMBNAIL_WIDTH, SCREENNAIL_WIDTH = 160, 640
 READ_BYTES = 1 << 20
-WHOLE_READ_BYTES = 1 << 30
+WHOLE_READ_BYTES = 1 << 30  # larger files are not read into memory and get no header
 PROXY_WIDTH, PROXY_HEIGHT = 320, 180
-SMALL_WIDTH = 640
+SMALL_WIDTH = 640  # width of this camera's own films, which are copied without encoding
 PROXY_BOXES = {"brand": "mp41", "write_tmcd": "0"}
 
 

@@ -23,7 +23,7 @@ OPTIONS: dict[int, dict[int, str]] = {
     184: {0: "Standard"},
 }
 NO_GPS_MODELS = ("HERO12 Black",)
-SETTING_UNKNOWN, OPTION_UNAVAILABLE = 2, 3
+SETTING_UNKNOWN, OPTION_UNAVAILABLE = 2, 3  # error codes in a camera's answer 403
 
 
 @dataclass

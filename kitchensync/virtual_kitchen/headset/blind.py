@@ -13,7 +13,7 @@ from kitchensync.virtual_kitchen.headset.streams.imu_streams import SAMPLE
 SPATIAL, EYES = "spatial_input", "eye_tracking"
 GAZE = {SPATIAL: slice(40, 64), EYES: slice(4, 92)}
 """Bytes of a payload that hold eye rays; for the eye tracker also its flags."""
-COMBINED_AT, COMBINED = 88, 2
+COMBINED_AT, COMBINED = 88, 2  # place of the valid bits of the eye tracker, bit of its combined ray
 
 
 class SensorFaults:

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from kitchensync.virtual_kitchen.errors import KitchenError
 
-GOP_OPTION = 10
+GOP_OPTION = 10  # key of hl2ss for the frames of a group of pictures
 
 
 class Rejected(KitchenError):

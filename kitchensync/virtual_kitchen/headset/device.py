@@ -16,7 +16,7 @@ from kitchensync.virtual_kitchen.world.seeds import generator
 
 CAMERA_START_S = 0.3  # the PV subsystem needs this long to open, host time
 _LONGEST_SLEEP_S = 0.5
-_QUIET_S = 1.5
+_QUIET_S = 1.5  # a recorder connects one stream after the other
 
 
 @dataclass

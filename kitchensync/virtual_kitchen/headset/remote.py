@@ -48,7 +48,7 @@ _ORDERS: dict[int, tuple[Container[int], ...]] = {
 }
 _RESEARCH_MODE = (0x0E, 0x16, 0x17)  # closed when Research Mode is off
 _FOCUS, _WHITE_BALANCE, _EXPOSURE, _ISO, _LOOP_CONTROL = 0x04, 0x07, 0x08, 0x0A, 0x22
-_MANUAL_FOCUS, _MANUAL_EXPOSURE, _MANUAL_ISO, _KELVIN_STEP = 3, 0, 0, 25
+_MANUAL_FOCUS, _MANUAL_EXPOSURE, _MANUAL_ISO, _KELVIN_STEP = 3, 0, 0, 25  # white balance comes as K / 25
 # In an automatic mode the value is ignored: command -> its manual mode, the index of the value.
 _MANUAL_ONLY = {_FOCUS: (_MANUAL_FOCUS, 3), _EXPOSURE: (_MANUAL_EXPOSURE, 1), _ISO: (_MANUAL_ISO, 1)}
 
@@ -138,7 +138,7 @@ class RemotePort(ListeningPort):
 
 
 VOICE_PORT, UNITY_PORT, GUEST_PORT = 3815, 3816, 3820
-RESERVED = 0xFFFFFFFF
+RESERVED = 0xFFFFFFFF  # id of a pull, and of the answer without a message
 _MOST_BYTES = 64 << 20
 _POLL, _STOP = 1, 0
 

@@ -19,7 +19,7 @@ from kitchensync.virtual_kitchen.world.seeds import generator
 
 SOURCE_QUEUE_S = 2.0  # data the device buffers for a slow client before it drops frames
 TOGETHER_BYTES = 64 << 10  # small packets joined into one send, when unthrottled
-GARBAGE_SIZE = 0xFFFF_FFF0
+GARBAGE_SIZE = 0xFFFF_FFF0  # nearly 4 GiB: a client must not make room for it
 _LEAVE_S = 20.0  # time for a client to notice garbage and leave
 _DRIP_PIECES, _DRIP_SHARE = 12, 0.6
 

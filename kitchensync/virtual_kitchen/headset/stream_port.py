@@ -22,7 +22,7 @@ from kitchensync.virtual_kitchen.headset.sending import Sending
 from kitchensync.virtual_kitchen.headset.stream import Feed, SentPacket, Stream
 
 RING_S = 1.0
-_FAR = 1000
+_FAR = 1000  # a mean over many packets, as single due times jitter
 
 
 class RingFeed(Feed):
@@ -111,7 +111,7 @@ class RingFeed(Feed):
         return packet
 
 
-_BACKLOG = 128
+_BACKLOG = 128  # the device lets further clients wait, connected and unanswered
 DEFAULT_SET = (
     "pv",
     "depth_ahat",

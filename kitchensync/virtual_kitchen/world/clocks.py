@@ -13,7 +13,7 @@ from kitchensync.virtual_kitchen.world.seeds import generator
 
 Seconds = TypeVar("Seconds", float, npt.NDArray[np.float64])
 TICKS_PER_S = 10_000_000
-FILETIME_MINUS_UNIX_TICKS = 116_444_736_000_000_000
+FILETIME_MINUS_UNIX_TICKS = 116_444_736_000_000_000  # 100 ns from 1601 to 1970
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 Image = npt.NDArray[np.uint8]
 
 BITS, CHECK_BITS, CELLS_ACROSS = 24, 8, 40
-WHITE, BLACK, GREY = 235, 16, 128
+WHITE, BLACK, GREY = 235, 16, 128  # ends of the limited range of video, and its middle
 BAND_CELLS = 3
 ABOUT: dict[str, Any] = {
     "cell_px": f"width // {CELLS_ACROSS}",

@@ -17,7 +17,7 @@ from kitchensync.virtual_kitchen.world.seeds import SmoothNoise, generator
 
 SLOT_S = 2.4  # one shift of gaze starts in each slot and ends in it
 _BLOCK_SLOTS = 1024
-_LONGEST_SHIFT_S = 1.85
+_LONGEST_SHIFT_S = 1.85  # a shift begins up to 0.5 s into a slot of SLOT_S and ends in it
 _PLACES_DEG = np.array(  # yaw (left positive), pitch (up positive)
     [[0.0, -36.0], [10.0, -30.0], [62.0, -28.0], [-58.0, 8.0], [-40.0, -32.0], [25.0, -5.0]]
 )  # counter, cutting board, stove, shelf, sink, window

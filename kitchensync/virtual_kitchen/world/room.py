@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float32]
 
 LEFT, RIGHT, FRONT, BACK = -2.2, 2.2, -1.1, 2.4  # walls, from the eye
 COUNTER_EDGE_X, COUNTER_EDGE_Z = -1.35, -0.42  # cabinets stand along the front and the left wall
-COUNTER, FLOOR, CEILING = -0.72, -1.62, 0.98
+COUNTER, FLOOR, CEILING = -0.72, -1.62, 0.98  # from the eye, which `motion` places 1.62 m above the floor
 PX_PER_M = 450
 
 

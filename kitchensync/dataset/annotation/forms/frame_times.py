@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 MOST_FPS = 10_000
-_DIGITS = 9
+_DIGITS = 9  # nanoseconds, the resolution of all stored times
 _MOST_PARTS = 1001
 """Largest denominator of a rate: rates are whole numbers or fractions such as 30000/1001."""
 

@@ -26,7 +26,7 @@ X265 = (
     "bframes=0:keyint=30:min-keyint=30:scenecut=0:no-open-gop=1:rc-lookahead=0:frame-threads=1:pools=none:no-wpp=1:"
     "ctu=16:min-cu-size=16:ref=1:rd=1:me=dia:subme=0:max-merge=1:no-sao=1:aq-mode=0:info=0:repeat-headers=0:log-level=error"
 )
-VPS, SPS, PPS, ACCESS_UNIT_DELIMITER = 32, 33, 34, 35
+VPS, SPS, PPS, ACCESS_UNIT_DELIMITER = 32, 33, 34, 35  # NAL unit types of H.265
 
 
 class VideoEncoder:

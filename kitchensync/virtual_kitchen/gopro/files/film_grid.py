@@ -14,7 +14,7 @@ from kitchensync.virtual_kitchen.kitchen import Kitchen, encode_groups
 from kitchensync.virtual_kitchen.world.clocks import CameraCrystal
 from kitchensync.virtual_kitchen.world.frame_counter import draw_i420
 
-GROUP = 30
+GROUP = 30  # keyint of the encoder: a group is encoded without its neighbours
 Sample = tuple[bytes, bool]
 """Encoded frame, and whether it is a key frame."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-U32_LIMIT = 1 << 32
+U32_LIMIT = 1 << 32  # stco has 32-bit offsets, beyond it is co64
 
 
 @dataclass
@@ -151,9 +151,9 @@ def timecode_entry(timescale: int, frame_duration: int, frames_per_s: int, *, is
     return box(b"tmcd", body)
 
 
-MOVIE_TIMESCALE = 90000
-UNIX_TO_1904_S = 2082844800
-MDAT_HEADER_BYTES = 16
+MOVIE_TIMESCALE = 90000  # of mvhd in real GoPro files
+UNIX_TO_1904_S = 2082844800  # times in MP4 count from 1904
+MDAT_HEADER_BYTES = 16  # always the 64-bit form, as chunk offsets depend on it before the size is known
 
 
 class Mp4Writer:

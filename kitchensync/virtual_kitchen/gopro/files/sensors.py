@@ -16,18 +16,18 @@ from kitchensync.virtual_kitchen.world.clocks import CameraCrystal
 from kitchensync.virtual_kitchen.world.motion import HeadMotion, rotations
 from kitchensync.virtual_kitchen.world.seeds import generator
 
-FRAME_TICKS = 3003
+FRAME_TICKS = 3003  # 1001/30000 s, constant in real files
 VIDEO_TIMESCALE = 90000
-FRAMES_PER_PAYLOAD = 30
-GYRO_SCALE = 939
-ACCL_SCALE = 417
+FRAMES_PER_PAYLOAD = 30  # as in real files at 29.97 Hz
+GYRO_SCALE = 939  # SCAL of HERO9 to HERO13
+ACCL_SCALE = 417  # SCAL of real files
 STORED_AXES = "ZXY"
-IMU_HZ = 199.2527
-FIRST_IMU_US = -2273
-FIRST_FRAME_US = 132495
-READ_OUT_MS = 16.0
+IMU_HZ = 199.2527  # measured in a file of a HERO11; 200 is only nominal
+FIRST_IMU_US = -2273  # first sample from frame 0, measured in files of HERO9 and HERO11
+FIRST_FRAME_US = 132495  # its zero is arbitrary; the first gyroscope sample then has a real file's STMP
+READ_OUT_MS = 16.0  # SROT in the header of a HERO11
 EXPOSURE_S = 1 / 120
-GPS_HZ = 10.0
+GPS_HZ = 10.0  # as of HERO11 and HERO13
 GPS_SCALE = [10_000_000, 10_000_000, 1000, 1000, 100, 1, 1000, 100, 1]
 
 

@@ -29,7 +29,7 @@ from kitchensync.virtual_kitchen.headset.streams.pv_stream import video_schedule
 from kitchensync.virtual_kitchen.headset.video_encoder import PictureGroup, control_for
 from kitchensync.virtual_kitchen.world.seeds import generator
 
-MAGIC, KEY_FRAME = 0xCA, 1
+MAGIC, KEY_FRAME = 0xCA, 1  # first bytes of a Zdepth frame
 _HEADER = struct.Struct("<BBHHH8I")
 
 
@@ -46,10 +46,10 @@ def blob(depth_mm: npt.NDArray[np.uint16], number: int) -> bytes:
 
 SIDE = 512
 HZ = 45
-SENSOR_HZ = 62.976e6
+SENSOR_HZ = 62.976e6  # sensor ticks count this clock, not that of the host stamps
 LATENCY_S = 0.03
 RING = 90  # frames until the hands repeat their movement
-SAME, ZDEPTH = 0, 1
+SAME, ZDEPTH = 0, 1  # depth profiles of hl2ss
 _NOISE_MM = 4.0
 _KEPT_GROUPS = 8
 _SIZES = struct.Struct("<II")
@@ -122,7 +122,7 @@ class AhatConfiguration:
     is_zdepth: bool = False
 
 
-_BITS_PER_S = SIDE * SIDE * HZ * 12 // 150 * 16
+_BITS_PER_S = SIDE * SIDE * HZ * 12 // 150 * 16  # client default for H.265, truncated before the factor 16
 DEFAULT = AhatConfiguration(True, 1, VideoEncoding(RequestedEncoding.H265_MAIN, _BITS_PER_S), HZ)
 """The configuration of a client with the usual settings."""
 

@@ -35,8 +35,8 @@ CAMERAS = [
         "SourceInfos": [{"SourceKind": "Color", "Id": "virtual-kitchen-source-0"}],
     }
 ]
-MIXER_LIST = 3
-MEDIA_INDEX, STRIDE_MASK = 2**64 - 5, 2**64 - 4
+MIXER_LIST = 3  # mixer mode that asks for the list of devices
+MEDIA_INDEX, STRIDE_MASK = 2**64 - 5, 2**64 - 4  # option keys of hl2ss itself
 DEPTH_HZ = 30
 _MEDIA = ((WIDTH, HEIGHT), (160, 144))
 

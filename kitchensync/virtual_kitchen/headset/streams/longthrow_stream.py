@@ -16,10 +16,10 @@ from kitchensync.virtual_kitchen.world.room import distance_m
 from kitchensync.virtual_kitchen.world.seeds import generator
 
 WIDTH, HEIGHT, HZ = 320, 288, 5
-SENSOR_HZ, SENSOR_STEP = 62.976e6, 12_595_200
+SENSOR_HZ, SENSOR_STEP = 62.976e6, 12_595_200  # 200 ms, measured on a device
 RING = 10  # frames until the room repeats
 LATENCY_S = 0.06
-_MOST_FILTER = 6
+_MOST_FILTER = 6  # the device closes the connection above it
 _ROUND_PX = 165  # radius of the round image
 _NOISE_MM = 3.0
 U16 = npt.NDArray[np.uint16]

@@ -13,9 +13,9 @@ from kitchensync.virtual_kitchen.world.seeds import generator
 from kitchensync.virtual_kitchen.world.sound import kitchen_sound
 
 RATE_HZ = 48000
-AAC_SAMPLES, PCM_SAMPLES = 1024, 768
-AAC_BYTES_PER_S = (12000, 16000, 20000, 24000)
-RAW, ARRAY_LEVEL = 255, 0x2B
+AAC_SAMPLES, PCM_SAMPLES = 1024, 768  # an AAC frame, and 16 ms of the audio engine
+AAC_BYTES_PER_S = (12000, 16000, 20000, 24000)  # by number of the audio profile
+RAW, ARRAY_LEVEL = 255, 0x2B  # profile without encoding, and its level with all five microphones
 AAC_LEVELS = frozenset((0x29, 0x2A, 0x2B, 0x2C, 0x2E, 0x2F, 0x30, 0x31, 0x32, 0x33))
 _SEGMENT = 47  # AAC frames encoded together, about a second
 _LEAD_IN = 4  # AAC frames before them that only warm up the encoder

@@ -24,7 +24,7 @@ from kitchensync.virtual_kitchen.world.optics import Optics
 from kitchensync.virtual_kitchen.world.seeds import generator
 
 OPEN_FLAG, CLOSE_FLAG = 4, 8
-MRC_BYTES = 27
+MRC_BYTES = 27  # mixed-reality settings after the flag, of no effect here
 BLACK = 16  # luma, limited range
 LATENCY_S = 0.045  # from exposure to the network
 LONGEST_WAIT_FOR_KEY_S = 2.0

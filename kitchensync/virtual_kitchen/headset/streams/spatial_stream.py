@@ -15,7 +15,7 @@ from kitchensync.virtual_kitchen.world.rotations import Floats
 from kitchensync.virtual_kitchen.world.seeds import SmoothNoise, generator
 
 HZ = 30.0
-HEAD, EYES, LEFT, RIGHT = 1, 2, 4, 8
+HEAD, EYES, LEFT, RIGHT = 1, 2, 4, 8  # valid bits at the start of a packet
 JOINTS = 26
 SIGHT_SLOT_S = 1.3  # a hand is in view or not for whole slots of this length
 _LONGEST_MEMORY = 40  # slots to look back for the last view of a hand
@@ -128,8 +128,8 @@ class SpatialStream(Stream):
         return SpatialFeed(self._headset)
 
 
-RATES_HZ = (30, 60, 90)
-CALIBRATION, COMBINED, LEFT_EYE, RIGHT_EYE = 1, 2, 4, 8
+RATES_HZ = (30, 60, 90)  # the device closes the connection at any other
+CALIBRATION, COMBINED, LEFT_EYE, RIGHT_EYE = 1, 2, 4, 8  # a HoloLens 2 leaves the higher bits 0
 BLINK_SLOT_S = 0.25
 _HALF_BETWEEN_EYES_M = 0.032
 

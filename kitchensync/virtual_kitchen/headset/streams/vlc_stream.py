@@ -25,7 +25,7 @@ from kitchensync.virtual_kitchen.world.seeds import generator
 HZ = 30
 LATENCY_S = 0.03
 LATE_TICKS = 125_000  # delay of these cameras' host stamps, 100 ns
-SHIFT_FACTOR_OPTION, SHIFT_OPTION = 2**64 - 1, 2**64 - 2
+SHIFT_FACTOR_OPTION, SHIFT_OPTION = 2**64 - 1, 2**64 - 2  # option keys of hl2ss itself
 _EXPOSURE_NS, _GAIN = 5_990_000, 24
 _METADATA = struct.Struct("<QQII")
 
