@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import TypedDict
 
-from kitchensync.shell.terminal import shown_in_page
+from kitchensync.shell.page_templates import page_environment
 
 
 class Zone(TypedDict, total=False):
@@ -17,16 +17,7 @@ class Zone(TypedDict, total=False):
 
 def render(template: str, **page: object) -> str:
     """Fill a template; everything is escaped but the drawings made here."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # needs an extra, most commands do not
-
-    environment = Environment(
-        loader=PackageLoader("kitchensync.sync.report"),
-        autoescape=True,
-        finalize=shown_in_page,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment("kitchensync.sync.report")
     environment.filters |= {"clock": clock, "length": length, "size": size}
     return environment.get_template(template).render(page)
 
