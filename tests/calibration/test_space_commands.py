@@ -302,6 +302,8 @@ def test_missing_inputs_are_reported_in_one_line(take, tmp_path):
     assert (code, "pv, GX010042.MP4" in output, '"status": "refused"' in output) == (1, True, True)
     code, output = run(overlay, path, "--from", 500, "--out", out)
     assert (code, "nothing from 500 s on" in output) == (1, True)
+    code, output = run(overlay, path, "--from", 1, "--to", 0.5, "--out", out)
+    assert (code, "nothing from 1 s to 0.5 s" in output) == (1, True)
     code, output = run(overlay, path, "--depth", "depth_ahat", "--out", out)
     assert (code, "available: hololens/depth_longthrow" in output) == (1, True)
     assert not list(tmp_path.iterdir())

@@ -121,7 +121,10 @@ def _rows(eye: Eye, request: OverlayRequest) -> range:
     at_s = (eye.ticks - eye.ticks[0]) / TICKS_PER_S
     chosen = np.flatnonzero((at_s >= request.start_s) & (at_s < request.end_s))
     if not len(chosen):
-        raise Refused(f"{eye.name} lasts {at_s[-1]:.1f} s: there is nothing from {request.start_s:g} s on")
+        until = "on" if np.isinf(request.end_s) else f"to {request.end_s:g} s"
+        raise Refused(
+            f"{eye.name} lasts {at_s[-1]:.1f} s: there is nothing from {request.start_s:g} s {until}"
+        )
     return range(int(chosen[0]), int(chosen[-1]) + 1)
 
 
